@@ -7,6 +7,7 @@ texts wait until `BATCH_BYTES` or `BATCH_ROWS` of them are there.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -19,7 +20,7 @@ from bpe._arrow import utf8
 from bpe._native import merge_runs
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import run_from_ipc, run_from_table, run_table
-from bpe.errors import BadTextsError, BpeError, CountsError, EncodingError
+from bpe.errors import BpeError, CountsError, EncodingError
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.count.steps import shard_messages
 from pipelines.encode.rows import with_ends
@@ -244,20 +245,21 @@ class IdEncoder:
         chunks: list[pa.ListArray],
         bad: dict[int, str],
     ) -> None:
+        encode = partial(
+            self._tokenizer.encode_arrow,
+            allowed_special=self._allowed,
+            id_type=self._id_type,
+            cache_use=use,
+        )
+
+        def set_aside(row: int, reason: str) -> None:
+            bad[first + row] = reason
+
         try:
-            ids = self._tokenizer.encode_arrow(
-                texts, allowed_special=self._allowed, id_type=self._id_type, cache_use=use
-            )
-        except BadTextsError as error:
-            bad.update((first + row, reason) for row, reason in error.reasons.items())
-            for begin, end in pairwise([-1, *error.rows, len(texts)]):
-                if end - begin > 1:
-                    good = texts.slice(begin + 1, end - begin - 1)
-                    self._encode(good, first + begin + 1, use, chunks, bad)
-            return
+            ids, _ = use_good_rows((texts,), encode, set_aside)
         except BpeError as error:
             if len(texts) == 1:
-                bad[first] = str(error).removeprefix("row 0: ")
+                set_aside(0, str(error).removeprefix("row 0: "))
                 return
             half = len(texts) // 2
             self._encode(texts.slice(0, half), first, use, chunks, bad)

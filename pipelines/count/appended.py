@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from bpe._codec import decode, encode
 from bpe._inputs_file import INPUTS
-from bpe.counts import combine
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountsManifest, CountsPart
 from bpe.files import is_intact
 from pipelines import storage
 from pipelines.corpus.reading import check_failures
-from pipelines.count.load import load_set
+from pipelines.count.sets import CountsSet, added_up, manifest_of_sets
 from pipelines.count.steps import manifest_of, write_files_of, write_shard
 from pipelines.errors import InputError
 from pipelines.output.directory import remove_temporaries
@@ -156,12 +155,16 @@ def append_counts(
     directory, taken = job.directory, {file.name for file in files}
     before = read_appended(directory) if job.generation else None
     stands: list[AppendedSet] = []
-    gone: list[AppendedSet] = []
+    gone: list[int] = []
+    totals = made.totals
     for one in () if before is None else before.sets:
-        superseded = one.jobs == 1 and not taken.isdisjoint(_files(directory, one))
+        counts = set_of(directory, one)
+        if one.jobs == 1 and not taken.isdisjoint(counts.names):
+            gone.append(one.generation)
+            continue
         still = tuple(file for file in one.set_aside if file.name not in taken)
-        (gone if superseded else stands).append(replace(one, set_aside=still))
-    totals = sum((manifest_in(directory, one).totals for one in stands), made.totals)
+        stands.append(replace(one, set_aside=still))
+        totals += counts.manifest.totals
     letters = [one.file for one in made.dead_letters]
     check_failures(totals.failures, reading, letters, documents=totals.documents)
     check()
@@ -178,7 +181,7 @@ def append_counts(
     now = AppendedManifest(
         generation=job.generation,
         sets=(*stands, added),
-        superseded=tuple(one.generation for one in gone),
+        superseded=tuple(gone),
     )
     storage.write(join(directory, MANIFEST), now.to_bytes())
     _merge_sets(directory, job, now)
@@ -226,14 +229,8 @@ def _merge_sets(directory: str, job: CountJob, now: AppendedManifest) -> None:
         if not full:
             return
         merged, job = full[0][:FAN_IN], replace(job, generation=now.generation + 1)
-        manifests = [manifest_in(directory, one) for one in merged]
-        counts = combine(
-            [
-                (load_set(directory, manifest, where=one.manifest), 1)
-                for one, manifest in zip(merged, manifests, strict=True)
-            ],
-            names=[one.manifest for one in merged],
-        )
+        sets = [set_of(directory, one) for one in merged]
+        counts = added_up(sets)
         runs = [run_to_ipc(run) for run in counts.run.split(job.shards)]
         parts = [part for shard, run in enumerate(runs) for part in write_shard(shard, run, job)]
         added = AppendedSet(
@@ -241,14 +238,10 @@ def _merge_sets(directory: str, job: CountJob, now: AppendedManifest) -> None:
             jobs=sum(one.jobs for one in merged),
             set_aside=tuple(aside for one in merged for aside in one.set_aside),
         )
-        dead = tuple(letters for one in manifests for letters in one.dead_letters)
         manifest = replace(
-            manifests[0],
-            totals=counts.totals,
-            inputs=counts.inputs,
-            dead_letters=dead,
+            manifest_of_sets(sets),
+            dead_letters=tuple(dead for one in sets for dead in one.manifest.dead_letters),
             parts=tuple(part for part in parts if isinstance(part, CountsPart)),
-            cut=counts.cut,
         )
         _write_set(directory, added, manifest)
         now = AppendedManifest(
@@ -261,28 +254,21 @@ def _merge_sets(directory: str, job: CountJob, now: AppendedManifest) -> None:
 
 def fixed_files(directory: str, manifest: AppendedManifest) -> set[str]:
     """Names of files whose counts were added up with others, and cannot be taken apart."""
-    fixed = [one for one in manifest.sets if one.jobs != 1]
-    return {name for one in fixed for name in _files(directory, one)} - {
-        aside.name for one in fixed for aside in one.set_aside
-    }
+    fixed = [set_of(directory, one) for one in manifest.sets if one.jobs != 1]
+    return {file.name for one in fixed for file in one.manifest.inputs}
 
 
-def manifest_in(directory: str, one: AppendedSet) -> CountsManifest:
-    """The manifest of a set.
+def set_of(directory: str, one: AppendedSet) -> CountsSet:
+    """The counts of a set.
 
     Raises:
-        InputError: it is missing.
+        InputError: its manifest is missing.
         CountsError: it is damaged.
     """
     path = join(directory, one.manifest)
     if not one.generation and not storage.exists(path):
         path = join(directory, MANIFEST)  # of the first job, which nothing was appended to yet
-    return CountsManifest.from_json(
+    manifest = CountsManifest.from_json(
         storage.read(path), where=path, inputs=lambda: storage.read(join(directory, one.inputs))
     )
-
-
-def _files(directory: str, one: AppendedSet) -> set[str]:
-    """The names of the files that a set is of, those set aside included."""
-    inputs = {file.name for file in manifest_in(directory, one).inputs}
-    return inputs | {file.name for file in one.set_aside}
+    return CountsSet(directory, manifest, path, appended=True, set_aside=one.set_aside)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bpe._native import CountRun
     from bpe.counts.manifest import CountsPart, DeadLetters
-    from pipelines.count.directory import CountsSet
+    from pipelines.count.sets import CountsSet
 
 _MAX_COUNT = (1 << 63) - 1
 

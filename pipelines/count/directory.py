@@ -5,69 +5,23 @@ A directory that files were appended to holds several sets of shards; here they 
 
 from __future__ import annotations
 
-import functools
-import operator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe._inputs_file import INPUTS
-from bpe._native import merge_runs
-from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.manifest import CountsManifest, Totals
 from bpe.errors import CountsError
 from pipelines import storage
-from pipelines.count.appended import AppendedManifest, appended_of, manifest_in
-from pipelines.count.load import load_set
+from pipelines.count.appended import AppendedManifest, appended_of, set_of
 from pipelines.count.manifest import CountedGroup, GroupedManifest, is_grouped
+from pipelines.count.sets import CountsSet, added_up, manifest_of_sets
 from pipelines.errors import InputError
 from pipelines.output.names import MANIFEST
 from pipelines.output.state import complete
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pipelines.corpus.mix import MixSource
-    from pipelines.count.appended import AppendedSet
-    from pipelines.totals import SetAside
-
-
-@dataclass(frozen=True)
-class CountsSet:
-    """Shards with a manifest: all of a counts directory, or what one job has appended to it.
-
-    Attributes:
-        directory: of the counts.
-        manifest: what it says.
-        path: of the manifest.
-        appended: whether it is one of several.
-        set_aside: files that could not be read when it was appended.
-        group_by: of counts by group, the field; else None. The first set also has what is of no
-            group: the inputs, and the bad records.
-        sources: of a mix, where the groups are these, which no field of a record names.
-    """
-
-    directory: str
-    manifest: CountsManifest
-    path: str
-    appended: bool = False
-    set_aside: tuple[SetAside, ...] = ()
-    group_by: str | None = None
-    sources: tuple[MixSource, ...] = ()
-
-    @property
-    def group_field(self) -> str | None:
-        """The field that names the group of a record; None where no field does."""
-        return None if self.sources else self.group_by
-
-    def load(self) -> PretokenCounts:
-        """Read and check the counts.
-
-        Raises:
-            InputError: a file is missing.
-            CountsError: a file is damaged or of another run.
-        """
-        return load_set(self.directory, self.manifest, where=self.path)
+    from bpe.counts import PretokenCounts
 
 
 def read_counts_manifest(directory: str) -> CountsManifest:
@@ -77,7 +31,7 @@ def read_counts_manifest(directory: str) -> CountsManifest:
         InputError: there is none.
         CountsError: it is damaged.
     """
-    return _manifest_of(read_counts_sets(directory))
+    return manifest_of_sets(read_counts_sets(directory))
 
 
 def read_counts_sets(directory: str) -> list[CountsSet]:
@@ -137,12 +91,6 @@ def _group_sets(root: str, grouped: GroupedManifest) -> list[CountsSet]:
     return [replace(sets[0], manifest=first), *sets[1:]]
 
 
-def set_of(root: str, one: AppendedSet) -> CountsSet:
-    """A set of counts that were appended to; errors of `manifest_in`."""
-    manifest, path = manifest_in(root, one), join(root, one.manifest)
-    return CountsSet(root, manifest, path, appended=True, set_aside=one.set_aside)
-
-
 def load_counts(directory: str) -> PretokenCounts:
     """Read and check a counts directory on any filesystem.
 
@@ -163,47 +111,7 @@ def load_several_counts(directory: str) -> tuple[CountsManifest, PretokenCounts]
         CountsError: a file is damaged or of another run.
     """
     sets = read_counts_sets(directory)
-    return _manifest_of(sets), added_up(sets)
-
-
-def added_up(sets: Sequence[CountsSet]) -> PretokenCounts:
-    """The counts of all sets; documents in the order given (of groups: in that of the corpus)."""
-    if sets[0].group_by is not None:
-        return _regrouped(sets)
-    return combine([(one.load(), 1) for one in sets], names=[one.path for one in sets])
-
-
-def _regrouped(sets: Sequence[CountsSet]) -> PretokenCounts:
-    """The counts of the corpus that groups are of, where each document has its place."""
-    manifest = _manifest_of(sets)
-    try:
-        return PretokenCounts.of(merge_runs([one.load().run for one in sets]), manifest)
-    except OverflowError as error:
-        raise CountsError(f"{sets[0].path}: {error}") from error
-
-
-def _manifest_of(sets: Sequence[CountsSet]) -> CountsManifest:
-    """The manifest that sets have together."""
-    first, *others = sets
-    if not others:
-        return first.manifest
-    for other in others:
-        check_agreement(first.manifest, other.manifest, titles=(first.path, other.path))
-    manifests = [one.manifest for one in sets]
-    spans = [one.order_span for one in manifests if one.order_span is not None]
-    if first.group_by is not None:
-        spans = spans[:1]  # all groups are of one corpus
-    prunes = [one.prune for one in manifests if one.prune is not None]
-    cuts = [one.cut for one in manifests if one.cut is not None]
-    return replace(
-        first.manifest,
-        cut=functools.reduce(operator.add, cuts) if cuts else None,
-        prune=functools.reduce(operator.add, prunes) if prunes else None,
-        order_span=sum(spans) if spans else None,
-        totals=sum((one.totals for one in manifests), Totals()),
-        inputs=tuple(sorted(file for one in manifests for file in one.inputs)),
-        parts=tuple(part for one in manifests for part in one.parts),
-    )
+    return manifest_of_sets(sets), added_up(sets)
 
 
 def _read_manifest(

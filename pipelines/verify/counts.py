@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.count.check_parts import StoredPart
-    from pipelines.count.directory import CountsSet
+    from pipelines.count.sets import CountsSet
     from pipelines.settings import InputSettings
 
 

@@ -1,0 +1,119 @@
+"""Sets of shards, each with a manifest: read, and added up."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from bpe._native import merge_runs
+from bpe.counts import PretokenCounts, check_agreement, combine
+from bpe.counts.files import read_part
+from bpe.counts.manifest import Totals
+from bpe.errors import CountsError
+from pipelines import storage
+from pipelines.errors import InputError
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bpe.counts.manifest import CountsManifest
+    from pipelines.corpus.mix import MixSource
+    from pipelines.totals import SetAside
+
+
+@dataclass(frozen=True)
+class CountsSet:
+    """Shards with a manifest: all of a counts directory, or what one job has appended to it.
+
+    Attributes:
+        directory: of the counts.
+        manifest: what it says.
+        path: of the manifest.
+        appended: whether it is one of several.
+        set_aside: files that could not be read when it was appended.
+        group_by: of counts by group, the field; else None. The first set also has what is of no
+            group: the inputs, and the bad records.
+        sources: of a mix, where the groups are these, which no field of a record names.
+    """
+
+    directory: str
+    manifest: CountsManifest
+    path: str
+    appended: bool = False
+    set_aside: tuple[SetAside, ...] = ()
+    group_by: str | None = None
+    sources: tuple[MixSource, ...] = ()
+
+    @property
+    def group_field(self) -> str | None:
+        """The field that names the group of a record; None where no field does."""
+        return None if self.sources else self.group_by
+
+    @property
+    def names(self) -> set[str]:
+        """The names of the files that it is of, those set aside included."""
+        return {one.name for one in self.manifest.inputs} | {one.name for one in self.set_aside}
+
+    def load(self) -> PretokenCounts:
+        """Read and check the counts.
+
+        Raises:
+            InputError: a file is missing.
+            CountsError: a file is damaged or of another run.
+        """
+        runs = []
+        for shard, part in enumerate(self.manifest.parts):
+            path = join(self.directory, part.file)
+            data = storage.read_if_there(path)
+            if data is None:
+                raise InputError(f"{path} is missing, the manifest names it: count again")
+            runs.append(
+                read_part(data, part, shard=shard, shards=len(self.manifest.parts), where=path)
+            )
+        try:
+            return PretokenCounts.of(merge_runs(runs), self.manifest)
+        except (CountsError, ValueError) as error:
+            raise CountsError(f"{self.path}: {error}") from error
+
+
+def added_up(sets: Sequence[CountsSet]) -> PretokenCounts:
+    """The counts of all sets; documents in the order given (of groups: in that of the corpus)."""
+    if sets[0].group_by is not None:
+        return _regrouped(sets)
+    return combine([(one.load(), 1) for one in sets], names=[one.path for one in sets])
+
+
+def _regrouped(sets: Sequence[CountsSet]) -> PretokenCounts:
+    """The counts of the corpus that groups are of, where each document has its place."""
+    manifest = manifest_of_sets(sets)
+    try:
+        return PretokenCounts.of(merge_runs([one.load().run for one in sets]), manifest)
+    except OverflowError as error:
+        raise CountsError(f"{sets[0].path}: {error}") from error
+
+
+def manifest_of_sets(sets: Sequence[CountsSet]) -> CountsManifest:
+    """The manifest that sets have together."""
+    first, *others = sets
+    if not others:
+        return first.manifest
+    for other in others:
+        check_agreement(first.manifest, other.manifest, titles=(first.path, other.path))
+    manifests = [one.manifest for one in sets]
+    spans = [one.order_span for one in manifests if one.order_span is not None]
+    if first.group_by is not None:
+        spans = spans[:1]  # all groups are of one corpus
+    prunes = [one.prune for one in manifests if one.prune is not None]
+    cuts = [one.cut for one in manifests if one.cut is not None]
+    return replace(
+        first.manifest,
+        cut=functools.reduce(operator.add, cuts) if cuts else None,
+        prune=functools.reduce(operator.add, prunes) if prunes else None,
+        order_span=sum(spans) if spans else None,
+        totals=sum((one.totals for one in manifests), Totals()),
+        inputs=tuple(sorted(file for one in manifests for file in one.inputs)),
+        parts=tuple(part for one in manifests for part in one.parts),
+    )
