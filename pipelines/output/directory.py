@@ -189,8 +189,8 @@ def decide(
         left = [name for name in left if final_name(name) != PLAN]
         if left:
             raise OutputError(
-                f"{directory} holds {listed(left)}, which no job has left there: choose an empty "
-                "directory"
+                f"{directory} holds {listed(left)}, and no {PLAN} says that a job left it there: "
+                "choose an empty directory"
             )
         return "begin"
     kind, version = str(earlier.get("kind")), earlier.get("version")
@@ -287,13 +287,14 @@ def plan_of_run(directory: str, run: str) -> dict[str, Any]:
 
 
 def write_files(directory: str, files: Mapping[str, bytes]) -> None:
-    """Write files by name; with a ``tokenizer.json``, remove the roles of an earlier one.
+    """Write files by name, where they differ; with a ``tokenizer.json``, remove earlier roles.
 
     Raises:
-        OutputError: one cannot be written or removed.
+        InputError, OutputError: one cannot be read, written or removed.
     """
     for name, data in files.items():
-        storage.write(join(directory, name), data)
+        if storage.read_if_there(join(directory, name)) != data:
+            storage.write(join(directory, name), data)
     if TOKENIZER in files:
         for name in set(ROLES_FILES).difference(files):
             storage.remove(join(directory, name))
@@ -337,8 +338,8 @@ def _occupied(directory: str, plan: Mapping[str, Any], *, complete: bool) -> Out
             f"with it, {replace_it}"
         )
     if then is not None:
-        command, last = "bpe run", EXPORTED if then == "export" else ENCODED
-        complete = storage.exists(join(directory, last, MANIFEST))
+        command, folders = "bpe run", [ENCODED, *([EXPORTED] if then == "export" else [])]
+        complete = all(storage.exists(join(directory, one, MANIFEST)) for one in folders)
     if complete:
         return OutputError(
             f"{directory} holds the output of {command}, which is complete: {replace_it}"

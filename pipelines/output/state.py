@@ -137,7 +137,7 @@ def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str
             return planned, _unfinished(name)
         return _tokenizer_state(root, name, planned)
     try:
-        manifest = read_manifest_object(path)
+        manifest = _read(root)
     except InputError as error:
         return planned, str(error)
     kind = _kind_of(manifest)
@@ -190,11 +190,17 @@ def _inner(root: str, name: str, plan: dict[str, Any]) -> tuple[Output, ...]:
         inner, path = join(root, folder), join(name, folder)
         begun = _plan(inner)
         kind, problem = _state(inner, path, begun)
+        if kind == ENCODED and problem is None and _read(inner).get("discarded"):
+            continue
         if folder in promised and kind is None:
             kind, problem = made, _unfinished(path)
         if kind == made or problem is not None:
             found.append(Output(directory=path, kind=kind, problem=problem, folder=folder))
     return tuple(found)
+
+
+def _read(root: str) -> dict[str, Any]:
+    return read_manifest_object(join(root, MANIFEST))
 
 
 def _unfinished(name: str) -> str:

@@ -83,13 +83,14 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     def expand(self, ready: beam.PCollection[None]) -> beam.PCollection[None]:
         stage, failures = self._stage, self._failures
-        units = ready | "Units" >> beam.ParDo(Step(failures, _units, stage)).with_output_types(
-            bytes
+        planned = ready | "Units" >> beam.ParDo(Step(failures, _units, stage)).with_outputs(
+            "number", main="units"
         )
-        made = dealt("Deal", units) | "Make" >> beam.ParDo(
+        made = dealt("Deal", planned.units) | "Make" >> beam.ParDo(
             Step(failures, _made, stage, failures, self._last)
         ).with_output_types(bytes)
-        return gathered(ready, made, failures, _fold, stage)
+        results = (made, planned.number) | "Results" >> beam.Flatten()
+        return gathered(ready, results, failures, _fold, stage)
 
 
 def gathered(
@@ -137,8 +138,13 @@ def _planned(_: None, job: Job) -> Iterator[Any]:
     yield None if job.begin() else beam.pvalue.TaggedOutput("complete", None)
 
 
-def _units(_: None, stage: Stage) -> Iterator[bytes]:
-    yield from map(pack, stage.units())
+def _units(_: None, stage: Stage) -> Iterator[Any]:
+    """The units of a stage, and how many they are."""
+    number = 0
+    for unit in stage.units():
+        yield pack(unit)
+        number += 1
+    yield beam.pvalue.TaggedOutput("number", pack(number))
 
 
 def _made(element: bytes, stage: Stage, failures: Failures, last: bool) -> Iterator[bytes]:
@@ -152,7 +158,7 @@ def _made(element: bytes, stage: Stage, failures: Failures, last: bool) -> Itera
     if last and resumed:
         counter("documents_kept").inc(record.totals.get("documents", 0))
         counter("bytes_kept").inc(unit.bytes)
-    yield pack(record)
+    yield pack((unit.number, record))
 
 
 def _folded(
@@ -162,8 +168,8 @@ def _folded(
     yield None
 
 
-def _fold(records: Iterable[Record], stage: Stage) -> None:
-    stage.fold(in_order(stage, records))
+def _fold(results: Iterable[int | tuple[int, Record]], stage: Stage) -> None:
+    stage.fold(in_order(stage.name, results))
 
 
 def _finished(_: None, job: Job) -> Iterator[Any]:

@@ -11,7 +11,7 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from pipelines.errors import InputError, OutputError
+from pipelines.errors import JobError, OutputError
 from pipelines.output.names import MANIFEST
 from pipelines.stage.record import Record, finished, write_record
 
@@ -72,7 +72,7 @@ class Stage(Protocol):
         ...
 
     def units(self) -> Iterable[Unit]:
-        """The units, in order; asked once, in a worker, when earlier stages are folded."""
+        """The units, numbered from 0; asked once, in a worker, when earlier stages are folded."""
         ...
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
@@ -125,28 +125,29 @@ def make_unit(
     return record, False
 
 
-def in_order(stage: Stage, records: Iterable[Record]) -> list[Record]:
+def in_order(name: str, results: Iterable[int | tuple[int, Record]]) -> list[Record]:
     """One record for each unit of a stage, in the order of its units.
 
-    A runner may make a unit more than once: it makes the same.
+    Args:
+        name: of the stage.
+        results: how many units there are; of each, its number and record. A runner may make a unit
+            more than once: it makes the same.
 
     Raises:
-        InputError: a unit has no record, or a record is of no unit.
+        JobError: a unit has no record.
     """
-    found = {record.unit: record for record in records}
-    ordered = []
-    for unit in stage.units():
-        record = found.pop(unit.name, None)
-        if record is None or record.fingerprint != unit.fingerprint:
-            raise InputError(
-                f"{stage.name}: the unit {unit.name} was not made: run the job again with `resume`"
-            )
-        ordered.append(record)
-    if found:
-        raise InputError(
-            f"{stage.name}: {min(found)} is no unit of this job: run it again with `overwrite`"
+    units, made = 0, dict[int, Record]()
+    for result in results:
+        if isinstance(result, int):
+            units = result
+        else:
+            made[result[0]] = result[1]
+    if sorted(made) != list(range(units)):
+        raise JobError(
+            f"{name}: the runner returned the records of {len(made):,} units of {units:,}: run the "
+            "job again with `resume`"
         )
-    return ordered
+    return [made[number] for number in range(units)]
 
 
 @dataclass(frozen=True, kw_only=True)

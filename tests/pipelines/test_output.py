@@ -248,7 +248,7 @@ def test_what_has_no_plan_is_not_ours(tmp_path: Path, choice: dict[str, bool]) -
     (tmp_path / part_file(0, 2)).touch()
     (tmp_path / "manifest.json").write_bytes(json_bytes({"kind": "encoded", "parts": []}))
     before = names(tmp_path)
-    with pytest.raises(OutputError, match="which no job has left there: choose an empty directory"):
+    with pytest.raises(OutputError, match="left it there: choose an empty directory"):
         prepare(settings(tmp_path, **choice), PLAN)
     assert names(tmp_path) == before
 
