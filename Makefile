@@ -43,8 +43,8 @@ test-shared: install ## only the tests that need the shared data (../shared, or 
 # Beam's oldest release has no wheel for Python 3.13. The core is that of this checkout.
 OLDEST := .oldest-venv
 OLDEST_PYTHON ?= $(or $(shell command -v python3.11),$(PYTHON))
-OLDEST_TESTS := $(addprefix tests/pipelines/test_,$(addsuffix .py, \
-    runners samebytes transforms transforms_counts verify_job))
+OLDEST_TESTS := tests/contract $(addprefix tests/pipelines/test_,$(addsuffix .py, \
+    runners transforms transforms_counts verify_job))
 
 test-oldest: $(OLDEST)/.installed ## a short suite on the oldest release of Beam that we allow
 	$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider $(OLDEST_TESTS)

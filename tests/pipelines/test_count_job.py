@@ -17,7 +17,7 @@ from pipelines.count import job as count_job
 from pipelines.count import steps as counting
 from pipelines.count.job import CountRequest, MergeRuns
 from pipelines.count.steps import count_split, drained, merged
-from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
+from pipelines.errors import ConfigError, InputError, RecordError
 from pipelines.failures import Failures
 from pipelines.settings import (
     CountSettings,
@@ -70,15 +70,6 @@ def test_files_are_those_that_the_library_saves(corpus: Corpus, tmp_path: Path) 
     made = tree(tmp_path / "counts")
     del made[".plan.json"]
     assert made == tree(tmp_path / "saved")
-
-
-def test_counts_do_not_depend_on_the_splits(corpus: Corpus, tmp_path: Path) -> None:
-    trees = []
-    for split_size in (300, 5000, None):
-        output = tmp_path / f"counts-{split_size}"
-        count(corpus.inputs(split_size=split_size), output, track_order=True)
-        trees.append({name: data for name, data in tree(output).items() if name[0] != "."})
-    assert trees[0] == trees[1] == trees[2]
 
 
 def test_a_counter_that_is_emptied_often_counts_the_same(corpus: Corpus, tmp_path: Path) -> None:
@@ -246,44 +237,3 @@ def test_documents_are_counted_by_the_format_of_their_file(corpus: Corpus, tmp_p
     assert summary.formats == formats
     assert count(corpus.inputs(), tmp_path / "counts", resume=True).formats == formats
     assert PretokenCounts.load(tmp_path / "counts").totals.formats == formats
-
-
-def test_a_finished_count_is_resumed_without_counting(corpus: Corpus, tmp_path: Path) -> None:
-    count(corpus.inputs(), tmp_path / "counts")
-    before = tree(tmp_path / "counts")
-    stamp = (tmp_path / "counts" / "manifest.json").stat().st_mtime_ns
-    assert count(corpus.inputs(), tmp_path / "counts", resume=True).resumed
-    assert (tmp_path / "counts" / "manifest.json").stat().st_mtime_ns == stamp
-    assert tree(tmp_path / "counts") == before
-
-
-def test_a_damaged_count_is_made_again(corpus: Corpus, tmp_path: Path) -> None:
-    count(corpus.inputs(), tmp_path / "counts")
-    before = tree(tmp_path / "counts")
-    (tmp_path / "counts" / "data" / "part-00003-of-00016.parquet").write_bytes(b"damaged")
-    assert not count(corpus.inputs(), tmp_path / "counts", resume=True).resumed
-    assert tree(tmp_path / "counts") == before
-
-
-def test_other_settings_are_not_resumed(corpus: Corpus, tmp_path: Path) -> None:
-    count(corpus.inputs(), tmp_path / "counts")
-    with pytest.raises(OutputError, match='pretokenizer was "gpt2", is "words"'):
-        count(
-            corpus.inputs(),
-            tmp_path / "counts",
-            resume=True,
-            pretokens=PretokenSettings(pretokenizer="words"),
-        )
-
-
-def test_wrong_settings_touch_nothing(corpus: Corpus, tmp_path: Path) -> None:
-    count(corpus.inputs(), tmp_path / "counts")
-    before = tree(tmp_path)
-    for inputs, pretokens, error in (
-        (InputSettings(patterns=(str(tmp_path / "nowhere"),)), PretokenSettings(), InputError),
-        (corpus.inputs(), PretokenSettings(pattern="("), ConfigError),
-        (corpus.inputs(), PretokenSettings(special_tokens=("",)), JobError),
-    ):
-        with pytest.raises(error):
-            count(inputs, tmp_path / "counts", pretokens=pretokens, overwrite=True)
-    assert tree(tmp_path) == before

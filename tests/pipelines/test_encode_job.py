@@ -22,14 +22,13 @@ from pipelines.encode import encoder
 from pipelines.encode.job import EncodeRequest
 from pipelines.encode.parts import PartWriter, open_part
 from pipelines.encode.rows import RowLayout
-from pipelines.errors import ConfigError, InputError, OutputError, RecordError
+from pipelines.errors import InputError, OutputError, RecordError
 from pipelines.progress import SlotWriter
 from pipelines.run import metric, options
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
 from pipelines.storage import is_temporary, replacing
 from tests import jobs
 from tests.pipelines.corpora import (
-    ONE,
     SPLIT,
     TWO,
     Corpus,
@@ -147,13 +146,6 @@ def test_a_duplicated_bundle_writes_the_same_part(
     before = tree(tmp_path / "ids")
     assert stage.make(unit, slot=SlotWriter(None, 0), stopped=lambda: False) == first
     assert tree(tmp_path / "ids") == before
-
-
-def test_bundles_that_run_twice_change_nothing(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    encode(corpus.inputs(), model, tmp_path / "once")
-    repeat = replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",))
-    encode(corpus.inputs(), model, tmp_path / "thrice", execution=repeat)
-    assert tree(tmp_path / "once") == tree(tmp_path / "thrice")
 
 
 def test_a_tokenizer_that_changes_under_the_job_is_noticed(
@@ -299,18 +291,6 @@ def test_the_tokenizer_may_not_lie_in_the_output(corpus: Corpus, tmp_path: Path)
         encode(
             corpus.inputs(), tmp_path / "ids" / "tokenizer.json", tmp_path / "ids", overwrite=True
         )
-
-
-def test_wrong_settings_touch_nothing(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    encode(corpus.inputs(), model, tmp_path / "ids")
-    before = tree(tmp_path)
-    nowhere = InputSettings(patterns=(str(tmp_path / "nowhere"),))
-    with pytest.raises(InputError):
-        encode(nowhere, model, tmp_path / "ids", overwrite=True)
-    wrong = replace(ONE, runner="NoSuchRunner")
-    with pytest.raises(ConfigError):
-        encode(corpus.inputs(), model, tmp_path / "ids", overwrite=True, execution=wrong)
-    assert tree(tmp_path) == before
 
 
 def test_a_file_that_grows_too_large_for_its_disk_is_one_clear_error(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,7 +25,6 @@ from tests import jobs
 from tests.pipelines.corpora import (
     END,
     MODES,
-    ONE,
     TWO,
     Corpus,
     decoded,
@@ -336,11 +334,3 @@ def test_a_token_of_no_tokenizer_cannot_be_left_out(
     edit_encoded_manifest(tmp_path / "ids", "rows", "append_token", value="no")
     with pytest.raises(InputError, match="contradicts itself: `append_token`: 'no'"):
         decoded(tmp_path / "ids")
-
-
-def test_workers_that_run_twice_change_nothing(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    settings = EncodeSettings(append_token=END)
-    encode(corpus.inputs(), model, tmp_path / "once", encoding=settings)
-    repeat = replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",))
-    encode(corpus.inputs(), model, tmp_path / "thrice", encoding=settings, execution=repeat)
-    assert tree(tmp_path / "once") == tree(tmp_path / "thrice")

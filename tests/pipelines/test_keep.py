@@ -15,7 +15,7 @@ from pipelines.corpus.documents import READERS
 from pipelines.errors import ConfigError, InputError, JobError, RecordError, VerificationError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
-from tests.pipelines.corpora import ONE, TWO, encode, tree
+from tests.pipelines.corpora import encode, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -312,21 +312,6 @@ def test_large_columns_make_small_row_groups(
     metadata = pq.ParquetFile(part).metadata
     rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     assert 1 < max(rows) <= 12
-
-
-def test_two_workers_give_the_same_rows(model: Path, tmp_path: Path) -> None:
-    jsonl(tmp_path / "in" / "a.jsonl", RECORDS * 9)
-    settings = EncodeSettings(keep=NAMES, append_token="<|end|>", dropout=0.2)
-    for name, execution in (("one", ONE), ("two", TWO)):
-        ids = tmp_path / name
-        encode(
-            inputs(tmp_path / "in", split_size=700),
-            model,
-            ids,
-            encoding=settings,
-            execution=execution,
-        )
-    assert tree(tmp_path / "one") == tree(tmp_path / "two")
 
 
 def test_a_type_seen_in_a_later_file_is_used(model: Path, tmp_path: Path) -> None:

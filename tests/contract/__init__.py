@@ -1,0 +1,1 @@
+"""One suite of promises over every job."""

@@ -1,0 +1,204 @@
+"""The jobs, as the promises of `tests.contract` see them: all make files in a directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pipelines.settings import (
+    CountsInput,
+    ExportSettings,
+    InputSettings,
+    OutputSettings,
+    PretokenSettings,
+    TrainSettings,
+)
+from tests import jobs
+from tests.pipelines.corpora import END, ONE, SPLIT, patterns, small_tokenizer, write_corpus
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipelines.settings import Execution
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What a job is asked for.
+
+    Attributes:
+        output: the directory, of any filesystem.
+        folder: of `prepare`.
+        overwrite: as the jobs have it.
+        resume: likewise.
+        other: whether another setting is asked for, which makes other files.
+        split_size: of the corpus.
+        execution: where the work is done.
+        inputs: of the corpus; none: that of `prepare`.
+    """
+
+    output: str
+    folder: Path
+    overwrite: bool = False
+    resume: bool = False
+    other: bool = False
+    split_size: int | None = SPLIT
+    execution: Execution = ONE
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments that all jobs have."""
+        output = OutputSettings(directory=self.output, overwrite=self.overwrite, resume=self.resume)
+        return {"output": output, "execution": self.execution}
+
+    @property
+    def corpus(self) -> InputSettings:
+        """The inputs of a job that reads text."""
+        found = self.inputs or patterns(self.folder / "corpus")
+        return InputSettings(patterns=found, split_size=self.split_size)
+
+
+class Make(Protocol):
+    """Runs a job; returns its summary."""
+
+    def __call__(self, asked: Asked) -> Any:
+        """Run it."""
+
+
+def count(asked: Asked) -> Any:
+    """The job of ``bpe count``."""
+    cut = PretokenSettings(pretokenizer="words" if asked.other else "gpt2")
+    return jobs.count(inputs=asked.corpus, pretokens=cut, **asked.settings)
+
+
+def train(asked: Asked) -> Any:
+    """The job of ``bpe train --input``."""
+    return jobs.train(
+        inputs=asked.corpus,
+        pretokens=PretokenSettings(),
+        training=TrainSettings(vocab_size=310 if asked.other else 300, ties="first-seen"),
+        **asked.settings,
+    )
+
+
+def retrain(asked: Asked) -> Any:
+    """The job of ``bpe train --counts``."""
+    counts = asked.inputs or (str(asked.folder / "counts"),)
+    return jobs.train(
+        counts=tuple(CountsInput(directory=one) for one in counts),
+        pretokens=PretokenSettings(),
+        training=TrainSettings(vocab_size=310 if asked.other else 300),
+        **asked.settings,
+    )
+
+
+def encode(asked: Asked) -> Any:
+    """The job of ``bpe encode``."""
+    return jobs.encode(
+        inputs=asked.corpus,
+        tokenizer=str(asked.folder / "tokenizer.json"),
+        encoding=jobs.EncodeSettings(
+            append_token=END, dropout=0.3, id_type="uint32" if asked.other else "auto"
+        ),
+        **asked.settings,
+    )
+
+
+def export(asked: Asked) -> Any:
+    """The job of ``bpe export``, with each of its stages."""
+    return jobs.export(
+        sources=asked.inputs or (str(asked.folder / "ids"),),
+        settings=ExportSettings(
+            to="parquet", validation=0.2, shuffle=6 if asked.other else 5, pack=16
+        ),
+        unit_tokens=300,
+        **asked.settings,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A job.
+
+    Attributes:
+        name: of the job.
+        make: runs it.
+        parts: a pattern of the files that its units make.
+        last: the file that makes it complete.
+        changed: what the error says of the other setting.
+        step: what a worker calls on the way to its last file; empty where nobody knows.
+        by_splits: whether its files depend on how the corpus is split.
+        keeps: what resume leaves as it is: of a damaged output all other parts, nothing but what is
+            complete, or nothing at all.
+    """
+
+    name: str
+    make: Make
+    parts: str
+    last: str = "manifest.json"
+    changed: str
+    keeps: Literal["parts", "complete", "nothing"]
+    step: str = ""
+    by_splits: bool = False
+
+    def run(self, folder: Path, output: Path | str, **asked: Any) -> Any:
+        """Run it; the arguments are those of `Asked`."""
+        return self.make(Asked(folder=folder, output=str(output), **asked))
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            name="count",
+            make=count,
+            parts="data/part-*",
+            changed='pretokenizer was "gpt2", is "words"',
+            keeps="complete",
+            step="pipelines.count.job.write_shard_of",
+        ),
+        Kind(
+            name="train",
+            make=train,
+            parts="counts/data/part-*",
+            last="tokenizer.json",
+            changed="vocab_size was 300, is 310",
+            keeps="nothing",
+            step="pipelines.train.effective_mix",
+        ),
+        Kind(
+            name="retrain",
+            make=retrain,
+            parts="tokenizer.json",
+            last="tokenizer.json",
+            changed="vocab_size was 300, is 310",
+            keeps="nothing",
+            step="pipelines.train.effective_mix",
+        ),
+        Kind(
+            name="encode",
+            make=encode,
+            parts="data/train-*",
+            changed="id_type was ",
+            by_splits=True,
+            keeps="parts",
+            step="pipelines.encode.job.encode_split",
+        ),
+        Kind(
+            name="export",
+            make=export,
+            parts="data/train-*",
+            changed="shuffle was 5, is 6",
+            keeps="parts",
+        ),
+    )
+}
+
+
+def prepare(folder: Path) -> None:
+    """Make what the jobs read: a corpus, a tokenizer, counts and ids."""
+    write_corpus(folder / "corpus")
+    small_tokenizer(folder / "tokenizer.json")
+    count(Asked(folder=folder, output=str(folder / "counts")))
+    encode(Asked(folder=folder, output=str(folder / "ids")))

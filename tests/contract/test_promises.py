@@ -1,0 +1,253 @@
+"""What every job promises, whatever it makes.
+
+The same files for any workers, splits and repeated bundles; a job that was killed, damaged or
+started twice ends with these files or with one clear error; what is not ours is never touched.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.output.lock import locked
+from pipelines.settings import Execution
+from pipelines.storage import is_temporary
+from tests.contract.kinds import KINDS, Kind, prepare
+from tests.pipelines.corpora import FOUR, ONE, TWO, tree
+from tests.pipelines.killing import run_until
+from tests.pipelines.object_store import ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+EXECUTIONS = {
+    "two threads": TWO,
+    "four threads": FOUR,
+    "one of many": Execution(workers=1, beam_args=("--direct_running_mode=multi_threading",)),
+    "bundles run twice": replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",)),
+}
+KILLED = """
+import sys
+from pathlib import Path
+from tests.contract.kinds import KINDS
+
+KINDS[sys.argv[1]].run(Path(sys.argv[2]), sys.argv[3], resume=True)
+"""
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the jobs read: nobody may change it."""
+    path = tmp_path_factory.mktemp("contract")
+    prepare(path)
+    return path
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """Each job."""
+    return KINDS[request.param]
+
+
+@pytest.fixture(scope="session")
+def made(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
+    """What each job makes when nothing disturbs it."""
+    trees: dict[str, dict[str, bytes]] = {}
+    for name, one in KINDS.items():
+        output = tmp_path_factory.mktemp("made") / name
+        one.run(folder, output)
+        trees[name] = tree(output)
+    return trees
+
+
+@pytest.fixture
+def whole(kind: Kind, made: dict[str, dict[str, bytes]]) -> dict[str, bytes]:
+    """What a job makes when nothing disturbs it."""
+    return made[kind.name]
+
+
+@pytest.fixture
+def output(kind: Kind, folder: Path, tmp_path: Path) -> Path:
+    """The directory of a job that is complete."""
+    kind.run(folder, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def stamps(kind: Kind, output: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in output.glob(kind.parts)}
+
+
+def damage(path: Path, how: str) -> None:
+    data = bytearray(path.read_bytes())
+    if how == "missing":
+        path.unlink()
+        return
+    if how == "flipped":
+        data[len(data) // 3] ^= 0x40
+    path.write_bytes(data if how == "flipped" else data[:-20] if how == "cut" else b"")
+
+
+@pytest.mark.parametrize("name", EXECUTIONS)
+def test_files_do_not_depend_on_workers_or_bundles(
+    kind: Kind, folder: Path, whole: dict[str, bytes], tmp_path: Path, name: str
+) -> None:
+    kind.run(folder, tmp_path / "out", execution=EXECUTIONS[name])
+    found = tree(tmp_path / "out")
+    assert found.keys() == whole.keys()
+    assert [path for path in found if found[path] != whole[path]] == []
+
+
+@pytest.mark.parametrize("size", [300, None])
+@pytest.mark.parametrize("name", [one.name for one in KINDS.values() if not one.by_splits])
+def test_files_do_not_depend_on_splits(
+    folder: Path, made: dict[str, dict[str, bytes]], tmp_path: Path, name: str, size: int | None
+) -> None:
+    KINDS[name].run(folder, tmp_path / "out", split_size=size)
+    found = tree(tmp_path / "out")
+    assert found.keys() == made[name].keys()
+    assert [path for path in found if found[path] != made[name][path] and "plan" not in path] == []
+
+
+def test_files_do_not_depend_on_where_things_lie(
+    kind: Kind, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    prepare(tmp_path / "elsewhere")
+    kind.run(tmp_path / "elsewhere", tmp_path / "deep" / "out")
+    assert tree(tmp_path / "deep" / "out") == whole
+
+
+def test_a_complete_job_is_not_made_again(
+    kind: Kind, folder: Path, output: Path, whole: dict[str, bytes]
+) -> None:
+    times = stamps(kind, output)
+    with pytest.raises(OutputError, match="complete"):
+        kind.run(folder, output)
+    assert stamps(kind, output) == times
+    kind.run(folder, output, resume=True, execution=TWO)
+    assert tree(output) == whole
+    assert stamps(kind, output) == times or kind.keeps == "nothing"
+    kind.run(folder, output, overwrite=True)
+    assert tree(output) == whole
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut", "empty", "missing"])
+def test_what_is_damaged_is_made_again(
+    kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], how: str
+) -> None:
+    times = stamps(kind, output)
+    part = sorted(times)[len(times) // 2]
+    damage(part, how)
+    kind.run(folder, output, resume=True)
+    assert tree(output) == whole
+    if kind.keeps == "parts":
+        assert {**stamps(kind, output), part: 0} == {**times, part: 0}
+
+
+def test_without_its_last_file_a_job_is_finished(
+    kind: Kind, folder: Path, output: Path, whole: dict[str, bytes]
+) -> None:
+    (output / kind.last).unlink()
+    kind.run(folder, output, resume=True)
+    assert tree(output) == whole
+
+
+def test_a_job_that_was_killed_is_finished(
+    kind: Kind, folder: Path, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    run_until(KILLED, [kind.name, folder], tmp_path / "out", kind.parts, 3)
+    kind.run(folder, tmp_path / "out", resume=True)
+    assert tree(tmp_path / "out") == whole
+    assert not any(is_temporary(path.name) for path in (tmp_path / "out").rglob(".*"))
+
+
+def test_other_settings_are_another_job(
+    kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    with pytest.raises(OutputError, match=f"cannot resume.*{kind.changed}"):
+        kind.run(folder, output, other=True, resume=True)
+    assert tree(output) == whole
+    kind.run(folder, output, other=True, overwrite=True)
+    kind.run(folder, tmp_path / "other", other=True)
+    assert tree(output) == tree(tmp_path / "other") != whole
+
+
+@pytest.mark.parametrize("choice", [{}, {"overwrite": True}, {"resume": True}], ids=str)
+def test_what_is_foreign_is_never_touched(
+    kind: Kind, folder: Path, output: Path, tmp_path: Path, choice: dict[str, Any]
+) -> None:
+    (output / "notes.txt").write_text("mine")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "notes.txt").write_text("mine")
+    for directory in (output, tmp_path / "foreign"):
+        before = tree(directory)
+        with pytest.raises(OutputError, match=r"notes\.txt"):
+            kind.run(folder, directory, **choice)
+        assert tree(directory) == before
+
+
+def test_what_cannot_be_done_touches_nothing(
+    kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], tmp_path: Path
+) -> None:
+    nowhere, unknown = (str(tmp_path / "nowhere"),), replace(ONE, runner="NoSuchRunner")
+    with pytest.raises(InputError, match="nowhere"):
+        kind.run(folder, output, overwrite=True, inputs=nowhere)
+    with pytest.raises(ConfigError, match="NoSuchRunner"):
+        kind.run(folder, output, overwrite=True, execution=unknown)
+    with pytest.raises(OutputError, match="lies in its output directory"):
+        kind.run(folder, output, overwrite=True, inputs=(str(output),))
+    assert tree(output) == whole
+
+
+def test_one_job_at_a_time(kind: Kind, folder: Path, output: Path, whole: dict[str, bytes]) -> None:
+    for choice in ({"overwrite": True}, {"resume": True}):
+        with locked(str(output)), pytest.raises(OutputError, match="another job is writing"):
+            kind.run(folder, output, **choice)
+    assert tree(output) == whole
+
+
+@pytest.fixture
+def store() -> Iterator[str]:
+    """A directory in a store, which has no locks."""
+    yield "store://contract/out"
+    ObjectStore.objects.clear()
+    ObjectStore.times.clear()
+
+
+def test_a_store_holds_the_same(
+    kind: Kind, folder: Path, whole: dict[str, bytes], store: str
+) -> None:
+    kind.run(folder, store)
+    assert ObjectStore.tree(store) == whole
+
+
+@pytest.mark.parametrize("name", [one.name for one in KINDS.values() if one.step])
+def test_a_job_whose_directory_another_takes_over_ends(
+    folder: Path,
+    made: dict[str, dict[str, bytes]],
+    store: str,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    kind, plan = KINDS[name], f"{store}/.plan.json"
+    module, _, function = kind.step.rpartition(".")
+    step = getattr(import_module(module), function)
+
+    def taken_over(*arguments: Any, **named: Any) -> Any:
+        other = {**json.loads(ObjectStore.objects[plan]), "run": "another"}
+        ObjectStore.objects[plan] = json.dumps(other).encode()
+        return step(*arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(kind.step, taken_over)
+        with pytest.raises(OutputError, match="another job has been started there") as error:
+            kind.run(folder, store)
+    assert error.value.exit_status == 1
+    assert f"{store}/{kind.last}" not in ObjectStore.objects
+    kind.run(folder, store, overwrite=True)
+    assert ObjectStore.tree(store) == made[name]
