@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrived:
-    """What a job that appends is to take.
+    """The files that a job is to take.
 
     Attributes:
-        files: in order; none where there is nothing to do.
+        files: in order; none where there is nothing to append.
         passed_over: what else the patterns match.
-        generation: of the job.
-        base: the folder below which files are named.
+        generation: of a job that appends.
+        base: likewise, the folder below which files are named.
         earlier: what earlier jobs planned; None where the job begins the directory.
         outdated: names of files that changed and cannot be taken again.
     """
 
     files: tuple[InputFile, ...]
     passed_over: tuple[PassedOver, ...]
-    generation: int
-    base: str
+    generation: int = 0
+    base: str | None = None
     earlier: pa.Table | None = None
     outdated: tuple[str, ...] = ()
 

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 
-from pipelines.corpus.splits import read_splits, straggler, write_splits
+from pipelines.append import Arrived
+from pipelines.corpus.inputs import describe_inputs, find_inputs
+from pipelines.corpus.splits import plan_splits, read_splits, straggler, write_splits
 from pipelines.elements import Step, pack
 from pipelines.errors import InputError, OutputError
 from pipelines.formats import FILE_FORMATS
 from pipelines.output.directory import decide, plan_of_run, prepare, run_of, write_files
 from pipelines.output.lock import locked
+from pipelines.output.names import read_plan
 from pipelines.progress import many, size_text
 from pipelines.settings import AppendSettings
 from pipelines.stage.beam import dealt
@@ -30,7 +33,7 @@ from pipelines.stage.job import run_job
 from pipelines.stage.stage import Job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from typing_extensions import Self
@@ -124,6 +127,45 @@ class CorpusRequest(Job):
         """What a runner's web UI shows of it."""
         return {**super().shown, "inputs": ", ".join(self.inputs.patterns)}
 
+    def find(self) -> Arrived:
+        """The files that it takes; errors of `find_inputs`."""
+        found = find_inputs(self.inputs)
+        return Arrived(files=found.files, passed_over=found.passed_over)
+
+    def planned(self, found: Arrived, splits: Sequence[Split], plan: Plan, **more: Any) -> Planned:
+        """What it is about to do with these files.
+
+        Args:
+            found: the files.
+            splits: of them.
+            plan: parts and settings of this job alone.
+            **more: for `Planned`.
+        """
+        before = read_plan(self.directory).get("parts", ()) if found.generation else ()
+        return Planned(
+            files=found.files,
+            passed_over=found.passed_over,
+            splits=tuple(splits),
+            plan=replace(
+                plan,
+                parts=(*plan.parts, *before),
+                inputs=describe_inputs(found.files),
+                run=self.run,
+                base=found.base,
+                generation=found.generation,
+            ),
+            earlier=found.earlier,
+            outdated=found.outdated,
+            reads=tuple(file.path for file in found.files),
+            **more,
+        )
+
+    def split(self, found: Arrived) -> list[Split]:
+        """The splits of these files."""
+        whole = self.appending.appends
+        size = self.inputs.split_size
+        return plan_splits(found.files, size, generation=found.generation, whole=whole)
+
     def plan(self) -> Planned:
         """Find what is to be done; nothing is written.
 
@@ -212,7 +254,7 @@ def run_once(
     execution: Execution,
     progress: Progress,
     held: str | None = None,
-    ready: Callable[[], object] | None = None,
+    ready: Callable[[Planned], object] | None = None,
     takes: bool = True,
 ) -> Any:
     """Plan a job over files and run it; returns its summary.
@@ -263,7 +305,7 @@ def run_planned(
     execution: Execution,
     progress: Progress,
     held: str | None = None,
-    ready: Callable[[], object] | None = None,
+    ready: Callable[[Planned], object] | None = None,
 ) -> Iterator[Any]:
     """Run a job that the command has planned; gives what Beam returns, the directory still locked.
 
@@ -275,7 +317,8 @@ def run_planned(
         execution: where the work is done.
         progress: told how far it is.
         held: a directory that the caller has locked.
-        ready: called when nothing speaks against the job, before it changes anything.
+        ready: called with ``planned`` when nothing speaks against the job, before it changes
+            anything; it may refuse it.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -284,7 +327,7 @@ def run_planned(
     def allowed() -> None:
         decide(job.output, planned.plan, reads=planned.reads, keep=planned.keep)
         if ready is not None:
-            ready()
+            ready(planned)
         if isinstance(job, CorpusRequest):
             _tell_work(job.name, planned, progress)
 

@@ -33,7 +33,7 @@ from pipelines.mix import (
     tokens_of,
     with_weights,
 )
-from pipelines.output.directory import decide, training_failed
+from pipelines.output.directory import decide, refuse_inputs_inside, training_failed
 from pipelines.output.lock import locked
 from pipelines.output.names import COUNTS, OF_WORDS, RUNS, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
@@ -185,8 +185,13 @@ def train(
                 runs=request.runs,
             )
         planned, counted = request.plan(), None
-        done: dict[str, Any] = {"execution": execution, "progress": progress}
-        done["ready"] = request.begin  # of the first stage that does anything
+
+        def begin(stage: Planned) -> None:
+            """Begin the whole, with the first stage that does anything."""
+            refuse_inputs_inside(directory, [file.path for file in stage.files])
+            request.begin()
+
+        done: dict[str, Any] = {"execution": execution, "progress": progress, "ready": begin}
         with locked(directory):
             decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
             if corpus is not None:

@@ -21,9 +21,8 @@ from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountedInput
 from bpe.errors import CountsError
 from pipelines.append import Arrived, find_arrived
-from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading
-from pipelines.corpus.splits import changed_inputs, inputs_of, plan_splits
+from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts_manifest, read_counts_sets
@@ -73,7 +72,7 @@ if TYPE_CHECKING:
     from apache_beam.utils.windowed_value import WindowedValue
 
     from bpe import Tokenizer
-    from pipelines.corpus.inputs import InputFile, Inputs
+    from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.count.steps import Counters, CountJob
     from pipelines.planned import Done
@@ -184,48 +183,29 @@ class CountRequest(CorpusRequest):
             InputError: there are no inputs.
             ConfigError: a setting is wrong.
         """
-        found: Inputs | Arrived
-        generation, earlier, base = 0, None, None
-        if self.appending.appends:
-            found = self._arrived()
-            generation, earlier, base = found.generation, found.earlier, found.base
-        else:
-            found = find_inputs(self.inputs)
-        files = found.files
+        found = self.find()
         if self.job.group_field is not None:
-            refuse_without_fields(files, self.job.group_field)
-        appends = self.appending.appends
-        splits = plan_splits(files, self.inputs.split_size, generation=generation, whole=appends)
-        if self.job.track_order and len(files) >> FILE_BITS:
+            refuse_without_fields(found.files, self.job.group_field)
+        splits = self.split(found)
+        if self.job.track_order and len(found.files) >> FILE_BITS:
             raise ConfigError(
-                f"{len(files)} files are too many to keep the order of documents (ties "
+                f"{len(found.files)} files are too many to keep the order of documents (ties "
                 "first-seen): put them together, or use other ties"
             )
-        before = read_plan(self.directory).get("parts", ()) if generation else ()
-        plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=files)
-        return Planned(
-            files=files,
-            passed_over=found.passed_over,
-            splits=tuple(splits),
-            plan=replace(
-                plan,
-                run=self.run,
-                base=base,
-                generation=generation,
-                parts=(*plan.parts, *before),
-            ),
-            earlier=earlier,
-            outdated=found.outdated if isinstance(found, Arrived) else (),
-            beside={TOKENIZER: zlib.decompress(sent)} if (sent := self.tokenizer_json) else {},
-            reads=tuple(file.path for file in files),
-        )
+        plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=found.files)
+        sent = self.tokenizer_json
+        beside = {TOKENIZER: zlib.decompress(sent)} if sent else {}
+        return self.planned(found, splits, plan, beside=beside)
 
-    def _arrived(self) -> Arrived:
-        """What a job that appends is to take; errors of `find_arrived`."""
+    def find(self) -> Arrived:
+        """The files that it takes; errors of `find_inputs` and `find_arrived`."""
+        if not self.appending.appends:
+            return super().find()
         before = None if self.output.overwrite else read_appended(self.directory)
-        generation = None if before is None else before.generation
         return find_arrived(
-            *(self.directory, generation, self.inputs, self.appending),
+            self.directory,
+            None if before is None else before.generation,
+            *(self.inputs, self.appending),
             fixed=() if before is None else fixed_files(self.directory, before),
             by_job=True,
         )
@@ -565,7 +545,7 @@ def count(
     sources: tuple[str, ...] = (),
     appending: AppendSettings = AppendSettings(),  # noqa: B008
     progress: Progress | None = None,
-    ready: Callable[[], object] | None = None,
+    ready: Callable[[Planned], object] | None = None,
 ) -> CountSummary:
     """Count the pre-tokens of a corpus into a directory of Parquet shards.
 

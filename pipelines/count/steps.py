@@ -36,7 +36,6 @@ from bpe.special_tokens import check_special_tokens
 from pipelines import storage
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.groups import by_group, with_sources
-from pipelines.corpus.inputs import describe_inputs
 from pipelines.corpus.mix import sources_of
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.count.manifest import CountedGroup, GroupedManifest
@@ -650,5 +649,4 @@ def count_plan(
             **({"sources": encode(sources_of(files, job.sources))} if job.sources else {}),
             **(reading.options.to_json() if reading else {}),
         },
-        inputs=describe_inputs(files),
     )

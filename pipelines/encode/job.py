@@ -18,11 +18,9 @@ from bpe._codec import decode
 from pipelines import storage
 from pipelines.append import find_arrived
 from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import (
     changed_inputs,
-    plan_splits,
     splits_with,
 )
 from pipelines.elements import OncePerProcess
@@ -60,7 +58,6 @@ from pipelines.output.names import (
     TOKENIZER,
     Plan,
     read_manifest_object,
-    read_plan,
 )
 from pipelines.output.timings import save_timing
 from pipelines.planned import (
@@ -94,7 +91,6 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.append import Arrived
-    from pipelines.corpus.inputs import Inputs
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.planned import Done
     from pipelines.progress import Progress, SlotWriter
@@ -261,7 +257,7 @@ class EncodeRequest(CorpusRequest):
             InputError: there are no inputs, or no tokenizer.
             ConfigError: a setting is wrong.
         """
-        inputs, tokenizer = self.inputs, self.load()
+        tokenizer = self.load()
         encoding = in_tokens(self.encoding, tokenizer.special_tokens, tokenizer.roles)
         check_tokens(tokenizer, encoding)
         if self.drift.baseline is not None:
@@ -270,56 +266,37 @@ class EncodeRequest(CorpusRequest):
             check_baseline(self.drift.baseline, tokenizer)
         if self.tokenizer:
             refuse_inputs_inside(self.directory, [self.tokenizer])
-        found: Inputs | Arrived
+        found = self.find()
         if self.appending.appends:
-            found = self._arrived()
-            generation, earlier, base = found.generation, found.earlier, found.base
-            keep = settled_columns(self.directory, found.files, encoding, begins=not generation)
+            begins = not found.generation
+            keep = settled_columns(self.directory, found.files, encoding, begins=begins)
         else:
-            found = find_inputs(inputs)
-            generation, earlier, base = 0, None, None
             keep = find_kept(found.files, encoding)
-        files = found.files
-        appends = self.appending.appends
-        splits = plan_splits(files, inputs.split_size, generation=generation, whole=appends)
-        before = read_plan(self.directory).get("parts", ()) if generation else ()
+        splits = self.split(found)
         beside = files_of(tokenizer, self.tokenizer or "the tokenizer")
         job = encode_job(
             *(tokenizer, beside[TOKENIZER].decode()),
-            reading=Reading.of(inputs, self.directory, keep=keep),
+            reading=Reading.of(self.inputs, self.directory, keep=keep),
             encoding=encoding,
             parts=len(splits),
         )
-        return Planned(
-            files=files,
-            passed_over=found.passed_over,
-            splits=tuple(splits),
-            plan=Plan(
-                kind="encoded",
-                parts=(len(splits), *before),
-                settings={**job.settings, "vocab_size": job.vocab_size},
-                inputs=describe_inputs(files),
-                run=self.run,
-                base=base,
-                generation=generation,
-            ),
-            earlier=earlier,
-            beside=beside,
-            reads=tuple(file.path for file in files),
-            not_applied=tokenizer.not_applied,
-        )
+        settings = {**job.settings, "vocab_size": job.vocab_size}
+        plan = Plan(kind="encoded", parts=(len(splits),), settings=settings)
+        not_applied = tokenizer.not_applied
+        return self.planned(found, splits, plan, beside=beside, not_applied=not_applied)
 
-    def _arrived(self) -> Arrived:
-        """What a job that appends is to take.
+    def find(self) -> Arrived:
+        """The files that it takes.
 
         Raises:
             InputError: as `find_arrived`; or the corpus to append to cannot be read.
         """
-        directory = self.directory
+        if not self.appending.appends:
+            return super().find()
         generation = None
-        if not self.output.overwrite and storage.exists(join(directory, MANIFEST)):
-            generation = read_header(directory).generation
-        return find_arrived(directory, generation, self.inputs, self.appending)
+        if not self.output.overwrite and storage.exists(join(self.directory, MANIFEST)):
+            generation = read_header(self.directory).generation
+        return find_arrived(self.directory, generation, self.inputs, self.appending)
 
     def is_complete(self, planned: Planned) -> bool:
         """Whether its parts were made, and removed because nobody needs them any more.

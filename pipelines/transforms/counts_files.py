@@ -13,6 +13,7 @@ from bpe.counts import require_pretokens
 from bpe.counts.files import run_from_ipc
 from bpe.counts.manifest import Totals
 from pipelines.batches import count_pairs, pretoken_bytes
+from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.check_parts import read_stored, stored_parts, stored_sets
 from pipelines.count.steps import count_job, count_plan, write_manifest, write_shard
 from pipelines.elements import pack, require_global_window, unpack, with_storage
@@ -109,7 +110,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
 
 def _prepare(_: None, output: OutputSettings, job: CountJob, run: str) -> None:
-    prepare(output, replace(count_plan(job), run=run))
+    prepare(output, replace(count_plan(job), inputs=describe_inputs(()), run=run))
 
 
 def _write_shard(element: tuple[int, bytes], job: CountJob, run: str, _: None) -> Iterator[bytes]:

@@ -199,7 +199,7 @@ def test_what_cannot_be_done_touches_nothing(
         kind.run(folder, output, overwrite=True, inputs=nowhere)
     with pytest.raises(ConfigError, match="NoSuchRunner"):
         kind.run(folder, output, overwrite=True, execution=unknown)
-    with pytest.raises(OutputError, match="lies in its output directory"):
+    with pytest.raises((InputError, OutputError), match=str(output)):  # itself
         kind.run(folder, output, overwrite=True, inputs=(str(output),))
     assert tree(output) == whole
 
