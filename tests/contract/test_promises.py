@@ -7,6 +7,7 @@ started twice ends with these files or with one clear error; what is not ours is
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -56,14 +57,18 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 @pytest.fixture(scope="session")
-def made(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, bytes]]:
-    """What each job makes when nothing disturbs it."""
-    trees: dict[str, dict[str, bytes]] = {}
+def outputs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of each job, by name, that nothing disturbed."""
+    path = tmp_path_factory.mktemp("made")
     for name, one in KINDS.items():
-        output = tmp_path_factory.mktemp("made") / name
-        one.run(folder, output)
-        trees[name] = tree(output)
-    return trees
+        one.run(folder, path / name)
+    return path
+
+
+@pytest.fixture(scope="session")
+def made(outputs: Path) -> dict[str, dict[str, bytes]]:
+    """What each job makes when nothing disturbs it."""
+    return {name: tree(outputs / name) for name in KINDS}
 
 
 @pytest.fixture
@@ -73,10 +78,9 @@ def whole(kind: Kind, made: dict[str, dict[str, bytes]]) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def output(kind: Kind, folder: Path, tmp_path: Path) -> Path:
+def output(kind: Kind, outputs: Path, tmp_path: Path) -> Path:
     """The directory of a job that is complete."""
-    kind.run(folder, tmp_path / "out")
-    return tmp_path / "out"
+    return shutil.copytree(outputs / kind.name, tmp_path / "out")
 
 
 def stamps(kind: Kind, output: Path) -> dict[Path, int]:
