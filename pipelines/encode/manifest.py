@@ -170,7 +170,7 @@ class EncodedManifest:
     kind: str = KIND
     version: int = VERSION
     tokenizer: TokenizerFile
-    id_type: str
+    id_type: Literal["uint16", "uint32"]
     settings: ReadOptions
     rows: RowSettings
     totals: Totals
@@ -182,15 +182,6 @@ class EncodedManifest:
     duplicate_ids: DuplicateIds | None = None
     discarded: bool = False
     generation: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse ids of another type.
-
-        Raises:
-            ValueError: they are.
-        """
-        if self.id_type not in ("uint16", "uint32"):
-            raise ValueError(f"id_type {self.id_type!r}")
 
     @property
     def records_sha256(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bpe._codec import decode, encode
 from bpe.errors import EncodingError
@@ -80,7 +80,7 @@ class EncodeJob:
     reading: Reading
     tokenizer_sha256: str
     vocab_size: int
-    id_type: str
+    id_type: Literal["uint16", "uint32"]
     rows: RowSettings
     parts: int
     run: str = ""
@@ -475,7 +475,7 @@ def check_named_tokens(asked: Iterable[tuple[str, str]], there: Sequence[str]) -
             )
 
 
-def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> str:
+def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> Literal["uint16", "uint32"]:
     """The type of the ids: the one asked for, or the smallest that holds them.
 
     Raises:

@@ -313,7 +313,7 @@ def test_a_run_encodes_with_superwords(work: Path, tmp_path: Path) -> None:
     verified = json.loads(bpe("verify", tmp_path / "all", "--json", cwd=work).stdout)
     assert list(verified) == ["counts", "words", "runs", "tokenizer", "encoded"]
     bpe("verify", tmp_path / "all" / "encoded", "--input", "corpus", cwd=work)
-    refused = bpe(*run, "--superwords", "0", cwd=work, status=2)
+    refused = bpe(*run, "--set", "superwords=0", cwd=work, status=2)
     assert "0 is out of range" in refused.stderr
 
 

@@ -222,7 +222,7 @@ def test_ends_are_put_and_taken_away() -> None:
     [
         ({"dropout": 1.5}, "`dropout` 1.5 is not between 0 and 1"),
         ({"dropout": float("nan")}, "`dropout` nan is not between 0 and 1"),
-        ({"dropout_seed": 3}, "`dropout_seed` goes with `dropout`"),
+        ({"dropout_seed": 3}, "`dropout_seed` needs `dropout`"),
         ({"dropout": 0.1, "dropout_seed": -1}, "`dropout_seed` -1 is out of range: use 0 or more"),
         ({"id_type": "int64"}, "use one of auto, uint16, uint32"),
         ({"keep": ("",)}, "`keep` is empty"),
@@ -306,7 +306,7 @@ def edit_encoded_manifest(ids: Path, *where: str, value: object) -> None:
         (("totals", "tokens"), None, InputError, "manifest.json: damaged"),
         (("totals", "tokens"), True, InputError, "totals.tokens must be an integer from 0, got"),
         (("records",), [{"file": "x"}], InputError, "records must be an object"),
-        (("id_type",), "int8", InputError, "damaged: id_type 'int8'"),
+        (("id_type",), "int8", InputError, "damaged: id_type must be"),
     ],
 )
 def test_a_manifest_that_says_something_else_is_found(
