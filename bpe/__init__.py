@@ -19,11 +19,11 @@ From texts to ids, in the order in which modules import each other:
 Where to add
 
 - a tie rule: a row of ``kTieRules`` in ``native/train/tie_breaker.h``; a line each in ``choose``
-  and ``sort_whole`` of ``reference/train.py``; its name and help in ``pipelines/settings.py``; what
-  it makes of the example in ``tests/bpe/test_train.py``.
+  and ``sort_whole`` of ``reference/train.py``; its name and help in
+  ``pipelines/settings/training.py``; what it makes of the example in ``tests/bpe/test_train.py``.
 - a pre-tokenizer: its pattern in ``native/text/patterns/``, listed in
-  ``native/text/pretokenizers.h``; its name in ``pipelines/settings.py``; ``pretokenizer.py`` if
-  it drops text (``kDropsText``), or tokenizer.json spells it differently.
+  ``native/text/pretokenizers.h``; its name in ``pipelines/settings/corpus.py``;
+  ``pretokenizer.py`` if it drops text (``kDropsText``), or tokenizer.json spells it differently.
 - a tokenizer file format: a module in ``formats/``, listed in its ``__init__.py``; a sample in
   ``tests/bpe/test_formats_fuzz.py``. It reads and writes `parts.Parts`;
   one that holds less than a tokenizer is also in ``BARE_FILES`` of ``pipelines/cli/options.py``.

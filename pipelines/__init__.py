@@ -7,7 +7,7 @@ files. Beam is imported only where one of them is used.
 
 Where to add
 
-- an option: its declaration in ``settings.py``, from which the command line and job files follow;
+- an option: its declaration in ``settings/``, from which the command line and job files follow;
   a line in ``configs/reference.yaml``; and the step that goes by it, in ``encode/`` or ``count/``.
   What changes the rows of ``bpe encode`` belongs in ``RowSettings``, which workers, fingerprints
   and the manifest get; it is checked against the tokenizer in ``encode/steps.py``. Options of

@@ -38,6 +38,7 @@ Group = Literal[
 GROUPS: tuple[str, ...] = get_args(Group)
 """The groups of ``--help``, in its order."""
 
+_METAVARS = {"integer": "N", "number": "NUMBER", "share": "SHARE", "size": "SIZE"}
 MAX_INTEGER = 2**63 - 1  # what counts and their files can hold
 _NAME = "option"
 _NUMBER = r"(?P<number>[0-9]{1,999}(?:\.[0-9]{1,999})?) ?(?:(?P<power>[kmgt])(?P<binary>i?))?"
@@ -70,6 +71,8 @@ class Option:
         minimum: the smallest number allowed; None for any.
         maximum: the greatest number allowed; None for any.
         advanced: whether the short ``--help`` leaves it out.
+        needs: options without which it means nothing: names, or ``NAME=VALUE``, with ``|`` between
+            those of which one is enough, and ``&`` between those that are all needed.
     """
 
     help: str
@@ -87,6 +90,7 @@ class Option:
     minimum: float | None = None
     maximum: float | None = None
     advanced: bool = False
+    needs: str = ""
 
     def parse(self, text: str) -> Any:
         """The value that a text stands for.
@@ -216,6 +220,11 @@ def option(default: Any = MISSING, /, **declaration: Any) -> Any:
     return field(default=default, metadata={_NAME: declaration})
 
 
+def advanced(default: Any = MISSING, /, **declaration: Any) -> Any:
+    """An `option` that the short ``--help`` leaves out."""
+    return option(default, advanced=True, **declaration)
+
+
 def declared(settings: type) -> Mapping[str, Option]:
     """The options that a settings class declares, by field; its ``_GROUP`` is theirs."""
     own = [one for one in fields(settings) if _NAME in one.metadata]
@@ -227,6 +236,7 @@ def declared(settings: type) -> Mapping[str, Option]:
         said = _of_type(types[one.name])
         said |= {"group": getattr(settings, "_GROUP", "Options"), "name": one.name}
         said |= one.metadata[_NAME]
+        said.setdefault("metavar", _METAVARS.get(said["kind"], ""))
         required = one.default is MISSING
         default = None if required else one.default
         found[one.name] = Option(**said, field=one.name, default=default, required=required)
@@ -350,15 +360,29 @@ def check_declared(settings: object) -> None:
     """Refuse values that the declarations do not allow.
 
     Raises:
-        ConfigError: a text is none of the choices, or a number is none, or out of bounds.
+        ConfigError: a text is none of the choices, a number is none, or out of bounds, or an option
+            needs another one.
     """
-    for name, spec in declared(type(settings)).items():
+    specs = declared(type(settings))
+    for name, spec in specs.items():
         value = getattr(settings, name)
         if value is None:
             continue
         for one in value if spec.several and not isinstance(value, str) else [value]:
             if problem := spec.problem(one):
                 raise ConfigError(f"`{name}` {problem}")
+    given = {name: getattr(settings, name) for name in specs}
+    for name, spec in specs.items():
+        if not spec.needs or given[name] == spec.default:
+            continue
+        for needed in spec.needs.split("&"):
+            ways = [one.strip().partition("=") for one in needed.split("|")]
+            if not any(
+                given[other] == value if value else given[other] != specs[other].default
+                for other, _, value in ways
+            ):
+                told = " or ".join(f"`{other}` {value}".strip() for other, _, value in ways)
+                raise ConfigError(f"`{name}` needs {told}")
 
 
 def did_you_mean(spec: Option, value: object) -> str:

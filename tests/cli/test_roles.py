@@ -127,7 +127,7 @@ def test_the_role_pad_fills_packed_rows(folder: Path) -> None:
 
 def test_roles_that_cannot_be(folder: Path) -> None:
     refused = bpe(*TRAIN, "--add-bos", "--output", "model", cwd=folder, status=2)
-    assert "--add-bos needs --bos TOKEN" in refused.stderr
+    assert "--add-bos needs --bos" in refused.stderr
     refused = bpe(*TRAIN, "--eos", "", "--output", "model", cwd=folder, status=2)
     assert "the token of a role is empty" in refused.stderr
     refused = bpe(*TRAIN, "--chat-template", "missing.jinja", "--output", "m", cwd=folder, status=1)

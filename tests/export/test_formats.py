@@ -170,10 +170,10 @@ def test_shards_are_filled_up_to_their_size(
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"to": "megatron", "header": "llm.c"}, "`header` goes with `to` bin"),
-        ({"to": "bin", "with_id": True}, "`with_id` goes with `to` mds"),
+        ({"to": "megatron", "header": "llm.c"}, "`header` needs `to` bin"),
+        ({"to": "bin", "with_id": True}, "`with_id` needs `to` mds"),
         ({"to": "mds", "with_id": True, "pack": 8}, "`with_id` does not work with `pack`"),
-        ({"to": "bin", "shard_size": 5}, "`shard_size` goes with `to` mds or litdata"),
+        ({"to": "bin", "shard_size": 5}, "`shard_size` needs `to` mds or `to` litdata"),
         ({"to": "csv"}, "`to` 'csv' is unknown"),
     ],
 )

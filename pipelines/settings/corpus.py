@@ -1,0 +1,309 @@
+"""What a job reads, how it cuts text, where it writes, and which files it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+from pipelines.errors import ConfigError
+from pipelines.formats import (
+    WITH_COLUMNS,
+    FileFormat,
+    documents_described,
+    suffixes_described,
+)
+from pipelines.option import (
+    Group,
+    advanced,
+    check_declared,
+    option,
+    several,
+)
+from pipelines.settings.shares import split_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bpe.pretokenizer import Pretokenizer
+
+Format = Literal["auto"] | FileFormat
+FORMATS: tuple[str, ...] = ("auto", *get_args(FileFormat))
+CompleteWhen = Literal["settled", "marker"]
+MAX_RECORD = 1 << 30
+LARGEST_RECORD = 2_000_000_000
+# As the library has them (tests compare): `--help` does not wait for bpe.
+PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "bert", "none")
+NORMALIZERS = (
+    *("nfc", "nfd", "nfkc", "nfkd", "lowercase"),
+    *("strip-accents", "strip-nonspacing", "clean-text", "space-han"),
+    *("mark-spaces", "prepend-mark", "ensure-mark", "ensure-first-mark"),
+)
+NO_NORMALIZER = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputSettings:
+    """Which documents a job reads; a place is ``name:position`` where a record has no id."""
+
+    _GROUP: ClassVar[Group] = "Input"
+
+    patterns: tuple[str, ...] = option(
+        name="input",
+        metavar="[NAME=]PATTERN",
+        help="File, directory or glob (quote it) to read; repeatable. A local path, or a URL: "
+        "s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports. NAME (letters, "
+        "digits, '-', '_') says of which source the files are; a path that begins like that "
+        "is written ./a=b.",
+    )
+    format: Format = option(
+        "auto",
+        metavar="NAME",
+        help=f"How files divide into documents. {documents_described()}; auto: by file "
+        f"extension ({suffixes_described()}; all others text), without README and LICENSE "
+        "files; a directory or glob that mixes records and text is an error, and so are names "
+        "of records that are not read (.csv, .jsonl.bak). Compressed files (.jsonl.gz, "
+        ".json.zst, .txt.bz2, .xz) are decompressed.",
+    )
+    text_field: str | tuple[str, ...] = option(
+        "text",
+        metavar="[NAME=]FIELD",
+        help="Field or column of the text; of all inputs or of the source NAME "
+        f"({', '.join(WITH_COLUMNS)}); repeatable. With dots, a field inside objects or structs "
+        "(data.text), unless a field has that whole name.",
+    )
+    id_field: str | tuple[str, ...] | None = advanced(
+        None,
+        metavar="[NAME=]FIELD",
+        default_is="id if present, otherwise file name and position",
+        help="Field or column of the document's id, written as for --text-field.",
+    )
+    max_record_size: int = advanced(
+        MAX_RECORD,
+        kind="size",
+        minimum=1,
+        maximum=LARGEST_RECORD,
+        default_is="1GiB",
+        help="Maximum record size after decompression. Longer records are bad records "
+        "(--max-failures), and are skipped in bounded memory.",
+    )
+    split_size: int | None = advanced(
+        None,
+        kind="size",
+        minimum=1,
+        default_is="1/64 of the corpus, between 8MiB and 256MiB",
+        help="Size of a split, the input that a worker processes at a time, such as 64MiB.",
+    )
+    max_failures: int = option(
+        0,
+        minimum=0,
+        help="Tolerate up to N bad records: they are written to dead-letters/. More fail the "
+        "job: at once in a split, over all splits before its output is complete.",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.patterns:
+            raise ConfigError("no input: give at least one `input` file, directory or pattern")
+        if any(not pattern for _, pattern in self.named_patterns):
+            raise ConfigError("`input` is empty: name a file, a directory or a pattern")
+        check_declared(self)
+        self.text_fields()
+        self.id_fields()
+
+    @property
+    def named_patterns(self) -> tuple[tuple[str, str], ...]:
+        """The source of each pattern, empty where it has no name, and the pattern itself."""
+        return tuple(map(split_name, self.patterns))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources, in the order of the patterns."""
+        return tuple(dict.fromkeys(name for name, _ in self.named_patterns if name))
+
+    def text_fields(self) -> dict[str, str]:
+        """The field of the text, by source; that of all others at the empty name.
+
+        Raises:
+            ConfigError: it is empty, given twice, or of a source that no pattern names.
+        """
+        return {"": "text", **self._fields("text_field", self.text_field)}
+
+    def id_fields(self) -> dict[str, str]:
+        """The field of the id likewise, as far as one is given.
+
+        Raises:
+            ConfigError: as `text_fields`.
+        """
+        return self._fields("id_field", self.id_field or ())
+
+    def _fields(self, option: str, given: str | tuple[str, ...]) -> dict[str, str]:
+        sources, found = self.sources, dict[str, str]()
+        for text in (given,) if isinstance(given, str) else given:
+            name, value = split_name(text) if sources else ("", text)
+            if not value:
+                raise ConfigError(f"`{option}` is empty: name the field that holds it")
+            if name and name not in sources:
+                raise ConfigError(
+                    f"`{option}` {text}: no `input` is named {name}: the sources are "
+                    f"{', '.join(sources)}"
+                )
+            if name in found:
+                of = f"of {name}" if name else "of all inputs"
+                raise ConfigError(f"`{option}` {of} is given twice: once is enough")
+            found[name] = value
+        return found
+
+    @classmethod
+    def of(cls, patterns: Sequence[str], **arguments: Any) -> InputSettings:
+        """From arguments as a program gives them: any sequence of patterns."""
+        return cls(patterns=several("inputs", patterns), **arguments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputSettings:
+    """Where a job writes, and what it does with what is there already."""
+
+    _GROUP: ClassVar[Group] = "Output"
+
+    directory: str = option(
+        name="output", metavar="DIR", help="Output directory; created if missing."
+    )
+    overwrite: bool = option(False, help="Replace the output of an earlier job in DIR.")
+    resume: bool = option(
+        False,
+        help="Continue an interrupted run of this job. Complete counts and parts are kept; a "
+        "count that was interrupted starts over.",
+    )
+
+    def __post_init__(self) -> None:
+        if not self.directory:
+            raise ConfigError("`output` is empty: name a directory")
+        if self.overwrite and self.resume:
+            raise ConfigError("`overwrite` and `resume` exclude each other: choose one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretokenSettings:
+    """How text is cut before it is counted or trained on.
+
+    A pattern takes the place of the pre-tokenizer; several are applied one after the other.
+    """
+
+    _GROUP: ClassVar[Group] = "Text"
+
+    pretokenizer: str = option(
+        "gpt2",
+        choices=PRETOKENIZERS,
+        metavar="NAME",
+        help="How to split text into pre-tokens, across which no pair is merged. gpt2, cl100k "
+        "(GPT-4), o200k (GPT-4o), llama3, qwen2: as for these models; words: split on "
+        "whitespace and discard it; spaces: split on U+0020 only, and discard it; bert: like "
+        "words, with each punctuation mark split off; none: do not split.",
+    )
+    pattern: str | tuple[str, ...] | None = option(
+        None,
+        metavar="REGEX",
+        help="Regular expression to use instead of --pretokenizer; repeatable. Its syntax is that "
+        "of the regex package. Expressions and names are applied in order. Expressions that "
+        "need backtracking, such as backreferences, are many times slower.",
+    )
+    normalizer: tuple[str, ...] = advanced(
+        (),
+        choices=(*NORMALIZERS, NO_NORMALIZER),
+        metavar="NAME",
+        help="Normalize text before it is split. Repeatable, applied in order. none: no "
+        "normalization, overriding presets and configuration files.",
+    )
+    never_split: tuple[str, ...] = advanced(
+        (),
+        metavar="PATTERN",
+        help="Never split text that matches this: url, email, or a regular expression; repeatable.",
+    )
+    special_tokens: tuple[str, ...] = option(
+        (),
+        name="special_token",
+        metavar="TOKEN",
+        help="Token with its own id, such as '<|endoftext|>'. Text is split around it, and it "
+        "is not counted; repeatable.",
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+
+    @property
+    def cut(self) -> Pretokenizer:
+        """All but the special tokens, as one value.
+
+        Raises:
+            bpe.errors.PretokenizerError: a name is unknown, or a pattern does not compile.
+        """
+        from bpe.pretokenizer import Pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe
+
+        return Pretokenizer.of(
+            self.pretokenizer,
+            self.pattern,
+            normalizer=self.normalizer,
+            never_split=self.never_split,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendSettings:
+    """Whether a job takes only the files that its directory has not yet; times in seconds."""
+
+    _GROUP: ClassVar[Group] = "Appending"
+
+    append: bool = option(
+        False,
+        help="Take only files that DIR does not have yet, or that changed; begin DIR if it is "
+        "empty. A file that cannot be read is set aside until it changes.",
+    )
+    prune: bool = advanced(
+        False,
+        needs="append | watch",
+        help="With --append: remove the parts of files that changed. An export that began with "
+        "them cannot be resumed then.",
+    )
+    watch: float | None = option(
+        None,
+        minimum=0.1,
+        metavar="SECONDS",
+        default_is="append once",
+        help="Append every so many seconds until a signal ends it; implies --append.",
+    )
+    stop_after: float | None = advanced(
+        None,
+        needs="watch",
+        minimum=0,
+        metavar="SECONDS",
+        default_is="never",
+        help="With --watch: stop after this many seconds.",
+    )
+    complete_when: CompleteWhen = advanced(
+        "settled",
+        needs="append | watch",
+        metavar="RULE",
+        help="With --append: when a file is complete. settled: it has not changed for --settle "
+        "SECONDS; marker: a file NAME.done exists. Hidden files and names such as NAME.tmp and "
+        "NAME.part are never taken.",
+    )
+    settle: float | None = advanced(
+        None,
+        needs="append | watch",
+        minimum=0,
+        metavar="SECONDS",
+        default_is="5 with --watch, else 0",
+        help="With --append: seconds that a file must stay unchanged.",
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+
+    @property
+    def appends(self) -> bool:
+        """Whether the job appends."""
+        return self.append or self.watch is not None
+
+    @property
+    def settled_after(self) -> float:
+        """Seconds that a file must stay unchanged."""
+        return self.settle if self.settle is not None else 0.0 if self.watch is None else 5.0

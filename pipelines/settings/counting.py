@@ -1,0 +1,89 @@
+"""What counts hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pipelines.errors import ConfigError
+from pipelines.option import (
+    Group,
+    advanced,
+    check_declared,
+    option,
+)
+
+SHARDS = 16  # of counts
+MERGE_PATTERN = r"\p{L}"
+
+
+def prune_below() -> Any:
+    """The option of counting and of training."""
+    return advanced(
+        1,
+        group="Text",
+        minimum=1,
+        help="Drop pre-tokens that occur fewer than N times in the corpus. The output records how "
+        "much was dropped.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSettings:
+    """What counts hold, and in how many files."""
+
+    _GROUP: ClassVar[Group] = "Output"
+
+    track_order: bool = advanced(
+        False,
+        help="Also record where each pre-token first occurs. --ties first-seen needs it.",
+    )
+    prune_below: int = prune_below()
+    shards: int = advanced(
+        SHARDS,
+        minimum=1,
+        maximum=99_999,
+        help="Number of Parquet files of counts.",
+    )
+    group_by: str | None = option(
+        None,
+        metavar="NAME",
+        help="Keep the counts of each value of this field or column (a language, say) in a "
+        "directory of its own, DIR/NAME=VALUE; with dots as for --text-field. A record without "
+        "a string or number there is a bad record.",
+    )
+    max_groups: int = advanced(
+        1000,
+        minimum=1,
+        maximum=99_999,
+        help="Most values that the field of --group-by may have; more end the job.",
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+        if self.group_by == "":
+            raise ConfigError("`group_by` is empty: name a field")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """Which adjacent tokens are a run, of which superwords are learnt."""
+
+    _GROUP: ClassVar[Group] = "Text"
+
+    merge_pattern: str = advanced(
+        MERGE_PATTERN,
+        metavar="REGEX",
+        help="With runs: only pre-tokens that this regular expression matches somewhere become "
+        "parts of a run, and so of a superword. By default, they hold a letter.",
+    )
+    max_run: int | None = advanced(
+        None,
+        minimum=2,
+        default_is="no limit",
+        help="With runs: cut longer runs into pieces of N tokens. Pairs across a cut are not "
+        "counted. The output records how much that may change.",
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)

@@ -1,0 +1,156 @@
+"""What becomes of a document when it is encoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
+
+from pipelines.errors import ConfigError
+from pipelines.formats import (
+    WITH_COLUMNS,
+)
+from pipelines.option import (
+    Group,
+    advanced,
+    changed,
+    check_declared,
+    option,
+)
+
+IdType = Literal["auto", "uint16", "uint32"]
+ParquetEncoding = Literal["byte-stream-split", "plain"]
+# A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
+MAX_ROW_TOKENS = 1 << 28
+MAX_SEED = (1 << 63) - 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowSettings:
+    """How documents become rows of token ids; the manifest says it, and `bpe verify` does it again.
+
+    What is not as by default goes into the fingerprint of a part: with another default, raise
+    ``LAYOUT`` in encode/steps.py.
+
+    Each document draws its random numbers from a seed of its own, made of ``dropout_seed``, the
+    name of its file and its place in it.
+
+    Raises:
+        ConfigError: a value is out of range, or two exclude each other.
+    """
+
+    _GROUP: ClassVar[Group] = "Rows"
+
+    prepend_token: str | None = option(
+        None,
+        metavar="TOKEN",
+        help="Special token to prepend to the ids of each document, such as '<|bos|>'; or a "
+        "role of the tokenizer's tokenizer_config.json: bos.",
+    )
+    append_token: str | None = option(
+        None,
+        metavar="TOKEN",
+        help="Special token to append to the ids of each document, such as '<|endoftext|>'; or "
+        "a role of the tokenizer's tokenizer_config.json: eos.",
+    )
+    allow_special: tuple[str, ...] = option(
+        (),
+        metavar="TOKEN",
+        default_is="none: special tokens in documents are encoded as plain text",
+        help="Special token to recognize in documents, or all; repeatable.",
+    )
+    dropout: float = option(
+        0.0,
+        minimum=0,
+        maximum=1,
+        metavar="P",
+        help="Drop each merge with this probability (BPE-dropout).",
+    )
+    dropout_seed: int = advanced(
+        0,
+        needs="dropout",
+        minimum=0,
+        maximum=MAX_SEED,
+        help="Seed of --dropout. The same seed gives the same ids, however the corpus is split.",
+    )
+    parquet_encoding: ParquetEncoding = advanced(
+        "byte-stream-split",
+        metavar="NAME",
+        help="How Parquet stores the ids. byte-stream-split: faster to write and to read, and "
+        "smaller for most text. plain: for readers older than those in docs/rows.md.",
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """What is not as by default, as JSON values."""
+        return changed(self.rows)
+
+    @property
+    def rows(self) -> RowSettings:
+        """How documents become rows, without what they hold beside ids."""
+        return RowSettings(**{one.name: getattr(self, one.name) for one in fields(RowSettings)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeSettings(RowSettings):
+    """`RowSettings`, and what the command settles before workers begin: kept columns, id type.
+
+    Ids are ``uint16`` where every id of the vocabulary fits.
+    """
+
+    _GROUP: ClassVar[Group] = "Rows"
+
+    keep: tuple[str, ...] = option(
+        (),
+        metavar="NAME",
+        help=f"Field or column ({', '.join(WITH_COLUMNS)}) to copy to the output; repeatable. "
+        "NAME:TYPE, such as score:double or 'tags:list<string>', sets its type.",
+    )
+    id_type: IdType = advanced(
+        "auto",
+        metavar="TYPE",
+        help="Type of the ids: uint16, uint32, or auto: uint16 if every id of the vocabulary fits.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.keep:
+            if not name:
+                raise ConfigError("`keep` is empty: name a field or column")
+            if self.keep.count(name) > 1:
+                raise ConfigError(f"`keep` {name} is given twice: once is enough")
+
+
+def _drift(default: Any, help_: str, metavar: str, **more: str) -> Any:
+    """A limit that goes with ``--append``."""
+    if default is None:
+        more["default_is"] = "never"
+    return advanced(default, minimum=0, metavar=metavar, help=f"With --append: {help_}", **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftSettings:
+    """How the fit of the tokenizer is measured, and when to warn."""
+
+    _GROUP: ClassVar[Group] = "Appending"
+
+    baseline: str | None = advanced(
+        None,
+        metavar="COUNTS",
+        default_is="unseen pre-tokens are not measured",
+        help="With --append: counts that the tokenizer was trained on, to detect unseen "
+        "pre-tokens.",
+    )
+    warn_bytes_per_token: float = _drift(
+        0.8, "warn below this share of the bytes per token in training.", "SHARE"
+    )
+    warn_single_bytes: float | None = _drift(
+        None, "warn above this share of single-byte tokens.", "SHARE"
+    )
+    warn_unseen: float | None = _drift(
+        None, "warn above N unseen pre-tokens in a million (--baseline).", "N", needs="baseline"
+    )
+
+    def __post_init__(self) -> None:
+        check_declared(self)

@@ -1,0 +1,127 @@
+"""Shares: of sources in a mix, and of counts that are trained on."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from pipelines.errors import ConfigError
+from pipelines.option import (
+    parse_exact_share,
+    percent,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+ShareOf = Literal["bytes", "pretokens", "tokens"]
+SHARES_OF: tuple[str, ...] = get_args(ShareOf)
+
+
+_WEIGHTS = "use a whole number (3), a decimal (0.5), a fraction (1/3) or a share of the mix (60%)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsInput:
+    """Counts to train on: a directory of ``bpe count``, each count times ``weight``, exactly.
+
+    Attributes:
+        directory: of the counts.
+        weight: the factor.
+        share: of the mix, from 0 to 1, instead of a weight: `pipelines.train.train` chooses it.
+        source: of a mix of the corpus that these are the counts of; empty for other counts.
+    """
+
+    directory: str
+    weight: Fraction | int = 1
+    share: Fraction | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.directory:
+            raise ConfigError("`counts` is empty: name a directory made by bpe count")
+        if self.weight <= 0:
+            raise ConfigError(
+                f"`counts` {self.directory}: the weight {self.weight} is not above 0: {_WEIGHTS}"
+            )
+        if self.share is not None and not 0 < self.share <= 1:
+            raise ConfigError(
+                f"`counts` {self.directory}: the share {percent(self.share)} is not above 0 and "
+                "at most 100%"
+            )
+
+    @property
+    def title(self) -> str:
+        """What the record of a training calls them."""
+        return self.source or self.directory
+
+    @classmethod
+    def parse(cls, text: str) -> CountsInput:
+        """From ``DIR``, ``DIR:WEIGHT`` or ``DIR:SHARE%``; a local directory of that name is meant.
+
+        Raises:
+            ConfigError: the weight is no number above 0.
+        """
+        match = re.fullmatch(r"(.+):([^/:]*|[0-9]+/[0-9]+)", text, re.DOTALL)
+        if match is None or Path(text).is_dir():
+            return cls(directory=text)
+        directory, weight = match.groups()
+        if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,19})?%", weight):
+            return cls(directory=directory, share=Fraction(weight.removesuffix("%")) / 100)
+        if not re.fullmatch(r"-?[0-9]{1,19}(\.[0-9]{1,19}|/0*[1-9][0-9]{0,18})?", weight):
+            raise ConfigError(
+                f"`counts` {text}: the weight {weight!r} is not a number: {_WEIGHTS} "
+                f"(for a directory of that name, write {text}:1)"
+            )
+        return cls(directory=directory, weight=Fraction(weight))
+
+
+_SOURCE = "[A-Za-z0-9_-]{1,200}"  # a folder can be called so
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """The name and the rest of ``NAME=REST``; an empty name and all of any other text.
+
+    >>> split_name("web=a/*.txt"), split_name("./a=b"), split_name("s3://b/a=b")
+    (('web', 'a/*.txt'), ('', './a=b'), ('', 's3://b/a=b'))
+    """
+    match = re.match(f"({_SOURCE})=", text)
+    return ("", text) if match is None else (match[1], text[match.end() :])
+
+
+def parse_shares(mix: Sequence[str]) -> dict[str, Fraction]:
+    """The share of each source of a mix, by name, above 0 and up to 1; empty where there is none.
+
+    Args:
+        mix: ``NAME=SHARE`` of each.
+
+    Raises:
+        ConfigError: a name or share is wrong, a source is named twice, or shares do not add up.
+    """
+    if isinstance(mix, str) or not all(isinstance(text, str) for text in mix):
+        raise ConfigError(f"`mix` is a list of NAME=SHARE, such as ['web=100%'], not {mix!r:.60}")
+    shares: dict[str, Fraction] = {}
+    for text in mix:
+        name, share = split_name(text)
+        if not name:
+            raise ConfigError(
+                f"`mix` {text!r:.60}: write NAME=SHARE, such as web=70%, with a name of up to 200 "
+                "letters, digits, '_' and '-'"
+            )
+        if name in shares:
+            raise ConfigError(f"`mix` {text}: {name} is given twice: once is enough")
+        try:
+            shares[name] = parse_exact_share(share)
+        except ValueError as error:
+            raise ConfigError(f"`mix` {text}: {error}") from None
+    for name, value in shares.items():
+        if not value:
+            raise ConfigError(f"`mix` {name}=0: leave the source out")
+    if shares and sum(shares.values()) != 1:
+        total = percent(sum(shares.values(), Fraction()))
+        raise ConfigError(f"the shares of `mix` add up to {total}, not to 100%")
+    return shares
