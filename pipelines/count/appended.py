@@ -35,7 +35,7 @@ from pipelines.storage import join
 from pipelines.totals import SetAside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from bpe.counts.manifest import CountedInput
     from pipelines.corpus.reading import Reading
@@ -126,7 +126,6 @@ def append_counts(
     files: Sequence[CountedInput],
     reading: Reading,
     splits: int,
-    check: Callable[[], object],
     prune: bool,
 ) -> None:
     """Write the manifest of what a job has counted, and that of all sets.
@@ -140,12 +139,12 @@ def append_counts(
         files: of the job.
         reading: where files were read: says how many bad records there may be.
         splits: how many totals there must be.
-        check: called before anything is written or removed.
         prune: whether what is superseded goes at once.
 
     Raises:
         RecordError: over all sets, more bad records than the job may set aside.
-        JobError: the runner lost something, or a file cannot be written or read.
+        JobError: the runner lost something, a file cannot be written or read, or another job has
+            taken the directory over.
     """
     found = list(results)
     aside = tuple(one for one in found if isinstance(one, SetAside))
@@ -154,20 +153,19 @@ def append_counts(
     made = manifest_of(left, job, files=counted, splits=splits)
     directory, taken = job.directory, {file.name for file in files}
     before = read_appended(directory) if job.generation else None
-    stands: list[AppendedSet] = []
+    sets: list[tuple[AppendedSet, CountsSet]] = []
     gone: list[int] = []
-    totals = made.totals
     for one in () if before is None else before.sets:
         counts = set_of(directory, one)
         if one.jobs == 1 and not taken.isdisjoint(counts.names):
             gone.append(one.generation)
             continue
         still = tuple(file for file in one.set_aside if file.name not in taken)
-        stands.append(replace(one, set_aside=still))
-        totals += counts.manifest.totals
+        sets.append((replace(one, set_aside=still), counts))
+    totals = sum((counts.manifest.totals for _, counts in sets), made.totals)
     letters = [one.file for one in made.dead_letters]
     check_failures(totals.failures, reading, letters, documents=totals.documents)
-    check()
+    job.plan()
     remove_temporaries(directory)
     if not (job.generation or aside):  # as a job that does not append
         write_files_of(made, job)
@@ -177,14 +175,17 @@ def append_counts(
         if appended_of(data, MANIFEST) is None:
             storage.write(join(directory, before.sets[0].manifest), data)
     added = AppendedSet(generation=job.generation, jobs=1 if job.generation else 0, set_aside=aside)
-    _write_set(directory, added, made)
+    sets.append((added, _written_set(directory, added, made)))
+    while some := _full(sets):
+        job = replace(job, generation=job.generation + 1)
+        gone += [one.generation for one, _ in some]
+        sets = [*(one for one in sets if one not in some), _merged(some, job)]
     now = AppendedManifest(
         generation=job.generation,
-        sets=(*stands, added),
+        sets=tuple(one for one, _ in sets),
         superseded=tuple(gone),
     )
     storage.write(join(directory, MANIFEST), now.to_bytes())
-    _merge_sets(directory, job, now)
     tidy(directory, prune=prune)
 
 
@@ -213,43 +214,41 @@ def tidy(directory: str, *, prune: bool) -> None:
                 storage.remove(join(directory, name))
 
 
-def _write_set(directory: str, one: AppendedSet, manifest: CountsManifest) -> None:
-    """Write the manifest of a set, whose shards are complete."""
+def _written_set(directory: str, one: AppendedSet, manifest: CountsManifest) -> CountsSet:
+    """A set whose shards are complete, with its manifest written."""
     for name, data in manifest.files().items():
         storage.write(join(directory, one.inputs if name == INPUTS else one.manifest), data)
+    path = join(directory, one.manifest)
+    return CountsSet(directory, manifest, path, appended=True, set_aside=one.set_aside)
 
 
-def _merge_sets(directory: str, job: CountJob, now: AppendedManifest) -> None:
-    """Add up sets where there are enough, each time under a manifest of its own."""
-    while True:
-        levels: dict[int, list[AppendedSet]] = {}
-        for one in now.sets:
-            levels.setdefault(one.jobs, []).append(one)
-        full = [sets for jobs, sets in sorted(levels.items()) if jobs and len(sets) >= FAN_IN]
-        if not full:
-            return
-        merged, job = full[0][:FAN_IN], replace(job, generation=now.generation + 1)
-        sets = [set_of(directory, one) for one in merged]
-        counts = added_up(sets)
-        runs = [run_to_ipc(run) for run in counts.run.split(job.shards)]
-        parts = [part for shard, run in enumerate(runs) for part in write_shard(shard, run, job)]
-        added = AppendedSet(
-            generation=job.generation,
-            jobs=sum(one.jobs for one in merged),
-            set_aside=tuple(aside for one in merged for aside in one.set_aside),
-        )
-        manifest = replace(
-            manifest_of_sets(sets),
-            dead_letters=tuple(dead for one in sets for dead in one.manifest.dead_letters),
-            parts=tuple(part for part in parts if isinstance(part, CountsPart)),
-        )
-        _write_set(directory, added, manifest)
-        now = AppendedManifest(
-            generation=job.generation,
-            sets=(*(one for one in now.sets if one not in merged), added),
-            superseded=(*now.superseded, *(one.generation for one in merged)),
-        )
-        storage.write(join(directory, MANIFEST), now.to_bytes())
+def _full(sets: Sequence[tuple[AppendedSet, CountsSet]]) -> list[tuple[AppendedSet, CountsSet]]:
+    """`FAN_IN` sets of as many jobs; none where there are not enough of them."""
+    for jobs in sorted({one.jobs for one, _ in sets} - {0}):
+        some = [(one, counts) for one, counts in sets if one.jobs == jobs]
+        if len(some) >= FAN_IN:
+            return some[:FAN_IN]
+    return []
+
+
+def _merged(
+    some: Sequence[tuple[AppendedSet, CountsSet]], job: CountJob
+) -> tuple[AppendedSet, CountsSet]:
+    """Sets added up to one, of the generation of the job."""
+    sets = [counts for _, counts in some]
+    runs = [run_to_ipc(run) for run in added_up(sets).run.split(job.shards)]
+    parts = [part for shard, run in enumerate(runs) for part in write_shard(shard, run, job)]
+    added = AppendedSet(
+        generation=job.generation,
+        jobs=sum(one.jobs for one, _ in some),
+        set_aside=tuple(aside for one, _ in some for aside in one.set_aside),
+    )
+    manifest = replace(
+        manifest_of_sets(sets),
+        dead_letters=tuple(dead for one in sets for dead in one.manifest.dead_letters),
+        parts=tuple(part for part in parts if isinstance(part, CountsPart)),
+    )
+    return added, _written_set(job.directory, added, manifest)
 
 
 def fixed_files(directory: str, manifest: AppendedManifest) -> set[str]:

@@ -45,10 +45,7 @@ from pipelines.errors import ConfigError, JobError
 from pipelines.failures import Failures, job_errors
 from pipelines.formats import WITH_COLUMNS
 from pipelines.option import changed, split_arguments, takes
-from pipelines.output.directory import (
-    plan_of_run,
-    refuse_inputs_inside,
-)
+from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
 from pipelines.planned import CorpusRequest, Planned, planned_splits, run_once
@@ -161,6 +158,11 @@ class CountRequest(CorpusRequest):
             appending=appending,
         )
 
+    def started(self) -> CountRequest:
+        """The job of one run, which means the same in every process."""
+        started = super().started()
+        return replace(started, job=replace(started.job, run=started.run))
+
     def after_plan(self) -> CountRequest:
         """The request without the tokenizer, which then lies in the output directory."""
         return replace(self, tokenizer_json=b"")
@@ -233,9 +235,9 @@ class CountRequest(CorpusRequest):
         counted = count_splits(splits, job, self.reading, failures, appends=self.appending.appends)
         empty = begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job))
         runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
-        parts = merge_shards(runs, job, failures, run=self.run)
+        parts = merge_shards(runs, job, failures)
         made = (parts, counted.totals) | "Parts and totals" >> beam.Flatten()
-        return gathered(begun, made, failures, _fold, self)
+        return gathered(begun, made, failures, self.fold)
 
     def fold(self, results: Iterable[Any]) -> None:
         """Check that everything is there, and write the manifest; arguments of `write_manifest`.
@@ -244,13 +246,9 @@ class CountRequest(CorpusRequest):
             OutputError: another job has taken the directory over.
             RecordError, JobError: as in `write_manifest`.
         """
-
-        def check() -> None:
-            plan_of_run(self.directory, self.run)
-
         splits = planned_splits(self.directory, self.run)
         pieces = inputs_of(splits)
-        written: dict[str, Any] = {"reading": self.reading, "splits": len(splits), "check": check}
+        written: dict[str, Any] = {"reading": self.reading, "splits": len(splits)}
         if self.job.group_by is not None:
             write_group_manifests(results, self.job, files=pieces, **written)
             return
@@ -258,13 +256,8 @@ class CountRequest(CorpusRequest):
         if not self.appending.appends:
             write_manifest(results, self.job, files=files, **written)
             return
-        generation = plan_of_run(self.directory, self.run).get(GENERATION, 0)
-        append_counts(
-            *(results, replace(self.job, generation=generation)),
-            files=files,
-            prune=self.appending.prune,
-            **written,
-        )
+        job = replace(self.job, generation=self.job.plan().get(GENERATION, 0))
+        append_counts(results, job, files=files, prune=self.appending.prune, **written)
 
     def finish(self) -> dict[str, Any]:
         """The manifest; of several sets, that which they have together."""
@@ -318,10 +311,6 @@ class CountRequest(CorpusRequest):
                 f"{one.name}: {one.reason}" for counted in sets for one in counted.set_aside
             ),
         )
-
-
-def _fold(results: Iterable[Any], request: CountRequest) -> None:
-    request.fold(results)
 
 
 class _CountSplits(StorageDoFn):
@@ -413,11 +402,9 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
         return accumulator[:1]
 
 
-def _written(element: tuple[Any, bytes], job: CountJob, run: str) -> Iterator[bytes]:
+def _written(element: tuple[Any, bytes], job: CountJob) -> Iterator[bytes]:
     """The file of a shard, written, packed."""
-    if run:
-        plan = plan_of_run(job.directory, run)  # of another job by now: this one ends
-        job = replace(job, generation=plan.get(GENERATION, 0))
+    job = replace(job, generation=job.plan().get(GENERATION, 0))
     return map(pack, write_shard_of(*element, job))
 
 
@@ -436,7 +423,7 @@ def count_splits(
 
 
 def merge_shards(
-    runs: beam.PCollection[tuple[int, bytes]], job: CountJob, failures: Failures, *, run: str = ""
+    runs: beam.PCollection[tuple[int, bytes]], job: CountJob, failures: Failures
 ) -> beam.PCollection[bytes]:
     """Add up the runs of each shard and write its file; what was written comes out, packed.
 
@@ -444,12 +431,11 @@ def merge_shards(
         runs: (shard, Arrow IPC bytes).
         job: how the corpus is counted.
         failures: where the job ends.
-        run: the id of the job's run, where it has one.
     """
     return (
         runs
         | "Merge runs" >> beam.CombinePerKey(MergeRuns(failures))
-        | "Write shards" >> beam.ParDo(Step(failures, _written, job, run))
+        | "Write shards" >> beam.ParDo(Step(failures, _written, job))
     )
 
 

@@ -41,7 +41,7 @@ from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_
 from pipelines.count.manifest import CountedGroup, GroupedManifest
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.metrics import counter
-from pipelines.output.directory import remove_temporaries
+from pipelines.output.directory import plan_of_run, remove_temporaries
 from pipelines.output.names import RUNS, SOURCE, TOKENIZER, Plan, group_folder
 from pipelines.readable import readable
 from pipelines.settings import SHARDS
@@ -85,6 +85,7 @@ class CountJob:
         group_by: the field by whose values documents are counted apart; None: together.
         max_groups: values that it may have.
         sources: of a mix, which are counted apart; ``group_by`` is then no field, but `SOURCE`.
+        run: the id of the job's run, where it has one.
     """
 
     directory: str
@@ -99,6 +100,7 @@ class CountJob:
     group_by: str | None = None
     max_groups: int = 1000
     sources: tuple[str, ...] = ()
+    run: str = ""
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
@@ -138,6 +140,14 @@ class CountJob:
     def unit(self) -> str:
         """What is counted."""
         return "pre-token" if self.runs is None else "run"
+
+    def plan(self) -> dict[str, Any]:
+        """The plan in the directory, as JSON values; empty where the job has no run.
+
+        Raises:
+            OutputError: another job has taken the directory over: this one ends.
+        """
+        return plan_of_run(self.directory, self.run) if self.run else {}
 
     def tokenizer(self) -> Tokenizer | None:
         """The tokenizer whose runs are counted, from the directory; None where there is none.
@@ -196,7 +206,9 @@ class CountJob:
     def of_group(self, group: str) -> CountJob:
         """How a group is counted, in its own directory."""
         folder = group_folder(self.group_by or "", group)
-        return replace(self, directory=join(self.directory, folder), group_by=None, sources=())
+        return replace(
+            self, directory=join(self.directory, folder), group_by=None, sources=(), run=""
+        )
 
 
 @dataclass(frozen=True)
@@ -487,7 +499,6 @@ def write_manifest(
     reading: Reading | None = None,
     files: Sequence[CountedInput] = (),
     splits: int | None = None,
-    check: Callable[[], object] = tuple,
 ) -> dict[str, Any]:
     """Check that everything is there, and write the manifest.
 
@@ -497,11 +508,10 @@ def write_manifest(
         reading: where files were read: says how many bad records there may be.
         files: that were read.
         splits: how many totals there must be, where that is known.
-        check: called before anything is written or removed.
 
     Raises:
         RecordError: over all splits, more bad records than the job may set aside.
-        JobError: the runner lost something.
+        JobError: the runner lost something, or another job has taken the directory over.
     """
     manifest = manifest_of(results, job, files=files, splits=splits)
     if reading is not None:
@@ -511,7 +521,7 @@ def write_manifest(
             [letters.file for letters in manifest.dead_letters],
             documents=manifest.totals.documents,
         )
-    check()
+    job.plan()
     return write_files_of(manifest, job)
 
 
@@ -531,7 +541,6 @@ def write_group_manifests(
     reading: Reading,
     files: Sequence[FileRange],
     splits: int,
-    check: Callable[[], object],
 ) -> None:
     """Write the manifest of each group, with files for its empty shards, and one of them all.
 
@@ -556,7 +565,7 @@ def write_group_manifests(
     check_failures(
         total.failures, reading, [one.file for one in letters], documents=total.documents
     )
-    check()
+    job.plan()
     check_groups(of_group, job)
     groups = []
     for group, outcomes in sorted(of_group.items()):

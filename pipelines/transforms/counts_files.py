@@ -20,7 +20,7 @@ from pipelines.elements import pack, require_global_window, unpack, with_storage
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.option import split_arguments, takes
-from pipelines.output.directory import plan_of_run, prepare
+from pipelines.output.directory import prepare
 from pipelines.settings import CountSettings, OutputSettings, PretokenSettings
 from pipelines.transforms.counting import checked_pretokens, gathered, shown_pretokens
 
@@ -84,16 +84,16 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     def expand(self, counts: beam.PCollection[tuple[bytes, int]]) -> Any:
         """Merge the counts by shard, write the shards and the manifest."""
         require_global_window(counts, "WriteCounts writes one directory")
-        begin, run = counts.pipeline, uuid.uuid4().hex
+        begin, job = counts.pipeline, replace(self._job, run=uuid.uuid4().hex)
         prepared = (
             begin
             | "Start" >> beam.Create([None], reshuffle=False)
-            | "Prepare directory" >> beam.Map(with_storage(_prepare), self._output, self._job, run)
+            | "Prepare directory" >> beam.Map(with_storage(_prepare), self._output, job)
         )
         parts = gathered(
-            counts, shards=self._job.shards, label="WriteCounts", every_shard=True
+            counts, shards=job.shards, label="WriteCounts", every_shard=True
         ) | "Write shards" >> beam.FlatMap(
-            with_storage(_write_shard), self._job, run, beam.pvalue.AsSingleton(prepared)
+            with_storage(_write_shard), job, beam.pvalue.AsSingleton(prepared)
         ).with_output_types(bytes)
         return (
             begin
@@ -101,20 +101,19 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             | "Write manifest"
             >> beam.Map(
                 with_storage(_write_manifest),
-                self._job,
-                run,
+                job,
                 beam.pvalue.AsIter(parts),
                 *self._totals,
             ).with_output_types(dict[str, Any])
         )
 
 
-def _prepare(_: None, output: OutputSettings, job: CountJob, run: str) -> None:
-    prepare(output, replace(count_plan(job), inputs=describe_inputs(()), run=run))
+def _prepare(_: None, output: OutputSettings, job: CountJob) -> None:
+    prepare(output, replace(count_plan(job), inputs=describe_inputs(()), run=job.run))
 
 
-def _write_shard(element: tuple[int, bytes], job: CountJob, run: str, _: None) -> Iterator[bytes]:
-    plan_of_run(job.directory, run)  # of another job by now: this one ends
+def _write_shard(element: tuple[int, bytes], job: CountJob, _: None) -> Iterator[bytes]:
+    job.plan()  # of another job by now: this one ends
     counts = run_from_ipc(element[1])
     try:
         totals = Totals(bytes=pretoken_bytes(counts), pretokens=counts.total())
@@ -127,7 +126,6 @@ def _write_shard(element: tuple[int, bytes], job: CountJob, run: str, _: None) -
 def _write_manifest(
     _: None,
     job: CountJob,
-    run: str,
     results: Iterable[bytes],
     documents: int,
     text_bytes: int | None,
@@ -135,11 +133,7 @@ def _write_manifest(
     found = [unpack(result) for result in results]
     if text_bytes is not None:
         found = [replace(one, bytes=0) if isinstance(one, Totals) else one for one in found]
-    return write_manifest(
-        [*found, Totals(documents=documents, bytes=text_bytes or 0)],
-        job,
-        check=lambda: plan_of_run(job.directory, run),
-    )
+    return write_manifest([*found, Totals(documents=documents, bytes=text_bytes or 0)], job)
 
 
 class ReadCounts(beam.PTransform):  # type: ignore[misc]
