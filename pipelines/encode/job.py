@@ -305,27 +305,33 @@ class EncodeRequest(CorpusRequest):
         """
         if self.appending.appends:
             return not planned.files
-        if decide(self.output, planned.plan, reads=planned.reads) != "resume":
+        if self._changed(planned) != []:
             return False
         try:
-            discarded = read_header(self.directory, discarded=True).discarded
+            return read_header(self.directory, discarded=True).discarded
         except InputError:
             return False
-        return discarded and not changed_inputs(self.directory, planned.files)
+
+    def _changed(self, planned: Planned) -> list[int] | None:
+        """The numbers of the inputs that changed since the run to resume; None: there is none.
+
+        Raises:
+            OutputError: as `decide`.
+        """
+        if decide(self.output, planned.plan, reads=planned.reads) != "resume":
+            return None
+        generation = planned.plan.generation
+        return changed_inputs(self.directory, planned.files, generation=generation)
 
     def before(self, planned: Planned) -> None:
         """Keep the records of an earlier run, but for splits that changed: a kill must not lie."""
-        directory = self.directory
-        resumed = decide(self.output, planned.plan, reads=planned.reads) == "resume"
-        if not resumed or self.is_complete(planned):
+        changed = self._changed(planned)
+        if changed is None or self.is_complete(planned):
             return
-        generation = planned.plan.generation
-        files = changed_inputs(directory, planned.files, generation=generation)
-        changed = splits_with(planned.splits, files)
         if not self.appending.appends:
-            _loosen_records(directory)
-        for split in changed:
-            storage.remove(record_path(directory, unit_name(split.file)))
+            _loosen_records(self.directory)
+        for split in splits_with(planned.splits, changed):
+            storage.remove(record_path(self.directory, unit_name(split.file)))
 
     def finish(self) -> dict[str, Any]:
         """Remove the records, which the manifest holds by now; return the manifest."""
@@ -340,8 +346,7 @@ class EncodeRequest(CorpusRequest):
             progress.log(f"encode: {self.tokenizer}: not applied: {what}")
         if not self.output.resume or self.appending.appends:
             return
-        resumed = decide(self.output, planned.plan, reads=planned.reads) == "resume"
-        if resumed and (changed := changed_inputs(self.directory, planned.files)):
+        if changed := self._changed(planned):
             progress.log(
                 f"encode: {many(len(changed), 'input')} changed since the run that is resumed "
                 f"({planned.files[changed[0]].path}): what was made of "
