@@ -201,6 +201,7 @@ def test_ids_are_discarded_when_their_export_is_verified(work: Path) -> None:
     assert json.loads((ids / "manifest.json").read_text())["discarded"] is True
     made = tree(rows)
     bpe("verify", rows, "-q", cwd=work)
+    bpe("verify", "gone", "-q", cwd=work)  # of the whole, what is there
     for command in ("verify", "decode", "export"):
         more = ["--to", "bin", "--output", "elsewhere"] if command == "export" else []
         refused = bpe(command, ids, *more, cwd=work, status=1)
@@ -216,6 +217,9 @@ def test_ids_are_discarded_when_their_export_is_verified(work: Path) -> None:
     assert tree(rows) == made
     assert "discarded" not in json.loads((ids / "manifest.json").read_text())
     bpe("verify", ids, "-q", cwd=work)
+    (ids / "manifest.json").unlink()
+    refused = bpe("run", "gone.yaml", cwd=work, status=1)
+    assert "the output of bpe run, which is not finished: repeat its command" in refused.stderr
 
 
 def test_ids_are_discarded_for_an_export_alone(work: Path) -> None:

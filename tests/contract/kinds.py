@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pipelines.settings import (
+    CountSettings,
     CountsInput,
     ExportSettings,
     InputSettings,
@@ -14,12 +16,22 @@ from pipelines.settings import (
     TrainSettings,
 )
 from tests import jobs
-from tests.pipelines.corpora import END, ONE, SPLIT, patterns, small_tokenizer, write_corpus
+from tests.pipelines.corpora import (
+    END,
+    ONE,
+    SPLIT,
+    patterns,
+    sentence,
+    small_tokenizer,
+    write_corpus,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import Execution
+
+GROUPS = ("en", "日本", "a/../b =%", "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +47,7 @@ class Asked:
         split_size: of the corpus.
         execution: where the work is done.
         inputs: of the corpus; none: that of `prepare`.
+        max_failures: bad records that are allowed.
     """
 
     output: str
@@ -45,6 +58,7 @@ class Asked:
     split_size: int | None = SPLIT
     execution: Execution = ONE
     inputs: tuple[str, ...] = ()
+    max_failures: int = 0
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -55,8 +69,13 @@ class Asked:
     @property
     def corpus(self) -> InputSettings:
         """The inputs of a job that reads text."""
-        found = self.inputs or patterns(self.folder / "corpus")
-        return InputSettings(patterns=found, split_size=self.split_size)
+        return self.of(*(self.inputs or patterns(self.folder / "corpus")))
+
+    def of(self, *found: str) -> InputSettings:
+        """The inputs that match these patterns."""
+        return InputSettings(
+            patterns=found, split_size=self.split_size, max_failures=self.max_failures
+        )
 
 
 class Make(Protocol):
@@ -72,14 +91,43 @@ def count(asked: Asked) -> Any:
     return jobs.count(inputs=asked.corpus, pretokens=cut, **asked.settings)
 
 
-def train(asked: Asked) -> Any:
-    """The job of ``bpe train --input``."""
-    return jobs.train(
-        inputs=asked.corpus,
-        pretokens=PretokenSettings(),
-        training=TrainSettings(vocab_size=310 if asked.other else 300, ties="first-seen"),
+def groups(asked: Asked) -> Any:
+    """The job of ``bpe count --group-by``."""
+    cut = PretokenSettings(pretokenizer="words" if asked.other else "gpt2")
+    return jobs.count(
+        inputs=asked.of(*(asked.inputs or (str(asked.folder / "grouped"),))),
+        pretokens=cut,
+        settings=CountSettings(group_by="lang", shards=3, prune_below=2, track_order=True),
         **asked.settings,
     )
+
+
+def _train(asked: Asked, inputs: InputSettings, *, mix: tuple[str, ...] = (), **more: Any) -> Any:
+    return jobs.train(
+        inputs=inputs,
+        pretokens=PretokenSettings(),
+        training=TrainSettings(vocab_size=310 if asked.other else 300, **more),
+        mix=mix,
+        **asked.settings,
+    )
+
+
+def train(asked: Asked) -> Any:
+    """The job of ``bpe train --input``."""
+    return _train(asked, asked.corpus, ties="first-seen")
+
+
+def train_mix(asked: Asked) -> Any:
+    """The job of ``bpe train --mix``."""
+    corpus = asked.folder / "corpus"
+    given = asked.inputs or (f"{corpus}/b/*.jsonl*", f"{corpus}/*.parquet")
+    named = (f"{'web' if number else 'code'}={one}" for number, one in enumerate(given))
+    return _train(asked, asked.of(*named), mix=("web=70%", "code=30%"))
+
+
+def train_superwords(asked: Asked) -> Any:
+    """The job of ``bpe train --superwords``."""
+    return _train(asked, asked.corpus, superwords=6)
 
 
 def retrain(asked: Asked) -> Any:
@@ -131,6 +179,7 @@ class Kind:
         by_splits: whether its files depend on how the corpus is split.
         keeps: what resume leaves as it is: of a damaged output all other parts, nothing but what is
             complete, or nothing at all.
+        goes_on: whether its parts are kept where the last file is missing.
     """
 
     name: str
@@ -141,6 +190,7 @@ class Kind:
     keeps: Literal["parts", "complete", "nothing"]
     step: str = ""
     by_splits: bool = False
+    goes_on: bool = False
 
     def run(self, folder: Path, output: Path | str, **asked: Any) -> Any:
         """Run it; the arguments are those of `Asked`."""
@@ -164,7 +214,8 @@ KINDS = {
             parts="counts/data/part-*",
             last="tokenizer.json",
             changed="vocab_size was 300, is 310",
-            keeps="nothing",
+            keeps="complete",
+            goes_on=True,
             step="pipelines.train.effective_mix",
         ),
         Kind(
@@ -183,6 +234,7 @@ KINDS = {
             changed="id_type was ",
             by_splits=True,
             keeps="parts",
+            goes_on=True,
             step="pipelines.encode.job.encode_split",
         ),
         Kind(
@@ -195,10 +247,25 @@ KINDS = {
     )
 }
 
+# Ways to count and to train, for the promises about bytes.
+VARIANTS = {
+    kind.name: kind
+    for kind in (
+        replace(KINDS["count"], name="groups", make=groups, parts="lang=*/data/part-*"),
+        replace(KINDS["train"], name="mix", make=train_mix, parts="counts/source=web/data/part-*"),
+        replace(KINDS["train"], name="superwords", make=train_superwords, parts="runs/data/part-*"),
+    )
+}
+
 
 def prepare(folder: Path) -> None:
     """Make what the jobs read: a corpus, a tokenizer, counts and ids."""
     write_corpus(folder / "corpus")
+    (folder / "grouped").mkdir()
+    for number in range(2):
+        records = ({"text": sentence(i), "lang": GROUPS[i % 4]} for i in range(number, 60, 2))
+        lines = (json.dumps(record) + "\n" for record in records)
+        (folder / "grouped" / f"{number}.jsonl").write_text("".join(lines))
     small_tokenizer(folder / "tokenizer.json")
     count(Asked(folder=folder, output=str(folder / "counts")))
     encode(Asked(folder=folder, output=str(folder / "ids")))

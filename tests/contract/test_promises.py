@@ -10,25 +10,26 @@ import json
 import shutil
 from dataclasses import replace
 from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
 from pipelines.output.lock import locked
 from pipelines.settings import Execution
 from pipelines.storage import is_temporary
-from tests.contract.kinds import KINDS, Kind, prepare
+from tests import jobs
+from tests.contract.kinds import KINDS, VARIANTS, Kind, prepare
 from tests.pipelines.corpora import FOUR, ONE, TWO, tree
 from tests.pipelines.killing import run_until
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 EXECUTIONS = {
-    "two threads": TWO,
     "four threads": FOUR,
     "one of many": Execution(workers=1, beam_args=("--direct_running_mode=multi_threading",)),
     "bundles run twice": replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",)),
@@ -36,6 +37,7 @@ EXECUTIONS = {
 KILLED = """
 import sys
 from pathlib import Path
+from tests import jobs
 from tests.contract.kinds import KINDS
 
 KINDS[sys.argv[1]].run(Path(sys.argv[2]), sys.argv[3], resume=True)
@@ -50,17 +52,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+ALL = KINDS | VARIANTS
+
+
 @pytest.fixture(params=KINDS)
 def kind(request: pytest.FixtureRequest) -> Kind:
     """Each job."""
-    return KINDS[request.param]
+    return ALL[request.param]
+
+
+in_every_way = pytest.mark.parametrize("kind", ALL, indirect=True)
 
 
 @pytest.fixture(scope="session")
 def outputs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of each job, by name, that nothing disturbed."""
     path = tmp_path_factory.mktemp("made")
-    for name, one in KINDS.items():
+    for name, one in ALL.items():
         one.run(folder, path / name)
     return path
 
@@ -68,7 +76,7 @@ def outputs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def made(outputs: Path) -> dict[str, dict[str, bytes]]:
     """What each job makes when nothing disturbs it."""
-    return {name: tree(outputs / name) for name in KINDS}
+    return {name: tree(outputs / name) for name in ALL}
 
 
 @pytest.fixture
@@ -87,16 +95,36 @@ def stamps(kind: Kind, output: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in output.glob(kind.parts)}
 
 
-def damage(path: Path, how: str) -> None:
-    data = bytearray(path.read_bytes())
-    if how == "missing":
-        path.unlink()
-        return
-    if how == "flipped":
-        data[len(data) // 3] ^= 0x40
-    path.write_bytes(data if how == "flipped" else data[:-20] if how == "cut" else b"")
+def edited(data: bytes, edit: Callable[[dict[str, Any]], object]) -> bytes:
+    value: dict[str, Any] = json.loads(data)
+    edit(value)
+    return json.dumps(value).encode()
 
 
+def another_total(manifest: dict[str, Any]) -> None:
+    manifest["totals" if "totals" in manifest else "training"]["documents"] += 1
+
+
+def another_path(manifest: dict[str, Any]) -> None:
+    for named in manifest.get("parts") or manifest.get("groups") or [manifest["records"]]:
+        named["value" if "value" in named else "file"] = "../../elsewhere.parquet"
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "flipped": lambda data: (
+        data[: len(data) // 3] + bytes([data[len(data) // 3] ^ 0x40]) + data[len(data) // 3 + 1 :]
+    ),
+    "cut": lambda data: data[:-20],
+    "empty": lambda _: b"",
+}
+OF_MANIFESTS = {
+    "no JSON": lambda _: b"{",
+    "another total": lambda data: edited(data, another_total),
+    "another path": lambda data: edited(data, another_path),
+}
+
+
+@in_every_way
 @pytest.mark.parametrize("name", EXECUTIONS)
 def test_files_do_not_depend_on_workers_or_bundles(
     kind: Kind, folder: Path, whole: dict[str, bytes], tmp_path: Path, name: str
@@ -108,11 +136,11 @@ def test_files_do_not_depend_on_workers_or_bundles(
 
 
 @pytest.mark.parametrize("size", [300, None])
-@pytest.mark.parametrize("name", [one.name for one in KINDS.values() if not one.by_splits])
+@pytest.mark.parametrize("name", [one.name for one in ALL.values() if not one.by_splits])
 def test_files_do_not_depend_on_splits(
     folder: Path, made: dict[str, dict[str, bytes]], tmp_path: Path, name: str, size: int | None
 ) -> None:
-    KINDS[name].run(folder, tmp_path / "out", split_size=size)
+    ALL[name].run(folder, tmp_path / "out", split_size=size)
     found = tree(tmp_path / "out")
     assert found.keys() == made[name].keys()
     assert [path for path in found if found[path] != made[name][path] and "plan" not in path] == []
@@ -126,6 +154,7 @@ def test_files_do_not_depend_on_where_things_lie(
     assert tree(tmp_path / "deep" / "out") == whole
 
 
+@in_every_way
 def test_a_complete_job_is_not_made_again(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes]
 ) -> None:
@@ -140,25 +169,54 @@ def test_a_complete_job_is_not_made_again(
     assert tree(output) == whole
 
 
-@pytest.mark.parametrize("how", ["flipped", "cut", "empty", "missing"])
-def test_what_is_damaged_is_made_again(
-    kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], how: str
+@in_every_way
+@pytest.mark.parametrize("how", ["flipped", "cut", "missing", "another one"])
+def test_what_is_damaged_is_found_and_made_again(
+    kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], tmp_path: Path, how: str
 ) -> None:
     times = stamps(kind, output)
     part = sorted(times)[len(times) // 2]
-    damage(part, how)
+    if how == "missing":
+        part.unlink()
+    elif how == "another one":
+        others = sorted(times.keys() - {part})
+        if not others:
+            kind.run(folder, tmp_path / "other", other=True)
+            others = [*(tmp_path / "other").glob(kind.parts)]
+        shutil.copy(others[0], part)
+    else:
+        part.write_bytes(DAMAGES[how](part.read_bytes()))
+    if part.parent.name == "data":
+        with pytest.raises((VerificationError, InputError), match=part.name):
+            jobs.verify(directory=str(part.parents[1]))
     kind.run(folder, output, resume=True)
     assert tree(output) == whole
     if kind.keeps == "parts":
         assert {**stamps(kind, output), part: 0} == {**times, part: 0}
 
 
+@pytest.mark.parametrize("kind", ["count", "groups", "encode", "export"], indirect=True)
+@pytest.mark.parametrize("how", DAMAGES | OF_MANIFESTS)
+def test_a_damaged_manifest_is_found_and_made_again(
+    kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], how: str
+) -> None:
+    manifest = output / "manifest.json"
+    manifest.write_bytes((DAMAGES | OF_MANIFESTS)[how](manifest.read_bytes()))
+    with pytest.raises((VerificationError, InputError), match=r"manifest\.json"):
+        jobs.verify(directory=str(output))
+    kind.run(folder, output, resume=True)
+    assert tree(output) == whole
+
+
+@in_every_way
 def test_without_its_last_file_a_job_is_finished(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes]
 ) -> None:
+    times = stamps(kind, output)
     (output / kind.last).unlink()
     kind.run(folder, output, resume=True)
     assert tree(output) == whole
+    assert stamps(kind, output) == times or not kind.goes_on
 
 
 def test_a_job_that_was_killed_is_finished(
@@ -170,6 +228,7 @@ def test_a_job_that_was_killed_is_finished(
     assert not any(is_temporary(path.name) for path in (tmp_path / "out").rglob(".*"))
 
 
+@in_every_way
 def test_other_settings_are_another_job(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -181,17 +240,17 @@ def test_other_settings_are_another_job(
     assert tree(output) == tree(tmp_path / "other") != whole
 
 
-@pytest.mark.parametrize("choice", [{}, {"overwrite": True}, {"resume": True}], ids=str)
 def test_what_is_foreign_is_never_touched(
-    kind: Kind, folder: Path, output: Path, tmp_path: Path, choice: dict[str, Any]
+    kind: Kind, folder: Path, output: Path, tmp_path: Path
 ) -> None:
     (output / "notes.txt").write_text("mine")
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "notes.txt").write_text("mine")
     for directory in (output, tmp_path / "foreign"):
         before = tree(directory)
-        with pytest.raises(OutputError, match=r"notes\.txt"):
-            kind.run(folder, directory, **choice)
+        for choice in ({}, {"overwrite": True}, {"resume": True}):
+            with pytest.raises(OutputError, match=r"notes\.txt"):
+                kind.run(folder, directory, **choice)
         assert tree(directory) == before
 
 
@@ -227,6 +286,22 @@ def test_a_store_holds_the_same(
     kind: Kind, folder: Path, whole: dict[str, bytes], store: str
 ) -> None:
     kind.run(folder, store)
+    assert ObjectStore.tree(store) == whole
+    with pytest.raises(OutputError, match="complete"):
+        kind.run(folder, store)
+    parts = sorted(name for name in whole if PurePath(name).match(kind.parts))
+    ObjectStore.objects[f"{store}/{parts[0]}"] = b"damaged"
+    temporary = f".{PurePath(parts[0]).name}.{'0' * 32}.tmp"
+    ObjectStore.objects[f"{store}/{PurePath(parts[0]).with_name(temporary)}"] = b"half"
+    kind.run(folder, store, resume=True)
+    assert ObjectStore.tree(store) == whole
+    for name in ("notes.txt", "data/more.parquet", "folder/notes.txt"):
+        ObjectStore.objects[f"{store}/{name}"] = b"mine"
+        with pytest.raises(OutputError, match=f"holds '{name.partition('/')[0]}"):
+            kind.run(folder, store, overwrite=True)
+        assert ObjectStore.objects.pop(f"{store}/{name}") == b"mine"
+        assert ObjectStore.tree(store) == whole
+    kind.run(folder, store, overwrite=True)
     assert ObjectStore.tree(store) == whole
 
 

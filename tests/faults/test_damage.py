@@ -66,53 +66,11 @@ def of_another_run(path: Path, undisturbed: Undisturbed) -> None:
     shutil.copy(donors[0], path)
 
 
-def no_json(path: Path, undisturbed: Undisturbed) -> None:
-    path.write_text("{")
-
-
-def another_total(path: Path, undisturbed: Undisturbed) -> None:
-    value = json.loads(path.read_bytes())
-    value["totals"]["documents"] += 1
-    path.write_text(json.dumps(value))
-
-
-def another_path(path: Path, undisturbed: Undisturbed) -> None:
-    value = json.loads(path.read_bytes())
-    for named in value.get("parts", [value.get("records")]):
-        named["file"] = "../../elsewhere.parquet"
-    path.write_text(json.dumps(value))
-
-
 OF_PARTS = [flip, truncate, remove, empty, of_another_run]
-OF_MANIFESTS = [flip, truncate, remove, empty, no_json, another_total, another_path]
 
 
 def output(small: Undisturbed, kind: str) -> Path:
     return small.folder / {"ids": "ids", "counts": "model/counts"}[kind]
-
-
-@pytest.mark.parametrize("kind", ["ids", "counts"])
-@pytest.mark.parametrize(
-    ("name", "damage"),
-    [
-        *(("data/*-00001", damage) for damage in OF_PARTS),
-        *(("manifest.json", damage) for damage in OF_MANIFESTS),
-    ],
-)
-def test_damage_is_found_and_made_again(
-    small: Undisturbed, tmp_path: Path, kind: str, name: str, damage: Damage
-) -> None:
-    out = shutil.copytree(output(small, kind), tmp_path / kind)
-    (path,) = out.glob(f"{name}*")
-    damage(path, small)
-    with pytest.raises((VerificationError, InputError), match=path.name):
-        jobs.verify(directory=str(out))
-    if kind == "counts":
-        assert not count(small.inputs, out, resume=True).resumed
-    else:
-        again = encode(small.inputs, small.folder / "t.json", out, resume=True)
-        assert again.resumed_parts == again.parts - (name != "manifest.json")
-    assert outcome(out) == outcome(output(small, kind))
 
 
 def swap(path: Path, undisturbed: Undisturbed) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import signal
 from pathlib import Path
@@ -105,23 +104,6 @@ def test_a_run_killed_in_one_step_after_another_is_resumed(whole: WholeJob, tmp_
     run = whole.command(tmp_path / "job.yaml", out)
     for moment in MOMENTS.values():
         kill_run(run, out, moment)
-    check_run(whole, run, out)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(4))
-def test_a_run_killed_at_random_moments_is_resumed(
-    whole: WholeJob, tmp_path: Path, seed: int
-) -> None:
-    """When so many more files are there, on average a quarter of all; until the job ends."""
-    chance, out = random.Random(seed), tmp_path / "out"
-    run = whole.command(tmp_path / "job.yaml", out)
-    for _ in range(5):
-        wanted = files(out) + chance.randrange(len(whole.made()) // 2)
-        # Far from its end: else the job may be done before it is killed.
-        if wanted > len(whole.made()) // 2:
-            break
-        kill_run(run, out, lambda out: files(out) >= wanted)  # noqa: B023 - called here
     check_run(whole, run, out)
 
 

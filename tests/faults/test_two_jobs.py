@@ -34,13 +34,3 @@ def test_the_second_of_two_jobs_is_refused(
         os.killpg(first.pid, signal.SIGCONT)
         assert ended(first) == (0, [])
     assert outcome(out) == undisturbed.made(name)
-
-
-def test_a_job_that_was_killed_holds_nothing(undisturbed: Undisturbed, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with running(*undisturbed.command("encode", out)) as first:
-        until((out / ".plan.json").exists, first)
-        first.kill()
-        ended(first)
-        bpe(*undisturbed.command("encode", out, "--resume"))
-    assert outcome(out) == undisturbed.made("encode")

@@ -117,6 +117,14 @@ class Corpus:
 
 
 WAYS: list[Callable[[Corpus], None]] = [Corpus.edit, Corpus.replace, Corpus.forge]
+every_way = pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param(name, way, marks=() if (i + j) % 2 == 0 else pytest.mark.long)
+        for i, name in enumerate(NAMES)
+        for j, way in enumerate(WAYS)
+    ],
+)
 
 
 def encode_request(
@@ -153,8 +161,7 @@ def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None
 
 
 @pytest.mark.parametrize("job", ["count", "encode"])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", NAMES)
+@every_way
 def test_a_file_that_is_replaced_after_it_was_planned_ends_the_job(
     tmp_path: Path, name: str, way: Callable[[Corpus], None], job: str
 ) -> None:
@@ -238,14 +245,7 @@ def test_a_file_replaced_after_some_parts_is_encoded_whole_by_resume(
     assert tree(out) == tree(tmp_path / "fresh")
 
 
-@pytest.mark.parametrize(
-    ("name", "way"),
-    [
-        pytest.param(name, way, marks=() if (i + j) % 2 == 0 else pytest.mark.long)
-        for i, name in enumerate(NAMES)
-        for j, way in enumerate(WAYS)
-    ],
-)
+@every_way
 def test_resume_makes_again_what_is_of_a_file_that_changed(
     tmp_path: Path, model: Path, name: str, way: Callable[[Corpus], None]
 ) -> None:

@@ -18,7 +18,7 @@ from pipelines.count.job import count
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
 from pipelines.settings import CountSettings, InputSettings, OutputSettings, PretokenSettings
 from pipelines.verify.job import verify
-from tests.pipelines.corpora import FOUR, ONE, TWO, sentence, tree
+from tests.pipelines.corpora import ONE, TWO, sentence, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,17 +119,6 @@ def test_all_groups_together_are_the_corpus(tmp_path: Path, prune_below: int) ->
         assert everything.prune.occurrences == lost > 0
 
 
-def test_bytes_depend_neither_on_workers_nor_on_splits(tmp_path: Path) -> None:
-    source = write(tmp_path / "corpus", "jsonl", RECORDS)
-    trees = []
-    for execution, size in ((ONE, 300), (FOUR, 2000), (TWO, None)):
-        output = tmp_path / f"{size}"
-        grouped(source, output, execution=execution, split_size=size)
-        trees.append({name: data for name, data in tree(output).items() if name[0] != "."})
-    assert trees[0] == trees[1] == trees[2]
-    assert len(trees[0]) == 6 * 17 + 1
-
-
 def test_fields_inside_objects(tmp_path: Path) -> None:
     nested = [{"text": str(one["text"]), "meta": {"lang": one["lang"]}} for one in RECORDS]
     (tmp_path / "corpus").mkdir()
@@ -223,23 +212,6 @@ def test_overwriting_removes_what_groups_left_and_nothing_else(tmp_path: Path) -
     fewer = write(tmp_path / "fewer", "jsonl", [one for one in RECORDS if one["lang"] == "de"])
     grouped(fewer, output, overwrite=True)
     assert sorted(one.name for one in output.iterdir() if one.is_dir()) == ["lang=de"]
-
-
-def test_a_count_that_was_interrupted_starts_over(tmp_path: Path) -> None:
-    source = write(tmp_path / "corpus", "jsonl", RECORDS)
-    grouped(source, tmp_path / "whole")
-    grouped(source, tmp_path / "out")
-    (tmp_path / "out" / "manifest.json").unlink()
-    (tmp_path / "out" / "lang=en" / "manifest.json").unlink()
-    (tmp_path / "out" / "lang=en" / "data" / "part-00000-of-00016.parquet").unlink()
-    with pytest.raises(InputError, match=r"no manifest.json"):
-        load_counts(str(tmp_path / "out"))
-    grouped(source, tmp_path / "out", resume=True)
-    made, whole = (
-        {name: data for name, data in tree(tmp_path / one).items() if name[0] != "."}
-        for one in ("out", "whole")
-    )
-    assert made == whole
 
 
 def test_what_does_not_go_with_groups_is_refused(tmp_path: Path) -> None:

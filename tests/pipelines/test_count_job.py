@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,16 +15,14 @@ from pipelines.count import job as count_job
 from pipelines.count import steps as counting
 from pipelines.count.job import CountRequest, MergeRuns
 from pipelines.count.steps import count_split, drained, merged
-from pipelines.errors import ConfigError, InputError, RecordError
+from pipelines.errors import ConfigError, InputError
 from pipelines.failures import Failures
 from pipelines.settings import (
     CountSettings,
-    Execution,
-    InputSettings,
     OutputSettings,
     PretokenSettings,
 )
-from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_jsonl
+from tests.pipelines.corpora import TWO, Corpus, count, tree, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,82 +149,6 @@ def test_nothing_to_count_still_writes_every_shard(tmp_path: Path, texts: list[s
     assert len(PretokenCounts.load(tmp_path / "counts")) == 0
     for part in (tmp_path / "counts").glob("data/part-*.parquet"):
         assert pq.read_schema(part).names == ["pretoken", "count"]
-
-
-def bad_corpus(folder: Path) -> InputSettings:
-    """Three bad records in two files of their own splits, and five documents."""
-    folder.mkdir()
-    (folder / "a.jsonl").write_bytes(
-        b'{"text": "one"}\n{"text": 2}\n{"text": "three"}\n{"txt": "no"}\n'
-    )
-    (folder / "b.jsonl").write_bytes(
-        b'{"text": "four"}\n{"text": "five"}\n{"text": "h\xffx"}\n{"text": "six"}\n'
-    )
-    return InputSettings(patterns=(str(folder),), split_size=10_000)
-
-
-@pytest.mark.parametrize("execution", [ONE, TWO], ids=["in_memory", "multi_threading"])
-def test_the_first_bad_record_ends_the_job(tmp_path: Path, execution: Execution) -> None:
-    inputs = replace(bad_corpus(tmp_path / "in"), split_size=70)
-    with pytest.raises(RecordError) as error:
-        count(inputs, tmp_path / "counts", execution=execution)
-    message = str(error.value)
-    assert str(tmp_path / "in") in message
-    assert "record at " in message
-    assert "`max_failures` N" in message
-    assert "\n" not in message
-    assert not (tmp_path / "counts" / "manifest.json").exists()
-
-
-def test_bad_records_within_the_limit_become_dead_letters(tmp_path: Path) -> None:
-    inputs = replace(bad_corpus(tmp_path / "in"), split_size=70, max_failures=3)
-    summary = count(inputs, tmp_path / "counts", execution=TWO)
-    assert (summary.documents, summary.failures) == (5, 3)
-    manifest = json.loads((tmp_path / "counts" / "manifest.json").read_bytes())
-    assert manifest["totals"]["documents"] == 5
-    assert manifest["totals"]["failures"] == 3
-    folder = tmp_path / "counts"
-    assert manifest["dead_letters"] == [
-        {
-            "file": f"dead-letters/{file.name}",
-            "records": file.read_bytes().count(b"\n"),
-            "bytes": file.stat().st_size,
-            "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
-        }
-        for file in sorted((folder / "dead-letters").iterdir())
-    ]
-    assert len(manifest["dead_letters"]) > 1
-    letters = [
-        json.loads(line)
-        for file in sorted((tmp_path / "counts" / "dead-letters").iterdir())
-        for line in file.read_bytes().splitlines()
-    ]
-    assert [(letter["file"], letter["place"]) for letter in letters] == [
-        ("a.jsonl", 16),
-        ("a.jsonl", 46),
-        ("b.jsonl", 34),
-    ]
-    assert letters[0]["raw"].strip() == '{"text": 2}'
-    assert "raw_base64" in letters[2]
-    assert all(letter["reason"] and letter["size"] for letter in letters)
-
-
-def test_bad_records_are_added_up_over_splits(tmp_path: Path) -> None:
-    inputs = replace(bad_corpus(tmp_path / "in"), split_size=70, max_failures=2)
-    with pytest.raises(RecordError, match=r"3 bad records, the first: a\.jsonl.*the 2 bad records"):
-        count(inputs, tmp_path / "counts")
-    assert not (tmp_path / "counts" / "manifest.json").exists()
-
-
-def test_nothing_but_bad_records_fails(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.jsonl").write_bytes(b"{\n" * 3)
-    inputs = InputSettings(patterns=(str(tmp_path / "in"),), max_failures=9)
-    with pytest.raises(RecordError, match=r"no record is a document: 3 bad records, .*a\.jsonl"):
-        count(inputs, tmp_path / "counts")
-    assert not (tmp_path / "counts" / "manifest.json").exists()
-    with pytest.raises(RecordError, match="no record is a document"):
-        train(tmp_path / "model", inputs=inputs)
 
 
 def test_documents_are_counted_by_the_format_of_their_file(corpus: Corpus, tmp_path: Path) -> None:

@@ -23,13 +23,11 @@ from pipelines.encode.job import EncodeRequest
 from pipelines.encode.parts import PartWriter, open_part
 from pipelines.encode.rows import RowLayout
 from pipelines.errors import InputError, OutputError, RecordError
-from pipelines.progress import SlotWriter
 from pipelines.run import metric, options
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
 from pipelines.storage import is_temporary, replacing
 from tests import jobs
 from tests.pipelines.corpora import (
-    SPLIT,
     TWO,
     Corpus,
     begun,
@@ -134,20 +132,6 @@ def request_of(corpus: Corpus, model: Path, output: OutputSettings) -> EncodeReq
     ).started()
 
 
-def test_a_duplicated_bundle_writes_the_same_part(
-    corpus: Corpus, model: Path, tmp_path: Path
-) -> None:
-    output = OutputSettings(directory=str(tmp_path / "ids"))
-    request = request_of(corpus, model, output)
-    begun(request)
-    (stage,) = request.stages
-    unit = list(stage.units())[1]
-    first = stage.make(unit, slot=SlotWriter(None, 0), stopped=lambda: False)
-    before = tree(tmp_path / "ids")
-    assert stage.make(unit, slot=SlotWriter(None, 0), stopped=lambda: False) == first
-    assert tree(tmp_path / "ids") == before
-
-
 def test_a_tokenizer_that_changes_under_the_job_is_noticed(
     corpus: Corpus, model: Path, tmp_path: Path
 ) -> None:
@@ -206,36 +190,6 @@ def test_a_document_that_no_row_can_hold_is_a_bad_record(
     assert summary.bytes == sum(len(texts[i].encode()) for i in (0, 2, 3))
 
 
-def bad_lines(folder: Path, *, good: int, bad: int) -> InputSettings:
-    folder.mkdir()
-    lines = [json.dumps({"id": f"g{i}", "text": sentence(i)}) for i in range(good)]
-    for i in range(bad):
-        lines.insert((i + 1) * good // (bad + 1), '{"id": "bad", "text": null}')
-    (folder / "docs.jsonl").write_text("\n".join(lines))
-    return InputSettings(patterns=(str(folder),), split_size=SPLIT)
-
-
-def test_bad_records_add_up_in_the_manifest(model: Path, tmp_path: Path) -> None:
-    inputs = replace(bad_lines(tmp_path / "in", good=40, bad=5), max_failures=5)
-    summary = encode(inputs, model, tmp_path / "ids", execution=TWO)
-    assert (summary.documents, summary.failures) == (40, 5)
-    manifest = encoded_manifest(tmp_path / "ids")
-    assert sum(part["documents"] for part in manifest["parts"]) == 40
-    assert sum(letters["records"] for letters in manifest["dead_letters"]) == 5
-    for letters in manifest["dead_letters"]:
-        data = (tmp_path / "ids" / letters["file"]).read_bytes()
-        assert len(data) == letters["bytes"]
-        assert data.count(b"\n") == letters["records"]
-    assert rows(tmp_path / "ids")["id"].to_pylist() == [f"g{i}" for i in range(40)]
-
-
-def test_nothing_but_bad_records_fails(model: Path, tmp_path: Path) -> None:
-    inputs = replace(bad_lines(tmp_path / "in", good=0, bad=5), max_failures=5)
-    with pytest.raises(RecordError, match=r"no record is a document: 5 bad records, .*docs\.jsonl"):
-        encode(inputs, model, tmp_path / "ids")
-    assert not (tmp_path / "ids" / "manifest.json").exists()
-
-
 def test_the_summary_says_what_was_read_and_what_was_passed_over(
     corpus: Corpus, model: Path, tmp_path: Path
 ) -> None:
@@ -249,31 +203,6 @@ def test_the_summary_says_what_was_read_and_what_was_passed_over(
     (over,) = summary.passed_over
     assert (over.files, over.first) == (1, str(tmp_path / "more" / "README.md"))
     assert summary.as_dict()["passed_over"][0]["reason"] == "by their names"
-
-
-@pytest.mark.parametrize(
-    ("allowed", "message"),
-    [(0, "`max_failures` N"), (4, "5 bad records, the first: docs.jsonl, record at ")],
-)
-def test_too_many_bad_records_end_the_job(
-    model: Path, tmp_path: Path, allowed: int, message: str
-) -> None:
-    inputs = replace(bad_lines(tmp_path / "in", good=40, bad=5), max_failures=allowed)
-    with pytest.raises(RecordError) as error:
-        encode(inputs, model, tmp_path / "ids")
-    assert message in str(error.value)
-    assert not (tmp_path / "ids" / "manifest.json").exists()
-
-
-def test_more_failures_may_be_allowed_on_the_second_try(model: Path, tmp_path: Path) -> None:
-    inputs = bad_lines(tmp_path / "in", good=40, bad=5)
-    with pytest.raises(RecordError):
-        encode(inputs, model, tmp_path / "ids")
-    finished = len(list((tmp_path / "ids").glob("data/train-*")))
-    more = replace(inputs, max_failures=9)
-    assert encode(more, model, tmp_path / "ids", resume=True).resumed_parts == finished
-    encode(more, model, tmp_path / "fresh")
-    assert tree(tmp_path / "ids") == tree(tmp_path / "fresh")
 
 
 def test_a_file_in_the_place_of_a_tokenizer_is_refused(corpus: Corpus, tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ from tests.pipelines.corpora import (
     decoded,
     encode,
     encoded_manifest,
-    sentence,
     tree,
     write_jsonl,
 )
@@ -178,30 +177,6 @@ def test_special_tokens_are_recognised_where_they_are_allowed(model: Path, tmp_p
         assert id_ in rows(ids)["input_ids"].to_pylist()[0]
         jobs.verify(directory=str(ids), inputs=corpus.inputs())
         assert decoded(ids) == corpus.documents
-
-
-def test_bad_records_are_set_aside_in_every_mode(model: Path, tmp_path: Path) -> None:
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(30)])
-    path = corpus.folder / "docs.jsonl"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines[:9], "{", *lines[9:], '{"text": 1}']))
-    inputs = corpus.inputs(max_failures=2)
-    for mode, settings in MODES.items():
-        summary = encode(inputs, model, tmp_path / mode, encoding=settings)
-        assert (summary.documents, summary.failures) == (30, 2)
-        jobs.verify(directory=str(tmp_path / mode), inputs=inputs)
-
-
-def test_a_document_longer_than_any_row_is_a_bad_record(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pipelines.encode.encoder.MAX_ROW_TOKENS", 50)
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a", "#" * 120, "b"])
-    summary = encode(corpus.inputs(max_failures=1), model, tmp_path / "ids")
-    assert (summary.documents, summary.failures) == (2, 1)
-    (letters,) = (tmp_path / "ids" / "dead-letters").iterdir()
-    assert "its 120 tokens do not fit a row of Parquet" in letters.read_text()
-    assert jobs.verify(directory=str(tmp_path / "ids"), inputs=corpus.inputs()).failures == 1
 
 
 def test_ends_are_put_and_taken_away() -> None:

@@ -59,7 +59,9 @@ def test_a_new_directory_gets_the_plan(tmp_path: Path) -> None:
 def test_a_directory_that_holds_anything_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).touch()
-    with pytest.raises(OutputError, match=r"holds '.*', which no job has left.* empty directory"):
+    with pytest.raises(
+        OutputError, match=r"holds '.*', and no \.plan\.json says .* empty directory"
+    ):
         prepare(settings(tmp_path), PLAN)
     assert names(tmp_path) == {name}
 

@@ -24,7 +24,6 @@ from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.corpus.splits import read_splits
 from pipelines.count.job import CountRequest
 from pipelines.encode.job import EncodeRequest
-from pipelines.errors import OutputError
 from pipelines.failures import Failures
 from pipelines.output.directory import plan_of_run
 from pipelines.progress import NoProgress
@@ -59,6 +58,8 @@ from tests.pipelines.corpora import (
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pipelines.stage.stage import Job
 
 TEXTS = [f"the quick brown fox {i}" for i in range(40)]
 
@@ -96,6 +97,15 @@ class Place:
             settings=CountSettings(),
         ).started()
 
+    def train_request(self, out: str) -> TrainRequest:
+        return TrainRequest(
+            output=OutputSettings(directory=str(self.folder / out)),
+            counts=(CountsInput(directory=str(self.folder / out / "counts")),),
+            paths=(),
+            special_tokens=(),
+            training=TrainSettings(vocab_size=300),
+        ).started()
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
@@ -109,11 +119,7 @@ def compare_request(inputs: InputSettings, tokenizer: Path, directory: str) -> C
     return CompareRequest.of(inputs=inputs, tokenizers=files, directory=directory)
 
 
-def run_encoding(request: EncodeRequest) -> Any:
-    return run(lambda p, failures: p | RunJob(request, failures), execution=TWO, pieces=2)
-
-
-def run_counting(request: CountRequest) -> Any:
+def run_job(request: Job) -> Any:
     return run(lambda p, failures: p | RunJob(request, failures), execution=TWO, pieces=2)
 
 
@@ -122,26 +128,32 @@ def test_a_restarted_encoding_goes_on_with_its_first_plan(place: Place) -> None:
     request = place.encode_request("ids")
     half = len(begun(request)) // 2
     assert half > 1
-    (stage,) = request.stages
-    make_units(stage, half)
+    make_units(request, half)
     place.add()
-    result = run_encoding(request)
-    assert metric(result, "units_resumed") == half
+    assert metric(run_job(request), "units_resumed") == half
     assert tree(place.folder / "ids") == tree(place.folder / "expected")
-    run_encoding(request)  # once more, when it is complete
+    run_job(request)  # once more, when it is complete
     assert tree(place.folder / "ids") == tree(place.folder / "expected")
 
 
-def test_a_restarted_count_goes_on_with_its_first_plan(place: Place) -> None:
-    count(place.inputs, place.folder / "expected")
-    request = place.count_request("counts")
-    begun(request)
-    (place.folder / "counts" / "data").mkdir()
-    (place.folder / "counts" / "data" / "part-00003-of-00016.parquet").write_bytes(b"half")
+@pytest.mark.parametrize("kind", ["count", "train"])
+def test_a_restarted_job_goes_on_with_its_first_plan(place: Place, kind: str) -> None:
+    request: Job
+    if kind == "count":
+        count(place.inputs, place.folder / "expected")
+        request = place.count_request("out")
+        begun(request)
+        (place.folder / "out" / "data").mkdir()
+        (place.folder / "out" / "data" / "part-00003-of-00016.parquet").write_bytes(b"half")
+    else:
+        train(place.folder / "expected", inputs=place.inputs)
+        request = place.train_request("out")
+        assert request.begin()
+        count(place.inputs, place.folder / "out" / "counts")
     place.add()
     for _ in range(2):
-        run_counting(request)
-        assert tree(place.folder / "counts") == tree(place.folder / "expected")
+        run_job(request)
+        assert tree(place.folder / "out") == tree(place.folder / "expected")
 
 
 def test_a_restarted_comparison_goes_on_with_its_first_plan(place: Place) -> None:
@@ -149,27 +161,9 @@ def test_a_restarted_comparison_goes_on_with_its_first_plan(place: Place) -> Non
     begun(request)
     place.add()
     for _ in range(2):
-        run(lambda p, failures: p | RunJob(request, failures), execution=TWO, pieces=2)
+        run_job(request)
         result = read_comparison(str(place.folder / "job" / "comparison.json"))
         assert result["total"]["documents"] == len(TEXTS)
-
-
-def test_a_restarted_training_goes_on_with_its_first_plan(place: Place) -> None:
-    train(place.folder / "expected", inputs=place.inputs)
-    request = TrainRequest(
-        output=OutputSettings(directory=str(place.folder / "model")),
-        counts=(CountsInput(directory=str(place.folder / "model" / "counts")),),
-        paths=(),
-        special_tokens=(),
-        training=TrainSettings(vocab_size=300),
-    ).started()
-    request.begin()
-    assert plan_of_run(request.directory, request.run)["kind"] == "tokenizer"
-    count(place.inputs, place.folder / "model" / "counts")
-    place.add()
-    for _ in range(2):
-        run(lambda p, failures: p | RunJob(request, failures), execution=ONE)
-        assert tree(place.folder / "model") == tree(place.folder / "expected")
 
 
 @pytest.mark.parametrize("lost", [".splits.arrow", "tokenizer.json"])
@@ -181,7 +175,7 @@ def test_a_plan_that_was_not_stored_whole_is_made_again(place: Place, lost: str)
     (place.folder / "ids" / lost).unlink(missing_ok=True)
     place.add()
     assert len(begun(request)) == len(first) + 1
-    run_encoding(request)
+    run_job(request)
     encode(place.inputs, place.model, place.folder / "expected")
     assert tree(place.folder / "ids") == tree(place.folder / "expected")
 
@@ -195,35 +189,6 @@ def test_splits_are_stored_as_they_were_planned(place: Place) -> None:
     assert stored == splits
     assert read_splits(request.output.directory, "another") is None
     assert plan_of_run(request.output.directory, request.run)["parts"] == [len(splits)]
-
-
-def test_a_second_encoding_ends_the_first(place: Place) -> None:
-    first = place.encode_request("ids")
-    begun(first)
-    records = make_units(first)
-    second = place.encode_request("ids", overwrite=True)
-    begun(second)
-    with pytest.raises(OutputError, match="another job has been started there since"):
-        first.fold(records)
-    with pytest.raises(OutputError, match="another job"):
-        first.job()
-    assert not (place.folder / "ids" / "manifest.json").exists()
-    run_encoding(second)
-    before = tree(place.folder / "ids")
-    with pytest.raises(OutputError, match="ids holds the output of bpe encode, which is complete"):
-        run_encoding(first)
-    assert tree(place.folder / "ids") == before
-
-
-def test_a_second_count_ends_the_first(place: Place) -> None:
-    first = place.count_request("counts")
-    begun(first)
-    second = place.count_request("counts")
-    begun(second)
-    with pytest.raises(OutputError, match="another job has been started there since"):
-        first.fold([])
-    run_counting(second)
-    assert (place.folder / "counts" / "manifest.json").exists()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from tests.pipelines.corpora import (
     Corpus,
     encode,
     make_units,
-    sentence,
     tree,
     write_jsonl,
 )
@@ -66,20 +65,6 @@ def test_a_part_under_the_name_of_another_is_made_again(
     first, second, *_ = sorted((tmp_path / "ids").glob("data/train-*"))
     first.write_bytes(second.read_bytes())
     again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
-    assert again.resumed_parts == summary.parts - 1
-    assert tree(tmp_path / "ids") == before
-
-
-def test_dead_letters_that_are_lost_are_written_again(model: Path, tmp_path: Path) -> None:
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(30)])
-    path = corpus.folder / "docs.jsonl"
-    path.write_text(path.read_text() + '{"text": 1}\n')
-    inputs = corpus.inputs(max_failures=1)
-    summary = encode(inputs, model, tmp_path / "ids")
-    before = tree(tmp_path / "ids")
-    (letters,) = (tmp_path / "ids" / "dead-letters").iterdir()
-    letters.unlink()
-    again = encode(inputs, model, tmp_path / "ids", resume=True)
     assert again.resumed_parts == summary.parts - 1
     assert tree(tmp_path / "ids") == before
 

@@ -18,7 +18,7 @@ from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
 from pipelines.corpus.inputs import input_file
 from pipelines.corpus.splits import whole_file
-from pipelines.errors import InputError, JobError, OutputError, RecordError
+from pipelines.errors import InputError, JobError
 from pipelines.report import report
 from pipelines.settings import (
     Execution,
@@ -30,7 +30,7 @@ from pipelines.settings import (
 )
 from tests import jobs
 from tests.cli.process import environment
-from tests.pipelines.corpora import KINDS, SPLIT, TWO, Corpus, encode, train, tree, write_corpus
+from tests.pipelines.corpora import KINDS, SPLIT, TWO, Corpus, train, tree, write_corpus
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
@@ -51,23 +51,21 @@ def corpus(tmp_path: Path) -> Iterator[Corpus]:
     ObjectStore.objects.clear()
 
 
-def train_in_store(*, overwrite: bool = False, resume: bool = False) -> None:
+def train_in_store() -> None:
     jobs.train(
         inputs=INPUTS,
         pretokens=PretokenSettings(),
         training=TrainSettings(vocab_size=300),
-        output=OutputSettings(directory=MODEL, overwrite=overwrite, resume=resume),
+        output=OutputSettings(directory=MODEL),
         execution=TWO,
     )
 
 
-def encode_in_store(
-    *, inputs: InputSettings = INPUTS, overwrite: bool = False, resume: bool = False
-) -> jobs.EncodeSummary:
+def encode_in_store() -> jobs.EncodeSummary:
     return jobs.encode(
-        inputs=inputs,
+        inputs=INPUTS,
         tokenizer=f"{MODEL}/tokenizer.json",
-        output=OutputSettings(directory=IDS + "/", overwrite=overwrite, resume=resume),
+        output=OutputSettings(directory=IDS + "/"),
         execution=TWO,
     )
 
@@ -103,25 +101,11 @@ def test_an_export_in_a_store_holds_the_same_bytes_as_on_a_disk(
             jobs.verify(directory=there, inputs=InputSettings(patterns=(IDS,)), execution=TWO).kind
             == "export"
         )
-        again = OutputSettings(directory=there, resume=True)
-        kept = jobs.export(sources=[IDS], output=again, settings=settings, execution=TWO)
-        assert kept.made_units == 0
-
-
-def test_a_store_holds_the_same_bytes_as_a_disk(corpus: Corpus, tmp_path: Path) -> None:
-    train_in_store()
-    encode_in_store()
-    train(tmp_path / "model", inputs=corpus.inputs())
-    encode(corpus.inputs(), tmp_path / "model" / "tokenizer.json", tmp_path / "ids")
-    assert ObjectStore.tree(MODEL) == tree(tmp_path / "model")
-    assert ObjectStore.tree(IDS) == tree(tmp_path / "ids")
-    for directory in (IDS, f"{MODEL}/counts"):
-        assert jobs.verify(directory=directory, inputs=INPUTS).documents == len(corpus.documents)
+    assert jobs.verify(directory=IDS, inputs=INPUTS).documents == len(corpus.documents)
     for directory in (IDS, MODEL, f"{MODEL}/counts"):
         assert report(directory).output == f"{directory}/report.html"
         assert b"<!doctype html>" in ObjectStore.objects[f"{directory}/report.html"]
-    decoded = io.BytesIO()
-    assert jobs.decode(directory=IDS, stream=decoded) == len(corpus.documents)
+    assert jobs.decode(directory=IDS, stream=io.BytesIO()) == len(corpus.documents)
 
 
 def test_a_comparison_leaves_its_result_and_nothing_else(corpus: Corpus, tmp_path: Path) -> None:
@@ -210,58 +194,6 @@ def test_a_file_at_which_a_store_fails_is_named(monkeypatch: pytest.MonkeyPatch)
     named = r"store://bucket/corpus/\S+: cannot read: ConnectionLostError: 503 try later"
     with pytest.raises(JobError, match=named):
         encode_in_store()
-
-
-def test_output_rules_hold_in_a_store(corpus: Corpus) -> None:
-    train_in_store()
-    summary = encode_in_store()
-    before = stored()
-    with pytest.raises(OutputError, match="holds"):
-        encode_in_store()
-    with pytest.raises(OutputError, match="holds"):
-        train_in_store()
-    assert stored() == before
-
-    part = f"{IDS}/data/train-00001-of-{summary.parts:05d}.parquet"
-    ObjectStore.objects[part] = b"damaged"
-    del ObjectStore.objects[f"{IDS}/manifest.json"]
-    ObjectStore.objects[f"{IDS}/data/.{part.rpartition('/')[2]}.{'0' * 32}.tmp"] = b"half"
-    assert encode_in_store(resume=True).resumed_parts == summary.parts - 1
-    train_in_store(resume=True)
-    assert stored() == before
-
-    train_in_store(overwrite=True)
-    encode_in_store(overwrite=True)
-    assert stored() == before
-    for name in ("notes.txt", "more.parquet", "data/more.parquet", "folder/notes.txt"):
-        ObjectStore.objects[f"{IDS}/{name}"] = b"mine"
-        with pytest.raises(OutputError, match=f"holds '{name.partition('/')[0]}.*move it away"):
-            encode_in_store(overwrite=True)
-        assert ObjectStore.objects.pop(f"{IDS}/{name}") == b"mine"
-        assert stored() == before
-
-
-def test_dead_letters_in_a_store(corpus: Corpus) -> None:
-    train_in_store()
-    ObjectStore.objects["store://bucket/corpus/z.jsonl"] = b'{"text": 1}\n{"text": "last"}\n'
-    with pytest.raises(RecordError, match=r"store://bucket/corpus/z\.jsonl, record at byte 0"):
-        encode_in_store()
-    allowed = replace(INPUTS, max_failures=1)
-    assert encode_in_store(inputs=allowed, resume=True).failures == 1
-    fresh = ObjectStore.tree(IDS)
-    assert sum(name.startswith("dead-letters/") for name in fresh) == 1
-    encode_in_store(inputs=allowed, overwrite=True)
-    assert ObjectStore.tree(IDS) == fresh
-
-
-def test_inputs_inside_the_output_are_refused_in_a_store(corpus: Corpus) -> None:
-    with pytest.raises(OutputError, match="lies in its output directory"):
-        jobs.count(
-            inputs=INPUTS,
-            pretokens=PretokenSettings(),
-            output=OutputSettings(directory="store://bucket", overwrite=True),
-            execution=TWO,
-        )
 
 
 @pytest.mark.parametrize(
