@@ -107,6 +107,11 @@ def _keep(key: tuple[Any, ...], tokenizer: Tokenizer) -> None:
     _LAST[key] = tokenizer
 
 
+def forget_tokenizer() -> None:
+    """Let go of the last tokenizer that was loaded, with the words that it has met."""
+    _LAST.clear()
+
+
 def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:
     """A tokenizer as it goes to workers.
 

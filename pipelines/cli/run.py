@@ -150,6 +150,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
         from pipelines.export.job import export
         from pipelines.mix import counts_of_sources
         from pipelines.recipes import in_training, train
+        from pipelines.tokenizer_files import forget_tokenizer
 
     shares = {} if exporting is None else exporting.shares
     for corpus in (inputs, encoded_inputs) if shares else ():
@@ -205,6 +206,7 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     )
     summaries: dict[str, Summary] = {"count": counted, "train": trained, "encode": encoded}
     if exporting is not None:
+        forget_tokenizer()  # its caches of words, some 20 MB a thread, are not for rows
         summaries["export"] = exported = export(
             sources=[encoded_output.directory],
             output=options.output_settings(ctx, below="/export"),

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 # The version of a part's bytes, in its fingerprint. Raise it when the same settings and columns
 # make others than before: `--resume` writes such parts again.
-LAYOUT = 6
+LAYOUT = 7
 
 _Rows = TypeVar("_Rows", bound="RowSettings")
 

@@ -17,6 +17,8 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_PAGE_BYTES = 2 << 20
+
 
 class ParquetPart(PartWriter):
     """A file a part."""
@@ -26,7 +28,9 @@ class ParquetPart(PartWriter):
         self._file = f"{self.name}.parquet"
         self._sink = self._stack.enter_context(self.outputs.file(self._file))
         encoding = self.layout.settings.parquet_encoding
-        self._writer = RowWriter(self._sink, self.layout.schema, encoding=encoding)
+        self._writer = RowWriter(
+            self._sink, self.layout.schema, encoding=encoding, page_bytes=_PAGE_BYTES
+        )
         self._stack.callback(self._writer.discard)
         self._rows = self._tokens = 0
 

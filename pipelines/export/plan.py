@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pipelines.settings import ExportSettings
 
 UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB of ids
-LAYOUT = 3  # raise it when the same ids and settings give other bytes than before
+LAYOUT = 4  # raise it when the same ids and settings give other bytes than before
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _BY_POSITION = re.compile(r"source-[0-9]+")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from pipelines import storage
 from pipelines.errors import OutputError
 from pipelines.output.lock import locked
@@ -67,6 +69,7 @@ def run_job(
                 _see_arrived(job.directory, job.last_file)
             if why := job.why_ended():
                 stage.ended(why)
+        pa.default_memory_pool().release_unused()  # or the next job of a chain comes on top of it
         yield result
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pipelines.settings import InputSettings
 
 Result = TypeVar("Result")
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 2 << 20
 RAW_BYTES = 64 << 10
 
 
