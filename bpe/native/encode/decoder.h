@@ -12,13 +12,9 @@
 
 #include "encode/model.h"
 #include "encode/vocabulary.h"
+#include "table/buffer.h"
 
 namespace bpe {
-
-struct DecodedRows {
-  std::vector<uint8_t> data;
-  std::vector<int64_t> offsets{0};
-};
 
 // Bytes are joined as they are. The end of a word becomes a space, but for one at the end of a row.
 // A space stands before each WordPiece that does not continue a word, but for the first of a row.
@@ -47,7 +43,7 @@ class Decoder {
 
   // Rows of ids, each [offsets[i], offsets[i + 1]) of them. Throws std::invalid_argument naming row
   // and id where an id has no token. Ids that `skipped` flags are left out.
-  DecodedRows decode(std::span<const uint32_t> ids, std::span<const int64_t> offsets,
+  ByteStrings decode(std::span<const uint32_t> ids, std::span<const int64_t> offsets,
                      const std::vector<bool>& skipped) const {
     check(ids, offsets);
     if (skipped.empty()) return joined(ids, offsets);
@@ -108,8 +104,8 @@ class Decoder {
                        static_cast<size_t>(offsets[row + 1] - offsets[row]));
   }
 
-  DecodedRows joined(std::span<const uint32_t> ids, std::span<const int64_t> offsets) const {
-    DecodedRows rows;
+  ByteStrings joined(std::span<const uint32_t> ids, std::span<const int64_t> offsets) const {
+    ByteStrings rows;
     rows.offsets.reserve(std::max<size_t>(offsets.size(), 1));
     size_t total = 0;
     for (size_t row = 0; row + 1 < offsets.size(); ++row) {

@@ -111,7 +111,7 @@ class Encoder {
   }
 
   // As Decoder::decode, without the ids in `skipped`.
-  DecodedRows decode(std::span<const uint32_t> ids, std::span<const int64_t> offsets,
+  ByteStrings decode(std::span<const uint32_t> ids, std::span<const int64_t> offsets,
                      const std::vector<int64_t>& skipped) const {
     return decoder_.decode(ids, offsets,
                            skipped.empty() ? std::vector<bool>() : vocabulary().flags(skipped));

@@ -1,13 +1,15 @@
 // What the models differ in.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
+#include <span>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "encode/vocabulary.h"
+#include "table/names.h"
 
 namespace bpe {
 
@@ -24,11 +26,9 @@ struct Model {
   bool drops_space = false;              // decoding drops a space that a row begins with
 };
 
-inline Model::Kind model_from_name(const std::string& name) {
-  if (name == "bytes") return Model::Kind::bytes;
-  if (name == "characters") return Model::Kind::characters;
-  if (name == "word_piece") return Model::Kind::word_piece;
-  throw std::invalid_argument("unknown model '" + name + "'");
+inline Model::Kind model_from_name(std::string_view name) {
+  constexpr std::array<std::string_view, 3> names{"bytes", "characters", "word_piece"};
+  return from_name<Model::Kind>(name, names, "model");
 }
 
 inline std::span<const uint8_t> bytes_of(const std::string& text) {

@@ -78,7 +78,7 @@ Columns decode(const Encoder& encoder, const py::buffer& ids, const py::buffer& 
   const View<uint32_t> tokens(ids);
   const View<int64_t> rows(offsets);
   const Unlocked unlocked;
-  DecodedRows decoded = encoder.decode(span_of(tokens), span_of(rows), skipped);
+  ByteStrings decoded = encoder.decode(span_of(tokens), span_of(rows), skipped);
   return {Buffer(std::move(decoded.data)), Buffer(std::move(decoded.offsets))};
 }
 

@@ -8,12 +8,9 @@ namespace py = pybind11;
 namespace bpe {
 
 void bind_scanner(py::module_& module);
-void bind_normalizer(py::module_& module);
 void bind_counter(py::module_& module);
 void bind_trainer(py::module_& module);
 void bind_encoder(py::module_& module);
-void bind_lines(py::module_& module);
-void bind_pack(py::module_& module);
-void bind_hash(py::module_& module);
+void bind_columns(py::module_& module);
 
 }  // namespace bpe

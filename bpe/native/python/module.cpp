@@ -21,11 +21,8 @@ PYBIND11_MODULE(_native, module) {
            py::arg("offsets"), py::arg("offset_width"), py::arg("first"), py::arg("rows"))
       .def("__len__", &bpe::TextColumn::rows);
   bpe::bind_scanner(module);
-  bpe::bind_normalizer(module);
   bpe::bind_encoder(module);
   bpe::bind_counter(module);
   bpe::bind_trainer(module);
-  bpe::bind_lines(module);
-  bpe::bind_pack(module);
-  bpe::bind_hash(module);
+  bpe::bind_columns(module);
 }

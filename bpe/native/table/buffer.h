@@ -9,6 +9,15 @@
 
 namespace bpe {
 
+// Strings of bytes one after the other: string i is data[offsets[i], offsets[i + 1]).
+struct ByteStrings {
+  std::vector<uint8_t> data;
+  std::vector<int64_t> offsets{0};
+
+  // Ends a string, whose bytes are in the data.
+  void end() { offsets.push_back(static_cast<int64_t>(data.size())); }
+};
+
 // A byte range that owns its memory, whatever element type filled it.
 class Buffer {
  public:

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "table/buffer.h"
 #include "text/lowercase_tables.h"
 #include "text/normalizer_tables.h"
 #include "text/text_column.h"
@@ -34,12 +35,6 @@ inline const uint8_t* find_property(uint8_t properties, const uint8_t* p, const 
   }
   return end;
 }
-
-// Texts one after the other, each ending at an offset.
-struct Texts {
-  std::vector<uint8_t> data;
-  std::vector<int64_t> offsets{0};
-};
 
 inline uint8_t ascii_lowercase(uint8_t byte) {
   return static_cast<uint8_t>(byte + (static_cast<uint8_t>(byte - 'A') < 26 ? 0x20 : 0));
@@ -80,11 +75,9 @@ inline uint8_t* write_lowercase(const uint8_t* p, const uint8_t* end, uint8_t* o
   return out;
 }
 
-inline Texts lowercase(const TextColumn& column) {
-  Texts texts;
-  size_t bytes = 0;
-  for (size_t row = 0; row < column.rows(); ++row) bytes += column[row].size();
-  texts.data.resize(lowercase_bound(bytes));
+inline ByteStrings lowercase(const TextColumn& column) {
+  ByteStrings texts;
+  texts.data.resize(lowercase_bound(column.bytes()));
   texts.offsets.reserve(column.rows() + 1);
   uint8_t* out = texts.data.data();
   for (size_t row = 0; row < column.rows(); ++row) {
@@ -97,8 +90,8 @@ inline Texts lowercase(const TextColumn& column) {
 }
 
 // The texts without the characters that have one of the properties.
-inline Texts strip(uint8_t properties, const TextColumn& column) {
-  Texts texts;
+inline ByteStrings strip(uint8_t properties, const TextColumn& column) {
+  ByteStrings texts;
   texts.offsets.reserve(column.rows() + 1);
   for (size_t row = 0; row < column.rows(); ++row) {
     const std::span<const uint8_t> text = column[row];
@@ -108,7 +101,7 @@ inline Texts strip(uint8_t properties, const TextColumn& column) {
       texts.data.insert(texts.data.end(), p, mark);
       p = mark == end ? end : mark + decode_utf8(mark, end).size;
     }
-    texts.offsets.push_back(static_cast<int64_t>(texts.data.size()));
+    texts.end();
   }
   return texts;
 }

@@ -11,12 +11,9 @@
 #include <string_view>
 #include <vector>
 
-namespace bpe {
+#include "table/buffer.h"
 
-struct RankedTokens {
-  std::vector<uint8_t> data;
-  std::vector<int64_t> offsets{0};  // token i is data[offsets[i], offsets[i + 1])
-};
+namespace bpe {
 
 namespace ranks {
 
@@ -59,8 +56,8 @@ inline bool append_base64(std::string_view text, std::vector<uint8_t>& out) {
 
 // The tokens of a file whose ranks count from 0, one space before each and one line end behind it.
 // Nothing where anything else is in it: whoever reads it then can say what is wrong, if it is.
-inline std::optional<RankedTokens> tokens_in_rank_order(std::string_view file) {
-  RankedTokens tokens;
+inline std::optional<ByteStrings> tokens_in_rank_order(std::string_view file) {
+  ByteStrings tokens;
   tokens.data.reserve(file.size() / 2);
   while (!file.empty()) {
     const size_t end = file.find('\n'), space = file.find(' ');
@@ -72,7 +69,7 @@ inline std::optional<RankedTokens> tokens_in_rank_order(std::string_view file) {
         std::string_view(rank.data(), static_cast<size_t>(written)))
       return std::nullopt;
     if (!ranks::append_base64(file.substr(0, space), tokens.data)) return std::nullopt;
-    tokens.offsets.push_back(static_cast<int64_t>(tokens.data.size()));
+    tokens.end();
     file.remove_prefix(end + 1);
   }
   return tokens;
