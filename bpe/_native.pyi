@@ -494,6 +494,40 @@ def tokens_in_rank_order(data: Readable) -> tuple[Buffer, Buffer] | None:
     None where anything else is in it. Tokens may be there twice.
     """
 
+class TokenizerLists:
+    """Vocabulary and merges of a tokenizer.json."""
+
+    @property
+    def head(self) -> bytes:
+        """The file with nothing in the two lists."""
+
+    @property
+    def merges(self) -> Buffer:
+        """uint32 triples (left, right, result)."""
+
+    def __len__(self) -> int: ...
+    def names(self) -> list[str]:
+        """How the tokens are spelled, by id, without gaps."""
+
+    def find(self, name: str) -> int | None:
+        """The id of a name."""
+
+    def tokens(self, own: list[int]) -> tuple[Buffer, Buffer] | None:
+        """The bytes that the names spell, and their offsets (int64).
+
+        Args:
+            own: ids whose names are their own bytes.
+
+        Returns:
+            None where another name holds a character that is not of the byte alphabet.
+        """
+
+def read_tokenizer_json(data: Readable) -> TokenizerLists | None:
+    """The lists of a file; None where it is broken or unusual, which the caller has to find out.
+
+    Its twin is in ``formats.token_text``.
+    """
+
 def merges_of_ranks(token_data: Readable, token_offsets: Readable, model: str = "bytes") -> Buffer:
     """The merges (uint32 triples) of a vocabulary whose ids are its ranks.
 

@@ -27,10 +27,7 @@ BYTE_OF_CHAR: dict[str, int] = {char: byte for byte, char in enumerate(CHAR_OF_B
 _LATIN1 = dict.fromkeys(range(256), "�")
 _LATIN1 |= {ord(char): chr(byte) for char, byte in BYTE_OF_CHAR.items()}
 
-# The same as arrays; -1 for what is not of the alphabet, as all that is greater.
 _POINT_OF_BYTE = np.array([ord(char) for char in CHAR_OF_BYTE], "<u4")
-_BYTE_OF_POINT = np.full(int(_POINT_OF_BYTE.max()) + 2, -1, np.int16)
-_BYTE_OF_POINT[_POINT_OF_BYTE] = np.arange(256)
 
 HUGGINGFACE_ORDER: tuple[int, ...] = tuple(sorted(range(256), key=CHAR_OF_BYTE.__getitem__))
 """The bytes in the order of their characters: the order in which ``BpeTrainer`` gives ids."""
@@ -50,17 +47,6 @@ def to_texts(tokens: Sequence[bytes]) -> list[str]:
     points = _POINT_OF_BYTE[np.frombuffer(b"".join(tokens), np.uint8)]
     text = points.tobytes().decode("utf-32-le")
     return [text[begin:end] for begin, end in pairwise(accumulate(map(len, tokens), initial=0))]
-
-
-def from_texts(texts: Sequence[str]) -> list[bytes]:
-    """:func:`from_text` of many, at once; raises as it does."""
-    text = "".join(texts)
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-    numbers = _BYTE_OF_POINT[np.minimum(points, len(_BYTE_OF_POINT) - 1)]
-    if (numbers < 0).any():
-        from_text(text)
-    data = numbers.astype(np.uint8).tobytes()
-    return [data[begin:end] for begin, end in pairwise(accumulate(map(len, texts), initial=0))]
 
 
 def from_text(text: str) -> bytes:

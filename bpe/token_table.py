@@ -56,9 +56,14 @@ class TokenTable:
         columns = tokens_in_rank_order(data)
         if columns is None or memoryview(columns[0]).nbytes == 0:
             return None
-        offsets = array("q")
-        offsets.frombytes(memoryview(columns[1]).cast("B"))
-        return cls(bytes(columns[0]), offsets)
+        return cls.of_columns(*columns)
+
+    @classmethod
+    def of_columns(cls, data: Buffer, offsets: Buffer) -> Self:
+        """The table of what the core has read: the bytes of tokens, and int64 offsets."""
+        ends = array("q")
+        ends.frombytes(memoryview(offsets).cast("B"))
+        return cls(bytes(data), ends)
 
     def extended(self, tokens: Mapping[int, bytes]) -> TokenTable:
         """The table with more tokens, by ids that have none."""

@@ -137,7 +137,7 @@ def read_contents(
     )
     names = entry.get("vocab")
     if isinstance(model, ByteLevel):
-        tokens = read_tokens(names, vocab, {}, merges + superwords)
+        tokens = list(read_tokens(names, vocab, {}, merges + superwords))
     else:
         tokens = read_strings(names, vocab, {})
     for content, id_ in added.items():

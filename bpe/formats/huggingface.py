@@ -11,7 +11,13 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from bpe.errors import InexpressibleError, SpecialTokenError, TokenizerError
+from bpe._native import TokenizerLists, read_tokenizer_json
+from bpe.errors import (
+    InexpressibleError,
+    SpecialTokenError,
+    TokenizerError,
+    TokenizerFileError,
+)
 from bpe.files import uncollected
 from bpe.formats import beam_bpe, tokenizer_config
 from bpe.formats.cut_at_marks import cut_at_marks
@@ -37,7 +43,14 @@ from bpe.formats.huggingface_superwords import (
 )
 from bpe.formats.post_processor import check_post_processor
 from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
-from bpe.formats.token_text import read_merges, read_strings, read_tokens, read_vocab, token_names
+from bpe.formats.token_text import (
+    CoreVocab,
+    read_merges,
+    read_strings,
+    read_tokens,
+    read_vocab,
+    token_names,
+)
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece, is_symbol
 from bpe.normalizer import MARK, PREPENDING
 from bpe.parts import Merges, Parts
@@ -218,7 +231,22 @@ def read(
         TokenizerFileError: the file is broken, or it says something that this library cannot
             honour exactly; the message names the file and the entry.
     """
-    file = read_json(str(path), read_bytes(path)).object(
+    data = read_bytes(path)
+    lists = read_tokenizer_json(data)
+    if lists is not None:
+        try:
+            return _read_file(path, read_json(str(path), lists.head), lists)
+        except TokenizerFileError:  # said of the file below, if it is one of the whole file
+            pass
+    return _read_file(path, read_json(str(path), data))
+
+
+def _read_file(path: Path, file: Entry, lists: TokenizerLists | None = None) -> Parts:
+    """The parts of a file whose vocabulary and merges the core may have read.
+
+    Then a TokenizerFileError may only say that another model than one of bytes needs all of them.
+    """
+    file.object(
         "version",
         "truncation",
         "padding",
@@ -232,6 +260,9 @@ def read(
     file.get("version").must_be(_VERSION, beam_bpe.VERSION, None)
     file.get("truncation").must_be(None)
     file.get("padding").must_be(None)
+    if lists is not None:
+        model = file.get("model").object().value
+        file = replace(file, value={**file.value, "model": {**model, "vocab": lists}})
     if (known := read_pattern(file.get("pre_tokenizer"))) is not None:
         cut = write_pre_tokenizer(Pretokenizer(known[0]), byte_level=True)
         words = replace(file, value={**file.value, "pre_tokenizer": cut})
@@ -260,6 +291,8 @@ def _read(path: Path, file: Entry) -> Parts:
     )
 
     vocab = read_vocab(entry.get("vocab"))
+    if isinstance(vocab, CoreVocab) and (is_dialect or not isinstance(model, ByteLevel)):
+        entry.fail("the core reads the tokens of byte-level models alone")
     tokens = read_added_tokens(file.get("added_tokens"), vocab, own_ids=is_dialect)
     added, special, flags = tokens
     keeps_spaces = not is_dialect and marks == ("mark-spaces",)
@@ -488,17 +521,17 @@ def read_contents(
     """
     names = entry.get("vocab")
     if isinstance(model, WordPiece):
-        tokens = read_strings(names, vocab, added)
-        return Parts(tokens=TokenTable.of(tokens), merges=Merges(), pretokenizer=cut, model=model)
+        strings = TokenTable.of(read_strings(names, vocab, added))
+        return Parts(tokens=strings, merges=Merges(), pretokenizer=cut, model=model)
     merges = read_merges(entry.get("merges"), vocab)
     ignore_merges = entry.get("ignore_merges").boolean(default=False)
     tokens = (
         read_tokens(names, vocab, added, merges, ignore_merges=ignore_merges)
         if isinstance(model, ByteLevel)
-        else read_strings(names, vocab, added)
+        else TokenTable.of(read_strings(names, vocab, added))
     )
     return Parts(
-        tokens=TokenTable.of(tokens),
+        tokens=tokens,
         merges=Merges(merges),
         pretokenizer=cut,
         ignore_merges=ignore_merges,

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import operator
 from array import array
+from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from bpe.byte_alphabet import from_text, from_texts, is_utf8, to_text, to_texts
+from bpe._native import TokenizerLists
+from bpe.byte_alphabet import from_text, is_utf8, to_text, to_texts
 from bpe.errors import InexpressibleError
 from bpe.formats.format import id_limit
 from bpe.formats.strict_json import Entry, describe, shorten
 from bpe.models import ByteLevel
+from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Iterator
 
     from bpe.parts import Parts
 
@@ -51,12 +54,33 @@ def token_names(parts: Parts, *, kind: str = "tokenizer.json") -> dict[int, str]
     return names
 
 
-def read_vocab(entry: Entry) -> dict[str, int]:
+class CoreVocab(Mapping[str, int]):
+    """The ids by token text, as the core has read them; no dict is made."""
+
+    def __init__(self, lists: TokenizerLists) -> None:
+        self.lists = lists
+
+    def __getitem__(self, name: str) -> int:
+        id_ = self.lists.find(name)
+        if id_ is None:
+            raise KeyError(name)
+        return id_
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lists.names())
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+
+def read_vocab(entry: Entry) -> Mapping[str, int]:
     """The ids by token text, unique, and dense enough to be an index.
 
     Raises:
         TokenizerFileError: it is not an object with such ids.
     """
+    if isinstance(entry.value, TokenizerLists):
+        return CoreVocab(entry.value)
     vocab: dict[str, int] = entry.object().value
     limit = id_limit(len(vocab))
     names: dict[int, str] = {}
@@ -72,12 +96,18 @@ def read_vocab(entry: Entry) -> dict[str, int]:
 def read_merges(entry: Entry, vocab: Mapping[str, int]) -> array[int]:
     """Merges as pairs or, in older files, as strings with a space between left and right.
 
+    The core may have read them.
+
     Returns:
         Ids: left, right, result, left, ...
 
     Raises:
         TokenizerFileError: a merge has another form, or is of tokens that are not in ``vocab``.
     """
+    if isinstance(vocab, CoreVocab):
+        merges = array("I")
+        merges.frombytes(memoryview(vocab.lists.merges))
+        return merges
     if not isinstance(entry.value, list):
         entry.fail(f"expected a list, found {describe(entry.value)}")
     pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in entry.value]
@@ -120,39 +150,55 @@ def read_tokens(
     merges: Iterable[int],
     *,
     ignore_merges: bool = False,
-) -> list[bytes | None]:
+) -> TokenTable:
     """The bytes of each id: spelled in the byte alphabet, or added tokens in UTF-8.
 
     Raises:
         TokenizerFileError: a token is not in the byte alphabet, or an added one is ambiguous.
     """
-    size = max(chain(vocab.values(), added.values()), default=-1) + 1
-    tokens: list[bytes | None] = [None] * size
-    names = [name for name in vocab if name not in added] if added else list(vocab)
-    try:
-        spelled = from_texts(names)
-    except KeyError as error:
-        wrong = next(name for name in names if error.args[0] in name)
-        entry.fail(
-            f"{shorten(wrong)}: {error} is not in the byte alphabet; only byte-level tokenizers "
-            "are supported"
-        )
-    if "" in vocab and "" not in added:
-        entry.fail(f"the token with the id {vocab['']} is empty")
-    for id_, token in zip(map(vocab.__getitem__, names), spelled, strict=True):
-        tokens[id_] = token
+    own = {content: id_ for content, id_ in added.items() if content in vocab}
+    if isinstance(vocab, CoreVocab):
+        columns = vocab.lists.tokens(list(own.values()))
+        if columns is None:
+            entry.fail("a token is not in the byte alphabet")
+        table = TokenTable.of_columns(*columns)
+    else:
+        table = TokenTable.of(_spelled(entry, vocab, own))
+    behind: dict[int, bytes] = {}
     for content, id_ in added.items():
-        if tokens[id_] is not None:
+        if content in own:
+            continue
+        if id_ in behind or (id_ < len(table) and table[id_] is not None):
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
-        try:
-            tokens[id_] = content.encode()
-        except UnicodeEncodeError:
-            entry.fail(f"{shorten(content)} holds a lone surrogate, which has no UTF-8")
-    merging = set(added.values()).intersection(merges)
-    for content in added.keys() & vocab.keys():
-        if _is_ambiguous(content, merging=added[content] in merging, ignore_merges=ignore_merges):
+        behind[id_] = _utf8(entry, content)
+    merging = set(own.values()).intersection(merges)
+    for content, id_ in own.items():
+        if _is_ambiguous(content, merging=id_ in merging, ignore_merges=ignore_merges):
             entry.fail(f"the added token {shorten(content)} is spelled like other bytes")
+    return table.extended(behind)
+
+
+def _spelled(entry: Entry, vocab: Mapping[str, int], own: Container[str]) -> list[bytes | None]:
+    """The bytes that the names of a vocabulary spell; those in ``own`` are their own bytes."""
+    tokens: list[bytes | None] = [None] * (max(vocab.values(), default=-1) + 1)
+    for name, id_ in vocab.items():
+        if not name:
+            entry.fail(f"the token with the id {id_} is empty")
+        try:
+            tokens[id_] = _utf8(entry, name) if name in own else from_text(name)
+        except KeyError as error:
+            entry.fail(
+                f"{shorten(name)}: {error} is not in the byte alphabet; only byte-level "
+                "tokenizers are supported"
+            )
     return tokens
+
+
+def _utf8(entry: Entry, name: str) -> bytes:
+    try:
+        return name.encode()
+    except UnicodeEncodeError:
+        entry.fail(f"{shorten(name)} holds a lone surrogate, which has no UTF-8")
 
 
 def read_strings(
@@ -168,10 +214,7 @@ def read_strings(
     for name, id_ in chain(vocab.items(), added.items()):
         if not name:
             entry.fail(f"the token with the id {id_} is empty")
-        try:
-            data = name.encode()
-        except UnicodeEncodeError:
-            entry.fail(f"{shorten(name)} holds a lone surrogate, which has no UTF-8")
+        data = _utf8(entry, name)
         if tokens[id_] not in (None, data):
             entry.fail(f"{shorten(name)} is added under the id {id_} of another token")
         tokens[id_] = data

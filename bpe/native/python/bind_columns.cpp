@@ -3,6 +3,8 @@
 
 #include "corpus/json_lines.h"
 #include "corpus/lines.h"
+#include "encode/model.h"
+#include "json/tokenizer.h"
 #include "pack/best_fit.h"
 #include "python/bindings.h"
 #include "python/unlocked.h"
@@ -56,6 +58,12 @@ std::optional<Columns> rank_order_columns(const py::buffer& data) {
   return unlocked([&] { return columns_of(tokens_in_rank_order(chars(view))); });
 }
 
+std::optional<TokenizerLists> read_tokenizer_json(const py::buffer& data) {
+  const View<uint8_t> view(data);
+  std::vector<size_t> keys;
+  return unlocked([&] { return TokenizerReader(view.begin(), view.end(), keys).read(); });
+}
+
 // What a step of a normalizer changes.
 uint8_t changed_by(const std::string& step) {
   constexpr std::array<std::string_view, 6> names{"nfc",  "nfd",           "nfkc",
@@ -102,6 +110,34 @@ void bind_columns(py::module_& module) {
   module.def("read_json_lines", &read_json_lines_tuple, py::arg("data"), py::arg("place"),
              py::arg("text_field"), py::arg("id_field"), py::arg("id_required"));
   module.def("tokens_in_rank_order", &rank_order_columns, py::arg("data"));
+  py::class_<TokenizerLists>(module, "TokenizerLists")
+      .def_property_readonly("head",
+                             [](const TokenizerLists& lists) { return py::bytes(lists.head); })
+      .def_property_readonly("merges",
+                             [](const TokenizerLists& lists) { return Buffer(lists.merges); })
+      .def("__len__", [](const TokenizerLists& lists) { return lists.count; })
+      .def("names",
+           [](const TokenizerLists& lists) {
+             std::vector<py::str> names;
+             for (uint32_t id = 0; id < lists.names.size(); ++id)
+               if (lists.names.has(id)) {
+                 const auto name = lists.names[id];
+                 names.emplace_back(reinterpret_cast<const char*>(name.data()), name.size());
+               }
+             return names;
+           })
+      .def("find",
+           [](const TokenizerLists& lists, const std::string& name) {
+             const uint32_t id = lists.names.find(bytes_of(name));
+             return id == Vocabulary::kNone ? std::nullopt : std::optional(id);
+           })
+      .def(
+          "tokens",
+          [](const TokenizerLists& lists, const std::vector<int64_t>& own) {
+            return unlocked([&] { return columns_of(lists.tokens(own)); });
+          },
+          py::arg("own"));
+  module.def("read_tokenizer_json", &read_tokenizer_json, py::arg("data"));
 }
 
 }  // namespace bpe

@@ -1,0 +1,162 @@
+"""The vocabulary and the merges of a tokenizer.json, which the core reads.
+
+Its readable twin is `bpe.formats.token_text`, which reads what the core leaves.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import bpe
+from bpe._native import read_tokenizer_json
+from bpe.formats import huggingface
+from tests.bpe.test_formats_fuzz import EXAMPLES, FORMATS, byte_level, other_bytes, other_json
+from tests.bpe.vocabularies import BYTES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEEDS = {
+    name: files["tokenizer.json"] for name, files in FORMATS.items() if "tokenizer.json" in files
+}
+GOOD = byte_level().to_json()
+
+
+def outcome(path: Path) -> object:
+    """The tokenizer that a file holds, or why it holds none."""
+    try:
+        return bpe.Tokenizer.load(path)
+    except bpe.BpeError as error:
+        return str(error)
+
+
+def same_without_the_core(path: Path, data: bytes) -> object:
+    """The outcome of a file, which is that of the reader in Python."""
+    path.write_bytes(data)
+    by_core = outcome(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(huggingface, "read_tokenizer_json", lambda _: None)
+        assert outcome(path) == by_core
+    return by_core
+
+
+@settings(
+    deadline=None,
+    max_examples=EXAMPLES,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    data=st.sampled_from([name for name in SEEDS if "dialect" not in name]).flatmap(
+        lambda name: other_json(SEEDS[name]) | other_bytes(SEEDS[name])
+    )
+)
+def test_changed_files_are_read_alike(data: bytes, tmp_path: Path) -> None:
+    same_without_the_core(tmp_path / "tokenizer.json", data)
+
+
+NAMES = st.text(
+    st.sampled_from('aĠ"\\/\n\t\b\f\r\x00\x1f\x7f\x80é▁😀\ud83d\ude00\u2028') | st.characters(),
+    max_size=4,
+)
+
+
+@settings(
+    deadline=None,
+    max_examples=EXAMPLES,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    names=st.lists(NAMES, max_size=5),
+    merges=st.lists(st.tuples(NAMES, NAMES) | NAMES, max_size=2),
+    added=st.lists(NAMES, max_size=3),
+    ascii_only=st.booleans(),
+    gap=st.integers(0, 2),
+)
+def test_any_names_are_read_alike(
+    names: list[str],
+    merges: list[Any],
+    added: list[str],
+    ascii_only: bool,
+    gap: int,
+    tmp_path: Path,
+) -> None:
+    file = json.loads(GOOD)
+    model, vocab = file["model"], file["model"]["vocab"]
+    for pair in merges:
+        names += [*pair, "".join(pair)] if isinstance(pair, tuple) else [pair.replace(" ", "")]
+    for name in names:
+        vocab.setdefault(name, len(vocab) + gap)
+    model["merges"] += merges
+    for content in added:
+        id_ = vocab.get(content, len(vocab) + len(file["added_tokens"]))
+        file["added_tokens"].append({"id": id_, "content": content, "special": gap > 0})
+    text = json.dumps(file, ensure_ascii=ascii_only)
+    same_without_the_core(tmp_path / "tokenizer.json", text.encode("utf-8", "surrogatepass"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"t",\n        "h"', '"\\u0074",\n  "h"'),  # an escaped name
+        ('"Ġth": 258', '"\\u0120th" : 258'),
+        ('[\n        "t",\n        "h"\n      ]', '"t h"'),  # merges of older files
+        ('"Ġth": 258', '"Ġth": 300'),  # ids with a gap
+        ('"!": 33,\n      "\\"": 34', '"\\"": 34, "!": 33'),  # in another order
+    ],
+)
+def test_unusual_files_that_the_core_reads(old: str, new: str, tmp_path: Path) -> None:
+    assert old in GOOD
+    data = GOOD.replace(old, new).encode()
+    assert read_tokenizer_json(data) is not None
+    tokenizer = same_without_the_core(tmp_path / "tokenizer.json", data)
+    assert isinstance(tokenizer, bpe.Tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"!": 33', '"!": 33, "!": 33'),
+        ('"!": 33', '"!": 34'),
+        ('"!": 33', '"!": 033'),
+        ('"!": 33', '"!": -33'),
+        ('"!": 33', '"!": 33.0'),
+        ('"!": 33', '"!": 4000000000'),
+        ('"!": 33', '"": 33'),
+        ('"!": 33', '"\\ud800": 33'),
+        ('"!": 33', '"\t": 33'),
+        ('"t",\n        "h"', '"t", "h", "e"'),
+        ('"t",\n        "h"', '"t"'),
+        ('[\n        "t",\n        "h"\n      ]', '"t  h"'),
+        ('"t",\n        "h"', '"h", "t"'),
+        ('"model": {', '"model": {"vocab": {}, '),
+        ('"model": {', '"model": {}, "model": {'),
+        ('"version": "1.0"', '"version": NaN'),
+        ("{", "\ufeff{"),
+    ],
+)
+def test_broken_files_that_the_core_leaves(old: str, new: str, tmp_path: Path) -> None:
+    assert old in GOOD
+    data = GOOD.replace(old, new, 1).encode()
+    assert read_tokenizer_json(data) is None
+    same_without_the_core(tmp_path / "tokenizer.json", data)
+
+
+def test_an_added_token_may_have_characters_that_spell_no_byte(tmp_path: Path) -> None:
+    tokenizer = bpe.Tokenizer(
+        tokens=[*BYTES, "<｜begin▁of▁text｜>".encode(), b"th"],
+        merges=[(116, 104, 257)],
+        pretokenizer=bpe.Pretokenizer("llama3"),
+        special_tokens={"<｜begin▁of▁text｜>": 256},
+    )
+    data = tokenizer.to_json().encode()
+    assert read_tokenizer_json(data) is not None
+    assert same_without_the_core(tmp_path / "tokenizer.json", data) == tokenizer
+
+
+def test_a_file_is_written_as_json_does() -> None:
+    assert json.dumps(json.loads(GOOD), ensure_ascii=False, indent=2) == GOOD
