@@ -169,6 +169,15 @@ class Trainer:
     def step(self, merges: int) -> bool:
         """Do up to so many merges more; False when there is nothing left to do."""
 
+    def choose(self) -> tuple[int, int] | None:
+        """The first half of a step: the pair to merge, out of its queue; None at the end."""
+
+    def merge(self, left: int, right: int) -> None:
+        """The other half, of any pair, which need not occur here.
+
+        Trainers that share their merges have one of them choose, and all of them merge.
+        """
+
     def finish(self) -> None:
         """Give ids to the whole words that are left, while there is room."""
 
@@ -197,39 +206,6 @@ class Trainer:
 
     def merges(self) -> list[MergeRow]: ...
     def tokens(self) -> list[bytes]: ...
-
-class ParityTrainer:
-    """Trainers of groups that share their merges and choose them in turn."""
-
-    def __init__(
-        self,
-        *,
-        groups: tuple[Trainer, ...],
-        judged: tuple[Trainer, ...],
-        pooled: Trainer | None,
-        global_merges: int,
-        window: int,
-        alpha: float,
-        ratios: tuple[float, ...],
-    ) -> None:
-        """Begin; the trainers have all their words and no merge.
-
-        Args:
-            groups: one for the words of each group, with the same alphabet.
-            judged: one for the text by which each group is judged, which may be the same.
-            pooled: of the words of all groups, if there are global merges.
-            global_merges: the first merges, which all groups choose together.
-            window: steps that are looked back on; 0 for none.
-            alpha: how many times its average share of the window a group may have, at least 1.
-            ratios: of symbols per token, one for each group; empty: the group of the most tokens
-                chooses.
-        """
-
-    def step(self, merges: int) -> bool:
-        """Do up to so many merges more; False when there is nothing left to do."""
-
-    def chosen(self) -> Buffer:
-        """The number (int32) of the group that chose each merge; -1 for all together."""
 
 # The counter.
 

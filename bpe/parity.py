@@ -1,6 +1,6 @@
 """Parity-aware training: counts of several groups to one tokenizer that treats them alike.
 
-The core (``bpe/native/train/parity_trainer.h``) gives the merges of ``bpe.reference.parity``.
+The merges are those of ``bpe.reference.parity``.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from collections import Counter
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from bpe._native import ParityTrainer
 from bpe.counts import PretokenCounts, combine
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel
@@ -21,6 +21,7 @@ from bpe.training_report import Parity, ParityGroup, TrainedMerge
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from bpe._native import Trainer
     from bpe.tokenizer import Tokenizer
     from bpe.training_report import Training
 
@@ -155,21 +156,17 @@ def _train(
     """
     judged = held_out or groups
     relative = ratios is not None or held_out is None
-    trainer = ParityTrainer(
-        groups=tuple(run.trainer for run in groups),
-        judged=tuple(run.trainer for run in judged),
+    trainer = _ParityTrainer(
+        groups=[run.trainer for run in groups],
+        judged=[run.trainer for run in judged],
         pooled=None if pooled is None else pooled.trainer,
-        global_merges=parity.global_merges,
-        window=parity.window or 0,
-        alpha=parity.alpha,
-        ratios=tuple(ratios or [1.0] * len(groups)) if relative else (),
+        parity=parity,
+        ratios=(ratios or [1.0] * len(groups)) if relative else None,
     )
     groups[0].merge(progress, step=trainer.step)
     parity = replace(
         parity,
-        chosen_by=tuple(
-            None if group < 0 else group for group in memoryview(trainer.chosen()).cast("i")
-        ),
+        chosen_by=tuple(trainer.chosen),
         groups=tuple(
             ParityGroup(
                 name=name,
@@ -190,6 +187,77 @@ def _train(
         parity=parity,
     )
     return tokenizer.with_training(training)
+
+
+class _ParityTrainer:
+    """Trainers of groups, which share their merges and choose them in turn.
+
+    Args:
+        groups: of the words of each group.
+        judged: of the text by which each group is judged, which may be the same.
+        pooled: of the words of all groups, if there are global merges.
+        parity: the settings.
+        ratios: of symbols per token: the group of the fewest, divided by its ratio, chooses. None:
+            that of the most tokens.
+
+    Attributes:
+        chosen: the number of the group that chose each merge; None for all together.
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Trainer],
+        judged: Sequence[Trainer],
+        pooled: Trainer | None,
+        parity: Parity,
+        ratios: Sequence[float] | None,
+    ) -> None:
+        self._groups, self._judged, self._pooled = groups, judged, pooled
+        self._parity, self._ratios = parity, ratios
+        self._initial = [trainer.initial_tokens for trainer in judged]
+        self._turns: Counter[int | None] = Counter()  # of each group, in the window
+        self.chosen: list[int | None] = []
+
+    def step(self, merges: int) -> bool:
+        """Do up to so many merges more; False when there is nothing left to do."""
+        return all(self._merge() for _ in range(merges))
+
+    def _merge(self) -> bool:
+        together = self._pooled if len(self.chosen) < self._parity.global_merges else None
+        group = self._worst() if together is None else None
+        chooser = self._groups[group] if group is not None else together
+        pair = None if chooser is None else chooser.choose()
+        if pair is None:
+            return False
+        for trainer in dict.fromkeys((*self._groups, *self._judged)):
+            trainer.merge(*pair)
+        if together is not None:
+            together.merge(*pair)
+        self.chosen.append(group)
+        self._turns[group] += 1
+        window = self._parity.window
+        if window and len(self.chosen) > window:
+            self._turns[self.chosen[-1 - window]] -= 1
+        return True
+
+    def _worst(self) -> int:
+        """The group that is compressed worst, the first of equals, of those that may choose.
+
+        The numbers are compared as the authors' program does it, in floats.
+        """
+        most, window = self._parity.alpha / len(self._groups), self._parity.window
+        allowed = (
+            group
+            for group in range(len(self._groups))
+            if not window or self._turns[group] / window <= most
+        )
+        return max(allowed, key=self._score)
+
+    def _score(self, group: int) -> float:
+        tokens = float(self._judged[group].tokens_now)
+        if self._ratios is None:
+            return tokens
+        return -(self._initial[group] / tokens) / self._ratios[group]
 
 
 def _check_settings(

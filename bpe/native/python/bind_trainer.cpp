@@ -14,7 +14,6 @@
 #include "python/view.h"
 #include "table/buffer.h"
 #include "table/names.h"
-#include "train/parity_trainer.h"
 #include "train/train_words.h"
 #include "train/trainer.h"
 
@@ -142,13 +141,9 @@ py::list whole_tokens(const Trainer& trainer) {
   return rows;
 }
 
-std::unique_ptr<ParityTrainer> make_parity_trainer(std::vector<Trainer*> groups,
-                                                   std::vector<Trainer*> judged, Trainer* pooled,
-                                                   size_t global_merges, size_t window,
-                                                   double alpha, std::vector<double> ratios) {
-  return std::make_unique<ParityTrainer>(
-      std::move(groups), std::move(judged), pooled,
-      ParityOptions{global_merges, window, alpha, std::move(ratios)});
+std::optional<std::pair<uint32_t, uint32_t>> choose(Trainer& trainer) {
+  const std::optional<SymbolPair> pair = trainer.choose();
+  return pair ? std::optional(std::pair(pair->left, pair->right)) : std::nullopt;
 }
 
 py::list merges(const Trainer& trainer) {
@@ -183,6 +178,15 @@ void bind_trainer(py::module_& module) {
            py::arg("counts"), py::arg("symbol_of_id"))
       .def("peek", &peek)
       .def("step", &Trainer::step, py::arg("merges"), py::call_guard<Unlocked>())
+      .def("choose", &choose, py::call_guard<Unlocked>())
+      .def(
+          "merge",
+          [](Trainer& trainer, uint32_t left, uint32_t right) {
+            if (std::max(left, right) >= trainer.tokens().size())
+              throw std::invalid_argument("no such symbol");
+            trainer.merge(SymbolPair{left, right});
+          },
+          py::arg("left"), py::arg("right"), py::call_guard<Unlocked>())
       .def("finish", &Trainer::finish)
       .def_property_readonly("merge_count", [](const Trainer& t) { return t.merges().size(); })
       .def_property_readonly("initial_tokens", &Trainer::initial_tokens)
@@ -198,13 +202,6 @@ void bind_trainer(py::module_& module) {
         for (const std::string& token : t.tokens()) tokens.emplace_back(token);
         return tokens;
       });
-  py::class_<ParityTrainer>(module, "ParityTrainer")
-      .def(py::init(&make_parity_trainer), py::kw_only(), py::arg("groups"), py::arg("judged"),
-           py::arg("pooled").none(true), py::arg("global_merges"), py::arg("window"),
-           py::arg("alpha"), py::arg("ratios"), py::keep_alive<1, 2>(), py::keep_alive<1, 3>(),
-           py::keep_alive<1, 4>())
-      .def("step", &ParityTrainer::step, py::arg("merges"), py::call_guard<Unlocked>())
-      .def("chosen", [](const ParityTrainer& t) { return Buffer(t.chosen()); });
 }
 
 }  // namespace bpe
