@@ -29,7 +29,7 @@ class CountQueue {
   void fill() {
     int64_t most = 0;
     for (uint32_t pair = 0; pair < pairs_.size(); ++pair) most = std::max(most, pairs_[pair].count);
-    const bool all = ties_.policy().queues_occurrences;
+    const bool all = ties_.queues_occurrences();
     let_in(all ? least_ : std::max(least_, most / 2), most);
   }
 

@@ -23,20 +23,12 @@ inline PairCounts pair_counts(std::string_view name) {
   return from_name<PairCounts>(name, kPairCounts, "way to count pairs");
 }
 
-// A *stretch* is a maximal row of equal symbols in a word. These count the symbols equal to the one
-// at `i` that stand right before or right behind it, without it.
-inline uint32_t equal_before(const WordArray& words, WordArray::Position i) {
+// A *stretch* is a maximal row of equal symbols in a word. This counts the symbols equal to the one
+// at `i` that stand right beside it, on the side that step(at) leads to, without it.
+template <typename Step>
+uint32_t equal_beside(const WordArray& words, WordArray::Position i, Step step) {
   uint32_t equal = 0;
-  for (WordArray::Position at = words.previous(i);
-       at != WordArray::kNone && words.at(at) == words.at(i); at = words.previous(at))
-    ++equal;
-  return equal;
-}
-
-inline uint32_t equal_behind(const WordArray& words, WordArray::Position i) {
-  uint32_t equal = 0;
-  for (WordArray::Position at = words.next(i);
-       at != WordArray::kNone && words.at(at) == words.at(i); at = words.next(at))
+  for (auto at = step(i); at != WordArray::kNone && words.at(at) == words.at(i); at = step(at))
     ++equal;
   return equal;
 }

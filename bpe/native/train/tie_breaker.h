@@ -15,18 +15,6 @@
 
 namespace bpe {
 
-// What a rule changes beside the order of ties. Hugging Face's BpeTrainer differs from the textbook
-// in three ways, and its merges cannot be had without them.
-struct TiePolicy {
-  // A queue entry stands for the occurrences that one merge brought: with it, only their words are
-  // merged. So a pair may wait more than once, every pair waits, and occurrences are never dropped.
-  bool queues_occurrences = false;
-  // The count of a pair that is merged stays, and the pair comes back with it.
-  bool keeps_merged_count = false;
-  // A pair that is a merge already and comes up again is merged only when it is chosen again.
-  bool delays_known_merges = false;
-};
-
 // A tie rule: everything that the trainer and Python must know about it.
 struct TieRule {
   // How two pairs compare; TieBreaker::before has a case for each.
@@ -34,8 +22,7 @@ struct TieRule {
     smallest_strings,
     greatest_strings,
     greatest_spellings,  // bytes compare as the characters of GPT-2's printable alphabet do
-    ids,
-    ids_then_detail,
+    ids,                 // then the detail, if there is any
     detail,
   };
 
@@ -56,7 +43,14 @@ struct TieRule {
   // How equally frequent words that are never split are ordered: bytes, bytes-descending, or
   // first-seen, which also orders the words trained on. bpe/ties.py has a case for each.
   std::string_view words;
-  TiePolicy policy = {};
+  // Hugging Face's BpeTrainer differs from the textbook in three ways, and its merges cannot be had
+  // without them:
+  // - A queue entry stands for the occurrences that one merge brought: with it, only their words
+  //   are merged. So a pair may wait more than once, every pair waits, and occurrences are never
+  //   dropped.
+  // - The count of a pair that is merged stays, and the pair comes back with it.
+  // - A pair that is a merge already and comes up again is merged only when it is chosen again.
+  bool queues_occurrences = false;
 };
 
 inline constexpr std::array kTieRules = {
@@ -66,8 +60,7 @@ inline constexpr std::array kTieRules = {
     TieRule{"gpt2-max", TieRule::Order::greatest_spellings, TieRule::Detail::none,
             "bytes-descending"},
     TieRule{"id-min", TieRule::Order::ids, TieRule::Detail::none, "bytes"},
-    TieRule{"huggingface", TieRule::Order::ids_then_detail, TieRule::Detail::postings, "bytes",
-            TiePolicy{true, true, true}},
+    TieRule{"huggingface", TieRule::Order::ids, TieRule::Detail::postings, "bytes", true},
     TieRule{"first-seen", TieRule::Order::detail, TieRule::Detail::first_occurrence, "first-seen"},
 };
 
@@ -86,7 +79,7 @@ class TieBreaker {
              PairTable& pairs)
       : rule_(rule), tokens_(tokens), words_(words), pairs_(pairs) {}
 
-  const TiePolicy& policy() const { return rule_.policy; }
+  bool queues_occurrences() const { return rule_.queues_occurrences; }
 
   // A pair that waits to be merged.
   struct Candidate {
@@ -105,8 +98,6 @@ class TieBreaker {
       case TieRule::Order::greatest_spellings:
         return compare_spellings(x, y) > 0;
       case TieRule::Order::ids:
-        return x.key() < y.key();
-      case TieRule::Order::ids_then_detail:
         return x.key() != y.key() ? x.key() < y.key() : a.detail < b.detail;
       case TieRule::Order::detail:
         return a.detail < b.detail;

@@ -12,7 +12,7 @@ namespace {
 // Pairs that occur fewer times are not queued, unless they may come back; and where words were
 // pruned, rare pairs are to be compared with.
 int64_t least_queued(const TrainerOptions& options) {
-  if (options.ties.policy.queues_occurrences) return 0;
+  if (options.ties.queues_occurrences) return 0;
   return options.pruned > 0 ? 1 : std::max<int64_t>(options.min_frequency, 1);
 }
 
@@ -23,18 +23,17 @@ constexpr size_t kAhead = 16;
 
 Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions options)
     : options_(std::move(options)),
-      policy_(options_.ties.policy),
       tokens_(alphabet),
       forbidden_(options_.forbidden.begin(), options_.forbidden.end()),
       tie_breaker_(options_.ties, tokens_, words_, pairs_),
       by_count_(tie_breaker_, pairs_, least_queued(options_)),
       by_score_(tie_breaker_, pairs_, std::max<int64_t>(options_.min_frequency, 1)) {
   options_.min_frequency = std::max<int64_t>(options_.min_frequency, 1);
-  if (options_.by_score && (policy_.queues_occurrences || options_.pruned > 0))
+  if (options_.by_score && (options_.ties.queues_occurrences || options_.pruned > 0))
     throw std::invalid_argument("scores go neither with huggingface nor with pruned words");
-  if (disjoint() && policy_.queues_occurrences)
+  if (disjoint() && options_.ties.queues_occurrences)
     throw std::invalid_argument("huggingface counts overlapping pairs");
-  if (!options_.known.empty() && (options_.by_score || policy_.delays_known_merges))
+  if (!options_.known.empty() && (options_.by_score || options_.ties.queues_occurrences))
     throw std::invalid_argument("known merges go neither with scores nor with huggingface");
   for (size_t rank = 0; rank < options_.known.size(); ++rank) {
     const KnownMerge& merge = options_.known[rank];
@@ -46,7 +45,7 @@ Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions option
 
 std::optional<Merge> Trainer::peek() {
   if (!counted_) count_pairs();
-  const std::optional<Candidate> chosen = best();
+  const std::optional<Candidate> chosen = due();
   if (!chosen) return std::nullopt;
   return Merge{pairs_[chosen->pair].pair, 0, chosen->count, 0};
 }
@@ -75,7 +74,7 @@ void Trainer::merge(SymbolPair pair) {
 std::optional<Trainer::Candidate> Trainer::next() {
   if (!counted_) count_pairs();
   if (vocabulary_full()) return std::nullopt;
-  const std::optional<Candidate> chosen = best();
+  const std::optional<Candidate> chosen = due();
   if (chosen) {
     add_whole_words(chosen->count);
     if (vocabulary_full()) return std::nullopt;
@@ -126,20 +125,28 @@ void Trainer::count_pairs() {
   }
 }
 
-// The pair to merge next; it stays in its queue. Pairs that no merge may join leave it.
-std::optional<Trainer::Candidate> Trainer::best() {
-  if (options_.by_score) {
-    while (!by_score_.empty() && is_forbidden(by_score_.top())) by_score_.pop();
-    if (by_score_.empty()) return std::nullopt;
-    return Candidate{pairs_[by_score_.top()].count, by_score_.top(), 0};
+// The pair to merge next; it stays in its queue.
+std::optional<Trainer::Candidate> Trainer::due() {
+  const std::optional<Candidate> first = best();
+  return first && first->count >= options_.min_frequency ? first : std::nullopt;
+}
+
+// The first pair of its queue, in which it stays; pairs that no merge may join, and entries of
+// `but`, leave it.
+std::optional<Trainer::Candidate> Trainer::best(uint32_t but) {
+  for (;; pop()) {
+    Candidate first{0, 0, 0};
+    if (!options_.by_score) {
+      const CountQueue::Entry* const top = by_count_.top();
+      if (top == nullptr) return std::nullopt;
+      first = {top->count, top->candidate.pair, top->candidate.detail};
+    } else if (!by_score_.empty()) {
+      first = {pairs_[by_score_.top()].count, by_score_.top(), 0};
+    } else {
+      return std::nullopt;
+    }
+    if (first.pair != but && !is_forbidden(first.pair)) return first;
   }
-  while (const CountQueue::Entry* top = by_count_.top()) {
-    const auto [pair, detail] = top->candidate;
-    if (top->count < options_.min_frequency) return std::nullopt;
-    if (!is_forbidden(pair)) return Candidate{top->count, pair, detail};
-    by_count_.pop();
-  }
-  return std::nullopt;
 }
 
 void Trainer::pop() {
@@ -164,18 +171,10 @@ void Trainer::add_whole_words(int64_t least) {
 // Whether another pair is as good as the chosen one, which is out of the queue by now. Older
 // entries of that one go too: once it is merged, it does not occur.
 bool Trainer::is_tied(const Candidate& chosen) {
-  if (policy_.queues_occurrences) return false;
-  if (options_.by_score) {
-    while (!by_score_.empty() && is_forbidden(by_score_.top())) by_score_.pop();
-    return by_score_.is_as_good_as_top(chosen.pair);
-  }
-  const CountQueue::Entry* rival = by_count_.top();
-  while (rival != nullptr &&
-         (rival->candidate.pair == chosen.pair || is_forbidden(rival->candidate.pair))) {
-    by_count_.pop();
-    rival = by_count_.top();
-  }
-  return rival != nullptr && rival->count == chosen.count;
+  if (options_.ties.queues_occurrences) return false;
+  const std::optional<Candidate> rival = best(chosen.pair);
+  return options_.by_score ? by_score_.is_as_good_as_top(chosen.pair)
+                           : rival && rival->count == chosen.count;
 }
 
 // With the pruned words, each pair would have occurred as often or up to `pruned` times more. So
@@ -183,12 +182,8 @@ bool Trainer::is_tied(const Candidate& chosen) {
 // that; and that nothing is left to choose, while no pair comes so close to the least frequency.
 void Trainer::watch_pruned(const std::optional<Candidate>& chosen) {
   if (options_.pruned == 0 || first_affected_) return;
-  const CountQueue::Entry* rival = by_count_.top();
-  while (rival != nullptr && is_forbidden(rival->candidate.pair)) {
-    by_count_.pop();
-    rival = by_count_.top();
-  }
-  const int64_t possible = (rival == nullptr ? 0 : rival->count) + options_.pruned;
+  const std::optional<Candidate> rival = best();
+  const int64_t possible = (rival ? rival->count : 0) + options_.pruned;
   if (possible >= (chosen ? chosen->count : options_.min_frequency))
     first_affected_ = merges_.size();
 }
@@ -215,13 +210,10 @@ void Trainer::merge(const Candidate& chosen) {
   const SymbolPair pair = pairs_[chosen.pair].pair;
   const uint32_t token = token_for(pair);
   collect_positions(chosen);
-  if (!policy_.queues_occurrences) pairs_.drop_postings(chosen.pair);
+  if (!options_.ties.queues_occurrences) pairs_.drop_postings(chosen.pair);
   merge_of_[chosen.pair] = options_.known.size() + merges_.size();
   merges_.push_back({pair, token, chosen.count, 0});
-  if (repeats_string_)
-    merge_one_by_one(pair, chosen.pair, token);
-  else
-    merge_all(pair, chosen.pair, token);
+  merge_positions(chosen.pair, token);
   queue_gains();
   merges_.back().tokens_left = tokens_left_;
 }
@@ -236,41 +228,65 @@ void Trainer::collect_positions(const Candidate& chosen) {
     positions_.insert(positions_.end(), postings.begin(), postings.end());
   std::sort(positions_.begin(), positions_.end());
   positions_.erase(std::unique(positions_.begin(), positions_.end()), positions_.end());
-  if (!policy_.queues_occurrences) return;
+  if (!options_.ties.queues_occurrences) return;
   const Postings& own = chosen.detail == 0 ? first : (*later)[chosen.detail - 1];
   std::unordered_set<uint32_t> words;
   for (const Position i : std::span(own.begin(), own.end())) words.insert(words_.word_of_slot(i));
   std::erase_if(positions_, [&](Position i) { return !words.contains(words_.word_of_slot(i)); });
 }
 
-// Of a token that was not there before, so that all the pairs it is part of are new.
-void Trainer::merge_all(SymbolPair pair, uint32_t chosen, uint32_t token) {
+// Merges the pair wherever it occurs.
+void Trainer::merge_positions(uint32_t chosen, uint32_t token) {
+  const SymbolPair pair = pairs_[chosen].pair;
+  const auto next = [this](Position at) { return words_.next(at); };
+  const auto previous = [this](Position at) { return words_.previous(at); };
   int64_t merged = 0;
-  // Of disjoint pairs: what pairs of equal symbols keep, although one of them is merged with the
-  // other neighbour, and what the pair of two new tokens does not gain.
-  int64_t kept_before = 0, kept_behind = 0, overlapping = 0;
-  uint32_t row = 0;  // new tokens side by side, up to the last one
+  EqualPairs equal;
+  uint32_t row = 0;                  // new tokens side by side, up to the last one
+  Position word = WordArray::kNone;  // the one that is changed, where a string repeats
   for (size_t k = 0; k < positions_.size(); ++k) {
     if (k + kAhead < positions_.size()) words_.prefetch(positions_[k + kAhead]);
     const Position i = positions_[k];
     if (!occurs(words_, pair, i)) continue;
     const Position j = words_.after(i);
+    if (repeats_string_) {  // at once, pairs that are merges already may come of it
+      if (disjoint() && words_.word(i) != word) {
+        count_stretches(word);
+        word = words_.word(i);
+        forget_stretches(word);
+      }
+      merge_at(i, j, chosen, token);
+      if (!options_.ties.queues_occurrences) merge_known_around(i);
+      continue;
+    }
     const int64_t count = words_.count(i);
     const Position before = words_.previous(i), behind = words_.next(j);
     if (before != WordArray::kNone) before_.add(words_.at(before), before, count);
     if (behind != WordArray::kNone) behind_.add(words_.at(behind), i, count);
     if (disjoint()) {
       // A stretch of n holds n / 2 pairs: it loses one with its last symbol if n is even.
-      if (words_.at(before) == pair.left && equal_before(words_, i) % 2 == 0) kept_before += count;
+      if (words_.at(before) == pair.left && equal_beside(words_, i, previous) % 2 == 0)
+        equal.kept_before += count;
       if (words_.at(behind) == pair.right &&
-          (pair.left == pair.right || equal_behind(words_, j) % 2 == 0))
-        kept_behind += count;
+          (pair.left == pair.right || equal_beside(words_, j, next) % 2 == 0))
+        equal.kept_behind += count;
       row = words_.at(before) == token ? row + 1 : 1;
-      if (row > 1 && row % 2 == 1) overlapping += count;
+      if (row > 1 && row % 2 == 1) equal.overlapping += count;
     }
     words_.merge(i, j, token);
     merged += count;
   }
+  if (repeats_string_) {
+    count_stretches(word);
+    return file_gains();
+  }
+  count_neighbours(pair, token, equal);
+  if (!options_.ties.queues_occurrences) pairs_[chosen].count -= merged;
+  used_up(pair, token, merged);
+}
+
+// Of a token that was not there before, so that all the pairs it is part of are new.
+void Trainer::count_neighbours(SymbolPair pair, uint32_t token, const EqualPairs& equal) {
   // Calls visit(neighbour, pair) for the pair of each neighbour, which is in the cache by then.
   const auto each = [this](Neighbours& side, auto&& pair_with, auto&& visit) {
     std::vector<Neighbours::Neighbour>& all = side.all();
@@ -285,8 +301,8 @@ void Trainer::merge_all(SymbolPair pair, uint32_t chosen, uint32_t token) {
   const auto gain_all = [&](Neighbours& side, auto&& pair_with) {
     each(side, pair_with, [&](Neighbours::Neighbour& neighbour, SymbolPair gained) {
       neighbour.gained = pairs_.find_or_add(gained);
-      const bool equal = gained.left == gained.right;
-      pairs_[neighbour.gained].count = neighbour.count - (equal ? overlapping : 0);
+      pairs_[neighbour.gained].count =
+          neighbour.count - (gained.left == gained.right ? equal.overlapping : 0);
       gained_.push_back(neighbour.gained);
     });
   };
@@ -297,8 +313,9 @@ void Trainer::merge_all(SymbolPair pair, uint32_t chosen, uint32_t token) {
   };
   gain_all(before_, [token](uint32_t symbol) { return SymbolPair{symbol, token}; });
   gain_all(behind_, [token](uint32_t symbol) { return SymbolPair{token, symbol}; });
-  lose_all(before_, kept_before, [pair](uint32_t symbol) { return SymbolPair{symbol, pair.left}; });
-  lose_all(behind_, kept_behind,
+  lose_all(before_, equal.kept_before,
+           [pair](uint32_t symbol) { return SymbolPair{symbol, pair.left}; });
+  lose_all(behind_, equal.kept_behind,
            [pair](uint32_t symbol) { return SymbolPair{pair.right, symbol}; });
   for (Neighbours* const side : {&before_, &behind_}) {
     for (Neighbours::Neighbour& neighbour : side->all()) {
@@ -309,26 +326,6 @@ void Trainer::merge_all(SymbolPair pair, uint32_t chosen, uint32_t token) {
     side->write_positions();
     side->clear();
   }
-  if (!policy_.keeps_merged_count) pairs_[chosen].count -= merged;
-  used_up(pair, token, merged);
-}
-
-// Of a token that has been made before: at once, pairs that are merges already may come of it.
-// Disjoint pairs of equal symbols are counted anew in each word that changes.
-void Trainer::merge_one_by_one(SymbolPair pair, uint32_t chosen, uint32_t token) {
-  Position word = WordArray::kNone;
-  for (const Position i : positions_) {
-    if (!occurs(words_, pair, i)) continue;
-    if (disjoint() && words_.word(i) != word) {
-      count_stretches(word);
-      word = words_.word(i);
-      forget_stretches(word);
-    }
-    merge_at(i, words_.after(i), chosen, token);
-    if (!policy_.delays_known_merges) merge_known_around(i);
-  }
-  count_stretches(word);
-  file_gains();
 }
 
 // Takes the pairs of equal symbols in a word out of their counts, until count_stretches.
@@ -356,7 +353,6 @@ void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
   const SymbolPair symbols = pairs_[pair].pair;
   const int64_t count = words_.count(i);
   const Position before = words_.previous(i), behind = words_.next(j);
-  const auto is_counted = [this](SymbolPair one) { return one.left != one.right || !disjoint(); };
   const auto lose_one = [&](SymbolPair lost) {
     if (is_counted(lost)) lose(lost, count);
   };
@@ -368,7 +364,7 @@ void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
   words_.merge(i, j, token);
   if (before != WordArray::kNone) gain_one({words_.at(before), token}, before);
   if (behind != WordArray::kNone) gain_one({token, words_.at(behind)}, i);
-  if (!policy_.keeps_merged_count && is_counted(symbols)) pairs_[pair].count -= count;
+  if (!options_.ties.queues_occurrences && is_counted(symbols)) pairs_[pair].count -= count;
   used_up(symbols, token, count);
 }
 
@@ -416,7 +412,7 @@ void Trainer::merge_known_around(Position i) {
 
 void Trainer::lose(SymbolPair pair, int64_t count) {
   const uint32_t found = pairs_.find(pair);
-  if ((pairs_[found].count -= count) == 0 && !policy_.queues_occurrences)
+  if ((pairs_[found].count -= count) == 0 && !options_.ties.queues_occurrences)
     pairs_.drop_postings(found);
 }
 

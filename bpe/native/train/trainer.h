@@ -122,10 +122,19 @@ class Trainer {
     uint32_t detail;  // huggingface: which postings
   };
 
+  // Disjoint pairs of equal symbols: what those of a stretch keep, although one of them is merged
+  // with the other neighbour, and what the pair of two new tokens does not gain.
+  struct EqualPairs {
+    int64_t kept_before = 0, kept_behind = 0, overlapping = 0;
+  };
+
   bool disjoint() const { return options_.pair_counts == PairCounts::disjoint; }
+  // Whether each occurrence of a pair counts, whatever stands around it.
+  bool is_counted(SymbolPair pair) const { return pair.left != pair.right || !disjoint(); }
   void count_pairs();
   std::optional<Candidate> next();
-  std::optional<Candidate> best();
+  std::optional<Candidate> due();
+  std::optional<Candidate> best(uint32_t but = PairTable::kMissing);
   void pop();
   void add_whole_words(int64_t least);
   bool is_tied(const Candidate& chosen);
@@ -137,8 +146,8 @@ class Trainer {
   KnownMerge ranked(size_t rank) const;
   void merge(const Candidate& chosen);
   void collect_positions(const Candidate& chosen);
-  void merge_all(SymbolPair pair, uint32_t chosen, uint32_t token);
-  void merge_one_by_one(SymbolPair pair, uint32_t chosen, uint32_t token);
+  void merge_positions(uint32_t chosen, uint32_t token);
+  void count_neighbours(SymbolPair pair, uint32_t token, const EqualPairs& equal);
   void forget_stretches(Position word);
   void count_stretches(Position word);
   void merge_at(Position i, Position j, uint32_t pair, uint32_t token);
@@ -150,7 +159,6 @@ class Trainer {
   void queue_gains();
 
   TrainerOptions options_;
-  TiePolicy policy_;
   WordArray words_;
   PairTable pairs_;
   TokenStrings tokens_;
