@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "encode/merge_table.h"
+#include "encode/merger.h"
 #include "encode/vocabulary.h"
 #include "table/zeroed_array.h"
 #include "text/utf8.h"
@@ -39,13 +40,14 @@ class Characters {
              const MergeTable& table, std::span<const uint32_t> merges)
       : of_byte_(of_byte), known_(kCodePoints) {
     const Borders borders(vocabulary, merges);
+    Merger merger;
     for (uint32_t id = 0; id < vocabulary.size(); ++id) {
       const Bytes token = vocabulary[id];
       if (token.size() < 2 || token.size() > 4) continue;
       const Decoded step = decode_utf8(token.data(), token.data() + token.size());
       if (step.code_point == kMalformed || step.size != token.size()) continue;
       Character found{{}, {}, id};
-      if (!are_sure(token, table, borders, found)) continue;
+      if (!are_sure(token, table, borders, merger, found)) continue;
       known_[step.code_point] = static_cast<uint32_t>(characters_.size() + 1);
       characters_.push_back(found);
     }
@@ -149,7 +151,7 @@ class Characters {
 
   // Merges the bytes of a character by themselves, and says beside which bytes they merge alike;
   // false where they do not merge to its token, or that merges too early.
-  bool are_sure(Bytes token, const MergeTable& table, const Borders& borders,
+  bool are_sure(Bytes token, const MergeTable& table, const Borders& borders, Merger& merger,
                 Character& found) const {
     std::array<uint32_t, 4> symbols{};
     size_t size = token.size();
@@ -164,18 +166,11 @@ class Characters {
         lower(after[i], left[i]);
         lower(before[i], right[i]);
       }
-      size_t at = 0;
-      MergeTable::Merge due;
-      for (size_t i = 0; i + 1 < size; ++i)
-        if (const MergeTable::Merge merge = table.find(symbols[i], symbols[i + 1]);
-            merge.rank < due.rank) {
-          due = merge;
-          at = i;
-        }
-      if (due.rank == kNoMerge) return false;
-      highest = std::max(highest, due.rank);
-      symbols[at] = due.result;
-      for (size_t i = at + 1; i + 1 < size; ++i) symbols[i] = symbols[i + 1];
+      Rank due = kNoMerge;
+      for (size_t i = 0; i + 1 < size; ++i) lower(due, table.find(symbols[i], symbols[i + 1]).rank);
+      if (due == kNoMerge) return false;
+      highest = std::max(highest, due);
+      merger.merge(table, symbols.data(), size, size - 1);
     }
     found.after = above(after, highest);
     found.before = above(before, highest);

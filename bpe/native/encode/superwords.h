@@ -53,36 +53,21 @@ class Superwords {
 
   // Merges a row of marked ids in place and takes the marks away. Returns how many ids are left.
   size_t merge(std::span<uint32_t> row, Merger& merger) const {
-    size_t kept = 0;
-    for (size_t i = 0; i < row.size();) {
-      const size_t begin = i++;
-      while (i < row.size() && may_cross(row[i - 1], row[i])) ++i;
-      if (i - begin == 1) {
-        row[kept++] = row[begin] & Marks::kId;
-        continue;
-      }
-      uint32_t* const piece = row.data() + kept;
-      for (size_t j = begin; j < i; ++j) row[kept++] = row[j] & Marks::kId;
-      const size_t size = i - begin;
-      kept = static_cast<size_t>(piece - row.data()) +
-             (size <= kFew ? merge_few(piece, size) : merger.merge(table_, piece, size));
-    }
-    return kept;
+    return merge_pieces(
+        row, [this](uint32_t before, uint32_t behind) { return may_cross(before, behind); },
+        [&](uint32_t* ids, size_t size) { return merger.merge(table_, ids, size); });
   }
 
   // The same where merges are dropped at random, run by run.
   size_t merge_with_dropout(std::span<uint32_t> row, Merger& merger, Dropout& dropout) const {
-    size_t kept = 0;
-    for (size_t i = 0; i < row.size();) {
-      const size_t begin = i++;
-      if ((row[begin] & Marks::kMask) != 0)
-        while (i < row.size() && (row[i] & Marks::kMask) != 0) ++i;
-      uint32_t* const run = row.data() + kept;
-      for (size_t j = begin; j < i; ++j) row[kept++] = row[j] & Marks::kId;
-      kept = static_cast<size_t>(run - row.data()) +
-             merger.merge_with_dropout(table_, run, i - begin, [&] { return dropout.drops(); });
-    }
-    return kept;
+    return merge_pieces(
+        row,
+        [](uint32_t before, uint32_t behind) {
+          return (before & Marks::kMask) != 0 && (behind & Marks::kMask) != 0;
+        },
+        [&](uint32_t* ids, size_t size) {
+          return merger.merge_with_dropout(table_, ids, size, [&] { return dropout.drops(); });
+        });
   }
 
  private:
@@ -105,30 +90,21 @@ class Superwords {
     return hash_words((uint64_t{before} << 32) | behind, 0, seeds_);
   }
 
-  // As Merger::merge. Nearly all pieces have two or three ids, for which its preparations take
-  // longer than the merges.
-  size_t merge_few(uint32_t* ids, size_t size) const {
-    std::array<MergeTable::Merge, kFew> pairs;
-    size_t best = 0;
-    for (size_t i = 0; i + 1 < size; ++i) {
-      pairs[i] = table_.find(ids[i], ids[i + 1]);
-      if (pairs[i].rank < pairs[best].rank) best = i;
+  // Cuts a row where two ids are not joined, and merges each piece.
+  template <typename Joined, typename Merge>
+  static size_t merge_pieces(std::span<uint32_t> row, Joined joined, Merge merge) {
+    size_t kept = 0;
+    for (size_t i = 0; i < row.size();) {
+      uint32_t* const piece = row.data() + kept;
+      size_t size = 0;
+      uint32_t id;
+      do {
+        id = row[i];
+        piece[size++] = id & Marks::kId;
+      } while (++i < row.size() && joined(id, row[i]));
+      kept += size == 1 ? 1 : merge(piece, size);
     }
-    while (pairs[best].rank != kNoMerge) {
-      ids[best] = pairs[best].result;
-      --size;
-      for (size_t i = best + 1; i < size; ++i) {
-        ids[i] = ids[i + 1];
-        pairs[i - 1] = pairs[i];
-      }
-      if (size == 1) break;
-      if (best > 0) pairs[best - 1] = table_.find(ids[best - 1], ids[best]);
-      if (best + 1 < size) pairs[best] = table_.find(ids[best], ids[best + 1]);
-      best = 0;
-      for (size_t i = 1; i + 1 < size; ++i)
-        if (pairs[i].rank < pairs[best].rank) best = i;
-    }
-    return size;
+    return kept;
   }
 
   void find_alone(const Vocabulary& vocabulary, std::span<const uint32_t> superwords,
@@ -201,7 +177,6 @@ class Superwords {
     return ids.size() - before;
   }
 
-  static constexpr size_t kFew = 8;           // ids of a piece that merge_few() takes
   static constexpr size_t kMostBorders = 64;  // for each merge
   static constexpr size_t kFilterBits = 16;   // for each border
 
