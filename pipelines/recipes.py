@@ -6,6 +6,7 @@ folders of the directory is kept.
 
 - A training on a corpus: ``counts/``, then the tokenizer.
 - One with superwords: ``counts/``, ``words/``, ``runs/``, then the tokenizer.
+- ``bpe run``: one of these, then ``encoded/`` and ``export/``.
 """
 
 from __future__ import annotations
@@ -19,11 +20,17 @@ from bpe.errors import BpeError, CountsError
 from bpe.models import ByteLevel
 from bpe.ties import needs_order
 from pipelines import storage
-from pipelines.corpus.inputs import check_sources
+from pipelines.corpus.inputs import check_sources, find_inputs
 from pipelines.count.directory import read_counts_manifest
 from pipelines.count.job import count
 from pipelines.count.runs import RunsOf
+from pipelines.encode.discard import discard_parts
+from pipelines.encode.job import encode
+from pipelines.encode.kept import find_kept
+from pipelines.encode.manifest import read_header
+from pipelines.encode.steps import check_special_tokens, in_tokens
 from pipelines.errors import ConfigError, InputError, JobError
+from pipelines.export.job import export
 from pipelines.extension import extended_pretokens, load_extended, located
 from pipelines.failures import job_errors
 from pipelines.mix import (
@@ -33,43 +40,65 @@ from pipelines.mix import (
     tokens_of,
     with_weights,
 )
-from pipelines.output.directory import decide, refuse_inputs_inside, training_failed
+from pipelines.output.directory import (
+    decide,
+    refuse_inputs_inside,
+    refuse_links,
+    training_failed,
+)
 from pipelines.output.lock import locked
-from pipelines.output.names import COUNTS, OF_WORDS, RUNS, TOKENIZER, read_plan
+from pipelines.output.names import (
+    COUNTS,
+    ENCODED,
+    EXPORTED,
+    OF_WORDS,
+    RUNS,
+    TOKENIZER,
+    read_plan,
+)
 from pipelines.output.timings import save_timing
-from pipelines.parity import check_parity, find_groups
+from pipelines.parity import check_parity, expected_groups, find_groups
 from pipelines.planned import run_planned
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import (
     CountSettings,
     CountsInput,
+    InputSettings,
     PretokenSettings,
+    RoleSettings,
     RunSettings,
     parse_shares,
 )
 from pipelines.storage import join
-from pipelines.tokenizer_files import load_tokenizer
+from pipelines.tokenizer_files import forget_tokenizer, load_tokenizer
 from pipelines.train import TrainRequest, check_training, read_roles, trained_summary
+from pipelines.verify.job import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pipelines.planned import Planned
     from pipelines.progress import Progress
     from pipelines.settings import (
+        EncodeSettings,
         Execution,
-        InputSettings,
+        ExportSettings,
         OutputSettings,
         ParitySettings,
-        RoleSettings,
         ShareOf,
         TrainSettings,
     )
-    from pipelines.summaries import CountSummary, TrainSummary
+    from pipelines.summaries import CountSummary, EncodeSummary, ExportSummary, TrainSummary
 
 
-def train(
+def train(**arguments: Any) -> TrainSummary:
+    """Train a tokenizer; arguments and errors of `count_and_train`."""
+    _, trained = count_and_train(**arguments)
+    return trained
+
+
+def count_and_train(
     *,
     inputs: InputSettings | None = None,
     counts: tuple[CountsInput, ...] = (),
@@ -77,15 +106,16 @@ def train(
     training: TrainSettings,
     output: OutputSettings,
     execution: Execution,
+    counting: CountSettings = CountSettings(),  # noqa: B008  # immutable
     roles: RoleSettings | None = None,
     share_of: ShareOf = "bytes",
     share_tokenizer: str | None = None,
     parity: ParitySettings | None = None,
-    runs: RunSettings = RunSettings(),  # noqa: B008  # immutable
+    runs: RunSettings = RunSettings(),  # noqa: B008
     mix: Sequence[str] = (),
     progress: Progress | None = None,
     then: Literal["encoded", "export"] | None = None,
-) -> TrainSummary:
+) -> tuple[CountSummary | None, TrainSummary]:
     """Train a tokenizer on a corpus, or on counts that were made before.
 
     With inputs, their counts go to ``counts/`` in the output directory, those of a mix to a folder
@@ -96,21 +126,25 @@ def train(
     ``runs/``. A training of superwords alone takes such counts.
 
     Args:
-        inputs: the corpus; None to train on ``counts``. For superwords on words from ``counts``,
-            the corpus that these are of.
+        inputs: the corpus; None to train on ``counts``.
         counts: directories of counts.
         pretokens: how the text of ``inputs`` is cut; its special tokens get reserved ids.
         training: the vocabulary.
         output: the directory.
         execution: where the work is done.
+        counting: what the counts of ``inputs`` hold, beside what the training needs of them.
         roles: of special tokens, which become special tokens.
         share_of: what shares of ``counts``, or of ``mix``, are of.
         share_tokenizer: a tokenizer file, where they are of tokens.
-        parity: whether the directories of ``counts`` are groups, which choose merges in turn.
+        parity: whether the directories of ``counts``, or the groups that ``inputs`` are counted by,
+            choose merges in turn.
         runs: how runs are found, of which superwords are learnt.
         mix: ``NAME=SHARE`` of each source of ``inputs``, whose patterns begin with ``NAME=``.
         progress: told how far it is.
         then: as in `pipelines.train.TrainRequest`.
+
+    Returns:
+        Of the counts of ``inputs``, and of the training.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -120,7 +154,7 @@ def train(
     with job_errors():
         options(execution)
         two_phases = training.crosses_words and inputs is not None
-        if (inputs is None) == (not counts) and not (two_phases and counts):
+        if (inputs is None) == (not counts):
             raise ConfigError("train on inputs or on counts: give one of them")
         _check_phases(training, inputs)
         if roles is not None:
@@ -131,14 +165,16 @@ def train(
             cut_given = pretokens.cut != PretokenSettings().cut
             pretokens = extended_pretokens(pretokens, training, extend, cut_given=cut_given)
         groups = None
-        if parity is not None and parity.parity:
+        if parity is not None and parity.parity and inputs is not None:
+            groups = expected_groups(parity, training)
+        elif parity is not None and parity.parity:
             check_parity(counts, training)
             counts, groups = find_groups(counts, parity)
         directory, shares = storage.located(output.directory), parse_shares(mix)
-        own, corpus = join(directory, COUNTS), None if counts else inputs
+        own = join(directory, COUNTS)
         if inputs is not None and shares:
             check_sources(inputs, shares)
-        if shares and corpus is None:
+        if inputs is None and shares:
             raise ConfigError(
                 "`mix` NAME=SHARE goes with `input` NAME=PATTERN; for shares of counts, give "
                 "`counts` DIR:SHARE%"
@@ -148,8 +184,7 @@ def train(
         counts = counts or counts_of_sources(own, shares) or (CountsInput(directory=own),)
         request = TrainRequest(
             output=replace(output, directory=directory),
-            counts=tuple(replace(c, directory=storage.located(c.directory)) for c in counts),
-            paths=tuple(c.title for c in counts),
+            **_of_counts(counts),
             special_tokens=pretokens.special_tokens,
             training=training,
             roles=read_roles(roles),
@@ -159,7 +194,12 @@ def train(
             then=then,
         ).started()
 
-        def weighted() -> TrainRequest:
+        def counted() -> TrainRequest:
+            """The training, once all counts are there: with weights in place of shares."""
+            if groups is not None and inputs is not None:
+                whole = CountsInput(directory=join(output.directory, COUNTS))
+                found, there = find_groups((whole,), groups.parity)
+                return replace(request, groups=there, **_of_counts(found))
             tokens = tokens_of(request.counts, share_tokenizer) if share_of == "tokens" else ()
             weights = with_weights(request.counts, of=share_of, tokens=tokens)
             return replace(request, counts=weights, tokens=tokens)
@@ -172,19 +212,20 @@ def train(
                 request = replace(
                     request, shares={**request.shares, "share_tokenizer": loaded.sha256}
                 )
-        else:
-            job = weighted()
-        if corpus is None:
+        if inputs is None:
+            job = counted()
             job.check_counts()
         else:
             check_training(
                 training,
                 pretokenizer=pretokens.cut,
                 special_tokens=pretokens.special_tokens,
+                counted_without=() if groups is None else pretokens.special_tokens,
                 extend=extend,
                 runs=request.runs,
+                groups=groups,
             )
-        planned, counted = request.plan(), None
+        planned, summary = request.plan(), None
 
         def begin(stage: Planned) -> None:
             """Begin the whole, with the first stage that does anything."""
@@ -194,21 +235,21 @@ def train(
         done: dict[str, Any] = {"execution": execution, "progress": progress, "ready": begin}
         with locked(directory):
             decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
-            if corpus is not None:
-                counted = count(
-                    inputs=corpus,
+            if inputs is not None:
+                summary = count(
+                    inputs=inputs,
                     pretokens=pretokens,
-                    output=in_training(replace(output, directory=own), directory),
-                    settings=CountSettings(
-                        track_order=needs_order(training.ties),
+                    output=_in_training(replace(output, directory=own), directory),
+                    settings=replace(
+                        counting,
+                        track_order=counting.track_order or needs_order(training.ties),
                         # Of a mix, what is rare is so in all of it, with its weights.
                         prune_below=1 if shares else training.prune_below,
                     ),
                     sources=tuple(sorted(shares)),
                     **done,
                 )
-            if shares:
-                job = weighted()
+                job = counted()
             phases: dict[str, Any] = {}
             if two_phases and inputs is not None:
                 phases["words"] = _train_words(job, **done)
@@ -216,13 +257,113 @@ def train(
                 job = _of_superwords(job)
             words = None if training.boundless else phases.get("words")
             trained = _train(job, planned, words=words, held=directory, **done)
-    return replace(
+    return summary, replace(
         trained,
-        passed_over=() if counted is None else counted.passed_over,
-        resumed_counts=counted is not None and counted.resumed,
+        passed_over=() if summary is None else summary.passed_over,
+        resumed_counts=summary is not None and summary.resumed,
         seconds=time.monotonic() - began,
         **phases,
     )
+
+
+def _of_counts(counts: Iterable[CountsInput]) -> dict[str, Any]:
+    """What a training says of its counts: where they are, and what errors call them."""
+    named = [(replace(one, directory=storage.located(one.directory)), one.title) for one in counts]
+    places, titles = zip(*named, strict=True)
+    return {"counts": places, "paths": titles}
+
+
+def run(
+    *,
+    inputs: InputSettings,
+    pretokens: PretokenSettings,
+    training: TrainSettings,
+    output: OutputSettings,
+    execution: Execution,
+    encoded_inputs: InputSettings,
+    encoding: EncodeSettings,
+    exporting: ExportSettings | None = None,
+    discard_ids: bool = False,
+    roles: RoleSettings = RoleSettings(),  # noqa: B008  # immutable
+    progress: Progress | None = None,
+    **more: Any,
+) -> dict[str, CountSummary | TrainSummary | EncodeSummary | ExportSummary]:
+    """Count a corpus, train a tokenizer, encode the corpus and export it.
+
+    Args:
+        inputs: the corpus to train on.
+        pretokens: as in `count_and_train`.
+        training: likewise.
+        output: the directory of the whole.
+        execution: where the work is done.
+        encoded_inputs: the corpus to encode.
+        encoding: what the rows hold.
+        exporting: what it is exported to; None: it is not. Its mix is that of the training too.
+        discard_ids: whether the encoded parts go when their export is verified.
+        roles: as in `count_and_train`.
+        progress: told how far it is.
+        **more: arguments of `count_and_train`.
+
+    Returns:
+        The summary of each stage, by its name.
+
+    Raises:
+        JobError: something is wrong; the class says what.
+    """
+    mix = () if exporting is None else exporting.mix
+    done: dict[str, Any] = {"execution": execution, "progress": progress or NoProgress()}
+    with job_errors():
+        options(execution)
+        if mix:
+            check_sources(encoded_inputs, parse_shares(mix))
+        refuse_links(storage.located(output.directory), [ENCODED, EXPORTED])
+        known, extend = read_roles(roles), load_extended(located(training))
+        if extend is not None:
+            known = known or extend.roles
+        special_tokens = roles.with_tokens(pretokens).special_tokens
+        check_special_tokens(special_tokens, in_tokens(encoding, special_tokens, known))
+        if encoding.keep:
+            find_kept(find_inputs(encoded_inputs).files, encoding)
+
+    def below(folder: str) -> OutputSettings:
+        return replace(output, directory=join(output.directory, folder))
+
+    counted, trained = count_and_train(
+        inputs=inputs,
+        pretokens=pretokens,
+        training=training,
+        output=output,
+        roles=roles,
+        mix=mix,
+        then="encoded" if exporting is None else "export",
+        **done,
+        **more,
+    )
+    encoded = encode(
+        inputs=encoded_inputs,
+        tokenizer=join(output.directory, TOKENIZER),
+        output=below(ENCODED),
+        encoding=encoding,
+        **done,
+    )
+    trained = replace(trained, passed_over=(), resumed_counts=False)  # the counts say it
+    summaries: dict[str, Any] = {"count": counted, "train": trained, "encode": encoded}
+    if exporting is not None:
+        ids, rows = below(ENCODED).directory, below(EXPORTED)
+        forget_tokenizer()  # its caches of words, some 20 MB a thread, are not for rows
+        summaries["export"] = export(sources=[ids], output=rows, settings=exporting, **done)
+        if discard_ids:
+            _discard(ids, rows.directory, **done)
+    return summaries
+
+
+def _discard(ids: str, rows: str, *, execution: Execution, progress: Progress) -> None:
+    """Verify an export against its ids, and remove these, where they are there yet."""
+    with job_errors():
+        if not read_header(ids, discarded=True).discarded:
+            inputs = InputSettings(patterns=(ids,))
+            verify(directory=rows, inputs=inputs, execution=execution, progress=progress)
+        discard_parts(ids, progress)
 
 
 def _train(
@@ -258,7 +399,7 @@ def _train(
     return trained
 
 
-def in_training(output: OutputSettings, training: str) -> OutputSettings:
+def _in_training(output: OutputSettings, training: str) -> OutputSettings:
     """The settings of a job in a folder of a training, where that may be repeated after it failed.
 
     What it made is gone on with; counts of nothing, on which nobody can train, are replaced.
@@ -319,7 +460,7 @@ def _train_words(request: TrainRequest, *, progress: Progress, **done: Any) -> T
     folder = request.folder(OF_WORDS)
     words = replace(
         request,
-        output=in_training(replace(request.output, directory=folder), request.directory),
+        output=_in_training(replace(request.output, directory=folder), request.directory),
         training=request.training.words,
         runs=None,
         then=None,
@@ -345,7 +486,7 @@ def _count_runs(request: TrainRequest, inputs: InputSettings, **done: Any) -> Co
     counted = count(
         inputs=inputs,
         runs=RunsOf.of(words, request.runs or RunSettings()),
-        output=in_training(replace(request.output, directory=folder), request.directory),
+        output=_in_training(replace(request.output, directory=folder), request.directory),
         sources=tuple(sorted(one.source for one in request.counts if one.source)),
         **done,
     )
@@ -359,13 +500,7 @@ def _check_same_corpus(request: TrainRequest) -> None:
     Raises:
         InputError: it has.
     """
-    counts = [request.folder(COUNTS)]  # those by source say only together which files they are of
-    if not request.counts[0].source:
-        counts = [one.directory for one in request.counts]
-    words, runs = (
-        [file for source in sources for file in read_counts_manifest(source).inputs]
-        for sources in (counts, [request.folder(RUNS)])
-    )
+    words, runs = (read_counts_manifest(request.folder(one)).inputs for one in (COUNTS, RUNS))
     if words and sorted(words) != sorted(runs):
         raise InputError(
             f"{request.folder(RUNS)} is of other files than the counts of words (by name and "

@@ -297,13 +297,10 @@ def refuse_cutting(ctx: click.Context, *names: str, above: Source, why: str) -> 
             raise click.UsageError(f"{option} {why}", ctx)
 
 
-def output_settings(ctx: click.Context, *, below: str = "") -> OutputSettings:
-    """Where the options write: ``--output``, or a directory ``/NAME`` below it."""
+def output_settings(ctx: click.Context) -> OutputSettings:
+    """Where the options write."""
     choose(ctx, "overwrite", "resume")
-    directory = ctx.params["output"]
-    if below:
-        directory = f"{directory.rstrip('/')}{below}"
-    return settings_of(ctx, OutputSettings, directory=directory)
+    return settings_of(ctx, OutputSettings)
 
 
 def execution(ctx: click.Context) -> Execution:

@@ -24,7 +24,6 @@ from pipelines.cli.train import (
 from pipelines.option import declared
 from pipelines.settings import (
     CountSettings,
-    CountsInput,
     EncodeSettings,
     Execution,
     ExportSettings,
@@ -40,10 +39,6 @@ from pipelines.settings import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from pipelines.cli.summary import Summary
-    from pipelines.progress import Progress
-    from pipelines.summaries import ExportSummary
 
 
 _WORDS = stage_command(
@@ -125,114 +120,36 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     bytes.
     """
     words, ids, rows = (stage_context(ctx, name) for name in ("train", "encode", "export"))
-    superwords = crosses_words(words)
     parity = parity_settings(
         words,
         mix=rows.params["mix"],
         groups="group_by",
         remedy="--parity needs --group-by FIELD: the groups are the values of that field",
     )
-    inputs, roles = settings_of(words, InputSettings), role_settings(words)
-    pretokens = roles.with_tokens(marked_pretokens(words, options.pretoken_settings(words)))
-    training, encoding = train_settings(words), settings_of(ids, EncodeSettings)
-    encoded_inputs, runs = settings_of(ids, InputSettings), settings_of(words, RunSettings)
-    execution = options.execution(ctx)
-    output = options.output_settings(ctx)
-    counts_output = options.output_settings(ctx, below="/counts")
-    encoded_output = options.output_settings(ctx, below="/encoded")
-    exporting = export_settings(ctx, rows)
-    progress = options.progress(ctx)
+    roles, training = role_settings(words), train_settings(words)
+    exporting, progress = export_settings(ctx, rows), options.progress(ctx)
+    crosses_words(words)
     with loading():
-        from bpe.ties import needs_order
-        from pipelines.corpus.inputs import check_sources
-        from pipelines.count.job import count
-        from pipelines.encode.job import encode
-        from pipelines.export.job import export
-        from pipelines.mix import counts_of_sources
-        from pipelines.recipes import in_training, train
-        from pipelines.tokenizer_files import forget_tokenizer
+        from pipelines import recipes
 
-    shares = {} if exporting is None else exporting.shares
-    for corpus in (inputs, encoded_inputs) if shares else ():
-        check_sources(corpus, shares)
-    pretokens = extended_pretokens(words, pretokens, training)
-    check_run(
-        inputs=encoded_inputs,
-        pretokens=pretokens,
+    pretokens = roles.with_tokens(marked_pretokens(words, options.pretoken_settings(words)))
+    summaries = recipes.run(
+        inputs=settings_of(words, InputSettings),
+        pretokens=extended_pretokens(words, pretokens, training),
+        counting=settings_of(words, CountSettings),
         training=training,
-        roles=roles,
-        output=output,
-        encoding=encoding,
-        execution=execution,
-        runs=runs if superwords else None,
-        parity=parity,
-    )
-    counted = count(
-        inputs=inputs,
-        pretokens=pretokens,
-        output=in_training(counts_output, output.directory),
-        settings=settings_of(
-            words,
-            CountSettings,
-            track_order=words.params["track_order"] or needs_order(training.ties),
-            # Of a mix, what is rare is so in all of it, with its weights: the training drops it.
-            **({"prune_below": 1} if shares else {}),
-        ),
-        sources=tuple(sorted(shares)),
-        execution=execution,
-        progress=progress,
-    )
-    trained = train(
-        inputs=inputs if superwords else None,
-        counts=counts_of_sources(counts_output.directory, shares)
-        or (CountsInput(directory=counts_output.directory),),
-        pretokens=pretokens,
-        training=training,
-        output=output,
-        execution=execution,
+        output=options.output_settings(ctx),
+        execution=options.execution(ctx),
         roles=roles,
         parity=parity,
-        runs=runs,
-        progress=progress,
-        then="encoded" if exporting is None else "export",
-    )
-    encoded = encode(
-        inputs=encoded_inputs,
-        tokenizer=f"{output.directory.rstrip('/')}/tokenizer.json",
-        output=encoded_output,
-        encoding=encoding,
-        execution=execution,
+        runs=settings_of(words, RunSettings),
+        encoded_inputs=settings_of(ids, InputSettings),
+        encoding=settings_of(ids, EncodeSettings),
+        exporting=exporting,
+        discard_ids=ctx.params["discard_ids"],
         progress=progress,
     )
-    summaries: dict[str, Summary] = {"count": counted, "train": trained, "encode": encoded}
-    if exporting is not None:
-        forget_tokenizer()  # its caches of words, some 20 MB a thread, are not for rows
-        summaries["export"] = exported = export(
-            sources=[encoded_output.directory],
-            output=options.output_settings(ctx, below="/export"),
-            settings=exporting,
-            execution=execution,
-            progress=progress,
-        )
-        if ctx.params["discard_ids"]:
-            discard(encoded_output.directory, exported, execution=execution, progress=progress)
     show_summary(words.params | ctx.params, **summaries)
-
-
-def discard(
-    directory: str, exported: ExportSummary, *, execution: Execution, progress: Progress
-) -> None:
-    """Verify an export against its ids, and remove these, where they are there yet."""
-    from pipelines.encode.discard import discard_parts
-    from pipelines.encode.manifest import read_header
-    from pipelines.failures import job_errors
-    from pipelines.verify.job import verify
-
-    with job_errors():
-        if not read_header(directory, discarded=True).discarded:
-            inputs = InputSettings(patterns=(directory,))
-            verify(directory=exported.output, inputs=inputs, execution=execution, progress=progress)
-        discard_parts(directory, progress)
 
 
 def export_settings(ctx: click.Context, stage: click.Context) -> ExportSettings | None:
@@ -255,54 +172,3 @@ def export_settings(ctx: click.Context, stage: click.Context) -> ExportSettings 
         {} if stage.params["to"] == "parquet" else {"parquet_encoding": "byte-stream-split"}
     )
     return settings_of(stage, ExportSettings, **of_parquet)
-
-
-def check_run(
-    *,
-    pretokens: PretokenSettings,
-    training: TrainSettings,
-    output: OutputSettings,
-    inputs: InputSettings,
-    encoding: EncodeSettings,
-    execution: Execution,
-    roles: RoleSettings = RoleSettings(),  # noqa: B008  # immutable
-    runs: RunSettings | None = None,
-    parity: ParitySettings = ParitySettings(),  # noqa: B008  # immutable
-) -> None:
-    """Refuse settings and a directory that would end the job only after the corpus is counted.
-
-    Raises:
-        JobError: something is wrong; the class says what.
-    """
-    from bpe.roles import Roles
-    from pipelines import storage
-    from pipelines.corpus.inputs import find_inputs
-    from pipelines.encode.kept import find_kept
-    from pipelines.encode.steps import check_special_tokens, in_tokens
-    from pipelines.extension import load_extended, located
-    from pipelines.failures import job_errors
-    from pipelines.output.directory import decide, refuse_links
-    from pipelines.parity import expected_groups
-    from pipelines.run import options as use_options
-    from pipelines.train import check_training, read_roles
-
-    with job_errors():
-        use_options(execution)
-        extend = load_extended(located(training))
-        known = read_roles(roles) or (Roles() if extend is None else extend.roles)
-        rows = in_tokens(encoding, pretokens.special_tokens, known)
-        check_special_tokens(pretokens.special_tokens, rows)
-        check_training(
-            training,
-            pretokenizer=pretokens.cut,
-            special_tokens=pretokens.special_tokens,
-            extend=extend,
-            counted_without=pretokens.special_tokens if parity.parity else (),
-            runs=runs,
-            groups=expected_groups(parity, training) if parity.parity else None,
-        )
-        directory = storage.located(output.directory)
-        refuse_links(directory, ["counts", "words", "runs", "encoded", "export"])
-        decide(output, None, keep=["counts"])  # the count decides about them
-        if encoding.keep:
-            find_kept(find_inputs(inputs).files, encoding)
