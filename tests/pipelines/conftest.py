@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.pipelines.corpora import Corpus, small_tokenizer, write_corpus
+from tests.pipelines.corpora import Corpus, encode, small_tokenizer, write_corpus
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,3 +25,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "tokenizer.json"
     small_tokenizer(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def encoded(corpus: Corpus, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The corpus, encoded."""
+    path = tmp_path_factory.mktemp("encoded") / "ids"
+    encode(corpus.inputs(), model, path)
+    return path
+
+
+@pytest.fixture
+def ids(encoded: Path, tmp_path: Path) -> Path:
+    """A copy of it, which a test may change."""
+    return shutil.copytree(encoded, tmp_path / "ids")

@@ -285,21 +285,14 @@ def edit_encoded_manifest(ids: Path, *where: str, value: object) -> None:
     ],
 )
 def test_a_manifest_that_says_something_else_is_found(
-    corpus: Corpus,
-    model: Path,
-    tmp_path: Path,
-    where: tuple[str, ...],
-    value: object,
-    error: type[Exception],
-    message: str,
+    ids: Path, where: tuple[str, ...], value: object, error: type[Exception], message: str
 ) -> None:
-    encode(corpus.inputs(), model, tmp_path / "ids")
-    edit_encoded_manifest(tmp_path / "ids", *where, value=value)
+    edit_encoded_manifest(ids, *where, value=value)
     with pytest.raises(error, match=message):
-        jobs.verify(directory=str(tmp_path / "ids"))
+        jobs.verify(directory=str(ids))
     if error is InputError:
         with pytest.raises(error, match=message):
-            decoded(tmp_path / "ids")
+            decoded(ids)
 
 
 def test_a_token_of_no_tokenizer_cannot_be_left_out(

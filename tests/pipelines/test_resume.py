@@ -56,25 +56,11 @@ def test_any_flipped_byte_is_found_without_a_manifest(
     assert found() == made
 
 
-def test_a_part_under_the_name_of_another_is_made_again(
-    corpus: Corpus, model: Path, tmp_path: Path
-) -> None:
-    summary = encode(corpus.inputs(), model, tmp_path / "ids")
-    before = tree(tmp_path / "ids")
-    (tmp_path / "ids" / "manifest.json").unlink()
-    first, second, *_ = sorted((tmp_path / "ids").glob("data/train-*"))
-    first.write_bytes(second.read_bytes())
-    again = encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
-    assert again.resumed_parts == summary.parts - 1
-    assert tree(tmp_path / "ids") == before
-
-
-def test_another_job_is_not_resumed(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    encode(corpus.inputs(), model, tmp_path / "ids")
-    before = tree(tmp_path / "ids")
+def test_another_job_is_not_resumed(corpus: Corpus, model: Path, ids: Path, tmp_path: Path) -> None:
+    before = tree(ids)
     with pytest.raises(OutputError, match="parts were"):
-        encode(corpus.inputs(split_size=400), model, tmp_path / "ids", resume=True)
+        encode(corpus.inputs(split_size=400), model, ids, resume=True)
     other = write_jsonl(tmp_path / "other" / "docs.jsonl", ["text"])
     with pytest.raises(OutputError, match="inputs bytes was"):
-        encode(other.inputs(), model, tmp_path / "ids", resume=True)
-    assert tree(tmp_path / "ids") == before
+        encode(other.inputs(), model, ids, resume=True)
+    assert tree(ids) == before
