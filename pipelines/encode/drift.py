@@ -172,80 +172,70 @@ def trained_bytes_per_token(tokenizer_path: str) -> float | None:
         return None
 
 
-class Series:
-    """The rows of the series in a directory: what was appended since the row before.
+def drift_rows(directory: str) -> list[dict[str, Any]]:
+    """The rows of the series in the directory of an encoded corpus.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    folder = join(directory, DRIFT)
+    days = [one.name for one in storage.entries(folder) if one.kind == "file"]
+    return [row for day in days if is_series(f"{DRIFT}/{day}") for row in _read(join(folder, day))]
+
+
+def note_drift(
+    directory: str,
+    measured: Iterable[Measured],
+    settings: DriftSettings,
+    *,
+    trained: float | None,
+    now: float,
+) -> list[str]:
+    """Write a row of what was appended since the row before, if anything was; returns warnings.
 
     A row is the difference of two sums over all that was encoded, so that nothing is left out when
     a job is killed between two rows.
 
     Args:
         directory: of the encoded corpus.
+        measured: all that was encoded so far.
         settings: when to warn.
         trained: bytes per token of the training; None: those of the first row take its place.
+        now: seconds since 1970.
+
+    Raises:
+        InputError: a row is damaged.
     """
-
-    def __init__(self, directory: str, settings: DriftSettings, trained: float | None) -> None:
-        self._directory = directory
-        self._settings = settings
-        self._trained = trained
-        self._last = Measured()
-        rows = self.rows()
-        if not rows:
-            return
-        try:
-            self._last = decode(Measured, rows[-1]["sums"])
-            if trained is None:
-                first = rows[0]["bytes_per_token"]
-                self._trained = None if first is None else float(first)
-        except (KeyError, TypeError, ValueError) as error:
-            folder = join(directory, DRIFT)
-            raise InputError(f"{folder}: a row is damaged: {error!r}: move it away") from error
-
-    def rows(self) -> list[dict[str, Any]]:
-        """All rows that there are.
-
-        Raises:
-            InputError: a file cannot be read.
-        """
-        folder = join(self._directory, DRIFT)
-        days = [one.name for one in storage.entries(folder) if one.kind == "file"]
-        return [
-            row for day in days if is_series(f"{DRIFT}/{day}") for row in _read(join(folder, day))
-        ]
-
-    def update(self, measured: Iterable[Measured | None], *, now: float) -> list[str]:
-        """Write a row of what is new, if there is any; returns warnings.
-
-        Args:
-            measured: all that was encoded so far.
-            now: seconds since 1970.
-        """
-        sums = sum((one for one in measured if one is not None), Measured())
-        new = sums - self._last
-        if min(vars(new).values()) < 0:  # an input was replaced by a smaller one
-            self._last = sums
-            return []
-        if not new.tokens:
-            return []
-        self._last = sums
-        self._trained = self._trained or new.bytes_per_token
-        said = warnings_of(new, trained=self._trained, settings=self._settings)
-        time = dt.datetime.fromtimestamp(now, dt.timezone.utc)
-        row = {
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "text_bytes": new.text_bytes,
-            "tokens": new.tokens,
-            "bytes_per_token": new.bytes_per_token,
-            "trained_bytes_per_token": self._trained,
-            "single_byte_share": new.single_byte_share,
-            "unseen_per_million": new.unseen_per_million,
-            "warnings": said,
-            "sums": asdict(sums),
-        }
-        path = join(self._directory, DRIFT, f"{time:%Y-%m-%d}.jsonl")
-        lines = [*(_read(path) if storage.exists(path) else []), row]
-        storage.write(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
-        return said
+    rows = drift_rows(directory)
+    try:
+        last = decode(Measured, rows[-1]["sums"]) if rows else Measured()
+        if trained is None and rows:
+            trained = rows[0]["bytes_per_token"]
+    except (KeyError, TypeError, ValueError) as error:
+        folder = join(directory, DRIFT)
+        raise InputError(f"{folder}: a row is damaged: {error!r}: move it away") from error
+    sums = sum(measured, Measured())
+    new = sums - last
+    if not new.tokens or min(vars(new).values()) < 0:  # or an input was replaced by a smaller one
+        return []
+    trained = trained or new.bytes_per_token
+    said = warnings_of(new, trained=trained, settings=settings)
+    time = dt.datetime.fromtimestamp(now, dt.timezone.utc)
+    row = {
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "text_bytes": new.text_bytes,
+        "tokens": new.tokens,
+        "bytes_per_token": new.bytes_per_token,
+        "trained_bytes_per_token": trained,
+        "single_byte_share": new.single_byte_share,
+        "unseen_per_million": new.unseen_per_million,
+        "warnings": said,
+        "sums": asdict(sums),
+    }
+    path = join(directory, DRIFT, f"{time:%Y-%m-%d}.jsonl")
+    lines = [*(_read(path) if storage.exists(path) else []), row]
+    storage.write(path, "".join(json.dumps(line) + "\n" for line in lines).encode())
+    return said
 
 
 def warnings_of(new: Measured, *, trained: float | None, settings: DriftSettings) -> list[str]:

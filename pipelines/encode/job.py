@@ -401,15 +401,17 @@ class EncodeRequest(CorpusRequest):
         """Note how well the tokenizer fits what was appended, and warn where it does not."""
         from pipelines.encode.drift import (  # noqa: PLC0415 - of jobs that append alone
             Measured,
-            Series,
+            note_drift,
             trained_bytes_per_token,
         )
 
         records = records_of(manifest, self.directory)
         found = (record.totals.get("measured") for record in records)
         measured = [decode(Measured, one) for one in found if one is not None]
-        series = Series(self.directory, self.drift, trained_bytes_per_token(self.tokenizer))
-        for warning in series.update(measured, now=time.time()):
+        trained = trained_bytes_per_token(self.tokenizer)
+        for warning in note_drift(
+            self.directory, measured, self.drift, trained=trained, now=time.time()
+        ):
             _LOGGER.warning("encode: the tokenizer fits new text less well: %s", warning)
 
 

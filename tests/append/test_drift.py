@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from pipelines.encode.drift import Measured, Series, trained_bytes_per_token, warnings_of
+from pipelines.encode.drift import (
+    Measured,
+    drift_rows,
+    note_drift,
+    trained_bytes_per_token,
+    warnings_of,
+)
 from pipelines.errors import InputError
 from pipelines.settings import DriftSettings
 from tests.cli.process import bpe as run
@@ -19,21 +25,24 @@ if TYPE_CHECKING:
 NOW = 1_795_000_000.0  # 2026-11-18
 
 
+def note(folder: Path, measured: Measured, *, trained: float | None, after: float) -> list[str]:
+    """Note it some seconds later."""
+    return note_drift(str(folder), [measured], DriftSettings(), trained=trained, now=NOW + after)
+
+
 def test_rows_hold_what_came_since_the_row_before(tmp_path: Path) -> None:
-    settings = DriftSettings()
-    series = Series(str(tmp_path), settings, trained=4.0)
     first = Measured(text_bytes=400, tokens=100, single_byte_tokens=20)
-    assert series.update([first], now=NOW) == []
+    assert note(tmp_path, first, trained=4.0, after=0) == []
     more = first + Measured(text_bytes=100, tokens=100, single_byte_tokens=90)
-    assert series.update([first], now=NOW + 30) == []  # nothing new
-    (warning,) = series.update([more], now=NOW + 61)
+    assert note(tmp_path, first, trained=4.0, after=30) == []  # nothing new
+    (warning,) = note(tmp_path, more, trained=4.0, after=61)
     assert (
         warning == "1.00 bytes per token, below 0.8 of the 4.00 that the tokenizer was trained to"
     )
-    again = Series(str(tmp_path), settings, trained=4.0)  # as after a kill
+    assert note(tmp_path, first, trained=4.0, after=70) == []  # a smaller file in another's place
     last = more + Measured(text_bytes=8, tokens=2)
-    assert again.update([last], now=NOW + 86_400) == []
-    rows = again.rows()
+    assert note(tmp_path, last, trained=4.0, after=86_400) == []
+    rows = drift_rows(str(tmp_path))
     assert [row["text_bytes"] for row in rows] == [400, 100, 8]
     assert [row["single_byte_share"] for row in rows] == [0.2, 0.9, 0.0]
     assert rows[0]["time"] == "2026-11-18T11:06:40Z"
@@ -44,11 +53,10 @@ def test_rows_hold_what_came_since_the_row_before(tmp_path: Path) -> None:
 
 
 def test_without_a_training_the_first_row_is_the_measure(tmp_path: Path) -> None:
-    series = Series(str(tmp_path), DriftSettings(), trained=None)
     first = Measured(text_bytes=300, tokens=100)
-    assert series.update([first], now=NOW) == []
-    again = Series(str(tmp_path), DriftSettings(), trained=None)
-    assert again.update([first + Measured(text_bytes=100, tokens=100)], now=NOW + 1)
+    assert note(tmp_path, first, trained=None, after=0) == []
+    more = first + Measured(text_bytes=100, tokens=100)
+    assert note(tmp_path, more, trained=None, after=1)
 
 
 def test_each_limit_warns() -> None:
@@ -102,7 +110,7 @@ def test_a_row_that_was_edited_is_named(tmp_path: Path, row: str) -> None:
     (tmp_path / "drift").mkdir()
     (tmp_path / "drift" / "2026-01-01.jsonl").write_text(row + "\n", "utf-8")
     with pytest.raises(InputError, match="drift: a row is damaged"):
-        Series(str(tmp_path), DriftSettings(), None)
+        note(tmp_path, Measured(), trained=None, after=0)
 
 
 def test_appending_measures_superwords(tmp_path: Path) -> None:
