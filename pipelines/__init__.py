@@ -7,24 +7,25 @@ files. Beam is imported only where one of them is used.
 
 Where to add
 
-- an option: its declaration in ``settings/``, from which the command line and job files follow;
-  a line in ``configs/reference.yaml``; and the step that goes by it, in ``encode/`` or ``count/``.
-  What changes the rows of ``bpe encode`` belongs in ``RowSettings``, which workers, fingerprints
-  and the manifest get; it is checked against the tokenizer in ``encode/steps.py``. Options of
-  reading and of rows are left out of fingerprints at their defaults, so ``bpe verify`` still takes
-  old output; ``encode/joining.py`` says which rows it takes. ``docs/commands.md`` is generated.
+- an option: its declaration in ``settings/``, from which the command line and job files follow
+  (``needs=`` names the option without which it means nothing); a line in
+  ``configs/reference.yaml``; and the step that goes by it, in ``encode/`` or ``count/``. What
+  changes the rows of ``bpe encode`` belongs in ``RowSettings``, which workers, fingerprints and the
+  manifest get; it is checked against the tokenizer in ``encode/steps.py``. Options of reading and
+  of rows are left out of fingerprints at their defaults, so old output stays valid.
+  ``docs/commands.md`` is generated.
+- a job over a corpus: a `planned.CorpusRequest`, which plans, makes and sums up; its place in
+  ``recipes.py``, where ``bpe run`` and trainings are lists of jobs; and a `Kind` in
+  ``tests/contract/kinds.py``, for which every promise is tested then.
 - an input format: its line in ``formats.py``, its reader in ``corpus/documents/`` (``uncut`` where
   a part of a file cannot be read without its beginning); and how two tests write it, ``write`` in
   ``test_documents.py`` and ``test_encode_matrix.py``.
 - a storage scheme: nothing where fsspec knows it, else a row of ``_STORES`` in ``stores.py``, with
   its ``locate`` and ``make``.
-- a column of encoded output: ``encode/rows.py`` (the chunks of a document repeat its values, and
-  packed rows hold them in ``documents``); what it is made of, `Documents`, is filled in
-  ``encode/encoder.py`` and ``transforms/token_ids.py``. Fingerprints and ``bpe verify --input`` go
-  by the columns; checks without input are in ``verify/rows.py`` (sums) and ``encode/joining.py``
-  (shapes). ``encode/parts.py`` says which have statistics. Where the column is always there, old
-  output is refused: raise VERSION in ``encode/manifest.py``, which holds the totals as well. In
-  words: ``cli/encode.py``, ``docs/files.md``, ``docs/rows.md``.
+- a column of encoded output: ``encode/rows.py``; it is filled in ``encode/encoder.py`` and
+  ``transforms/token_ids.py``. Fingerprints and ``bpe verify --input`` go by the columns. Where it
+  is always there, old output is refused: raise VERSION in ``encode/manifest.py``, which holds the
+  totals as well. In words: ``cli/encode.py``, ``docs/files.md``, ``docs/rows.md``.
 - a check of ``bpe verify``: ``verify/__init__.py`` says which module checks what.
 - a section of the report: ``report/job.py``, and the module of its sections.
 """
