@@ -216,7 +216,9 @@ def note_drift(
         raise InputError(f"{folder}: a row is damaged: {error!r}: move it away") from error
     sums = sum(measured, Measured())
     new = sums - last
-    if not new.tokens or min(vars(new).values()) < 0:  # or an input was replaced by a smaller one
+    if min(vars(new).values()) < 0:
+        new = Measured()  # an input was replaced by a smaller one: the next row begins here
+    elif not new.tokens:
         return []
     trained = trained or new.bytes_per_token
     said = warnings_of(new, trained=trained, settings=settings)

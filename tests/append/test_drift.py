@@ -40,11 +40,11 @@ def test_rows_hold_what_came_since_the_row_before(tmp_path: Path) -> None:
         warning == "1.00 bytes per token, below 0.8 of the 4.00 that the tokenizer was trained to"
     )
     assert note(tmp_path, first, trained=4.0, after=70) == []  # a smaller file in another's place
-    last = more + Measured(text_bytes=8, tokens=2)
+    last = first + Measured(text_bytes=8, tokens=2)
     assert note(tmp_path, last, trained=4.0, after=86_400) == []
     rows = drift_rows(str(tmp_path))
-    assert [row["text_bytes"] for row in rows] == [400, 100, 8]
-    assert [row["single_byte_share"] for row in rows] == [0.2, 0.9, 0.0]
+    assert [row["text_bytes"] for row in rows] == [400, 100, 0, 8]
+    assert [row["single_byte_share"] for row in rows] == [0.2, 0.9, None, 0.0]
     assert rows[0]["time"] == "2026-11-18T11:06:40Z"
     assert sorted(path.name for path in (tmp_path / "drift").iterdir()) == [
         "2026-11-18.jsonl",
