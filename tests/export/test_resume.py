@@ -195,7 +195,7 @@ def test_an_export_that_was_stopped_goes_on(
     """After any number of units; also where a bit of each file that these left was flipped."""
     to, options = STOPPED[name]
     units = export_plainly(sources, tmp_path / "whole", options, to=to)
-    for stop in range(0, units, max(units // 5, 1)):
+    for stop in range(0, units, max(units // 3, 1)):
         output = tmp_path / str(stop)
         assert export_plainly(sources, output, options, to=to, stop=stop) == stop
         if damage:
