@@ -76,20 +76,6 @@ def strip_marks(column: TextColumn, step: str) -> tuple[Buffer, Buffer]:
 
 # The trainer.
 
-def character_counts(
-    words: TextColumn, counts: Readable
-) -> tuple[Buffer, Buffer, Buffer, int | None]:
-    """How often each character begins a word, and how often it stands behind others.
-
-    Args:
-        words: with at most 2^62 characters in all, else OverflowError.
-        counts: int64, of the words.
-
-    Returns:
-        Code points (uint32, ascending), both counts (uint64), and the number of the first word that
-        is not UTF-8, if there is one: then the columns are empty.
-    """
-
 WordOrder: TypeAlias = Literal["bytes", "bytes-descending", "first-seen"]
 TIES: dict[str, WordOrder]  # the tie rules: each with its order of equally frequent words
 PAIR_COUNTS: list[str]  # how often a pair of equal symbols occurs in a row of them
@@ -141,26 +127,11 @@ class Trainer:
     ) -> None:
         """Add words of uint32 token ids, int64 offsets and counts, and the symbol of each id."""
 
-    def add_character_words(
-        self,
-        words: TextColumn,
-        *,
-        counts: Readable,
-        first: Readable,
-        rest: Readable,
-        end: int | None,
-        uncovered: str = "",
-    ) -> None:
-        """Add words of characters.
+    def add_apart(self, tokens: int) -> None:
+        """Add tokens to the corpus with which nothing merges.
 
-        Args:
-            words: in UTF-8.
-            counts: int64.
-            first: uint32 pairs (code point, symbol) for characters that words begin with.
-            rest: the same for the others.
-            end: the symbol behind each word, if there is one.
-            uncovered: what characters without a symbol become, with which nothing merges: ``bytes``
-                (a token each), ``unknown`` (one), ``fused`` (one with neighbours); "" for an error.
+        Raises:
+            OverflowError: there are more than 2^62 tokens and symbols.
         """
 
     def peek(self) -> tuple[int, int, int] | None:

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import text_column
-from bpe._native import character_counts
+from bpe._native import malformed_rows
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.errors import TrainingError
-from bpe.models import ByteLevel, CharacterLevel, Model
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.ties import needs_order, sort_never_split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from bpe._native import Buffer, TextColumn, Trainer
+    from bpe._native import TextColumn, Trainer
     from bpe.counts import PretokenCounts
 
 _ROWS = 1 << 16  # at a time, since decimals take 16 bytes
 _CHUNK_BYTES = 1 << 28  # of words that are turned into ids at a time
+_CHARACTER_BYTES = 1 << 24  # of words that are turned into characters at a time
+_CODE_POINTS = 0x110000
+
+_Array: TypeAlias = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -95,12 +100,12 @@ class TrainingWords:
         """The words as the core takes them."""
         return text_column(self.pretokens)
 
-    def chunks(self) -> Iterator[tuple[int, int]]:
+    def chunks(self, size: int = _CHUNK_BYTES) -> Iterator[tuple[int, int]]:
         """Ranges of words, begin and end, of few bytes each, so that little is copied at a time."""
         offsets = memoryview(self.pretokens.buffers()[1]).cast("q")[self.pretokens.offset :]
         begin = 0
         while begin < len(self.pretokens):
-            end = bisect_right(offsets, offsets[begin] + _CHUNK_BYTES, begin + 2) - 1
+            end = bisect_right(offsets, offsets[begin] + size, begin + 2) - 1
             yield begin, end
             begin = end
 
@@ -172,7 +177,7 @@ def make_alphabet(
     if isinstance(model, CharacterLevel):
         occurring = {*first, *later} if coverage == 1 else _covered(first + later, coverage)
         return _characters_and_end(sorted({*occurring, *added}), model)
-    return _word_pieces(sorted({*first, *added}), sorted({*later, *added}), model.prefix)
+    return _word_pieces(sorted({*first, *added}), sorted({*later, *added}), model)
 
 
 def _code_points(initial: Iterable[str]) -> list[int]:
@@ -186,19 +191,130 @@ def _code_points(initial: Iterable[str]) -> list[int]:
     return points
 
 
+@dataclass(frozen=True)
+class _Characters:
+    """The characters of some words one after the other.
+
+    Attributes:
+        points: their code points, uint32.
+        starts: where each word begins among them, and where the last one ends, int64.
+        counts: of the words, int64.
+    """
+
+    points: _Array
+    starts: _Array
+    counts: _Array
+
+    @classmethod
+    def chunks(cls, words: TrainingWords, model: Model) -> Iterator[_Characters]:
+        """All words, few at a time.
+
+        Raises:
+            TrainingError: a word is not UTF-8.
+        """
+        malformed = memoryview(malformed_rows(words.column)).cast("q")
+        if len(malformed):
+            raise _not_utf8(model, words.pretokens[malformed[0]].as_py())
+        if not len(words.pretokens):
+            return
+        _, ends, data = words.pretokens.buffers()
+        offsets = np.frombuffer(ends, np.int64)[words.pretokens.offset :]
+        counts = np.frombuffer(words.weights, np.int64)
+        for begin, end in words.chunks(_CHARACTER_BYTES):
+            first, last = int(offsets[begin]), int(offsets[end])
+            text = data.slice(first, last - first).to_pybytes() if data else b""
+            # How many characters begin before each byte.
+            lead = np.frombuffer(text, np.uint8) & 0xC0 != 0x80
+            before = np.concatenate([[0], np.cumsum(lead, dtype=np.int64)])
+            points = np.frombuffer(text.decode().encode("utf-32-le"), np.uint32)
+            yield cls(points, before[offsets[begin : end + 1] - first], counts[begin:end])
+
+    @cached_property
+    def are_first(self) -> _Array:
+        """Whether each character is the first of its word."""
+        first = np.zeros(len(self.points) + 1, np.bool_)
+        first[self.starts[:-1]] = True  # of an empty word, the first of the next one
+        return first[:-1]
+
+    @property
+    def places(self) -> _Array:
+        """Of each character in a table of those that begin words, then of the others."""
+        return self.points + np.where(self.are_first, 0, _CODE_POINTS)
+
+    @cached_property
+    def weights(self) -> _Array:
+        """How often the word of each character occurs."""
+        return np.repeat(self.counts, np.diff(self.starts))
+
+    def parts(self, symbols: _Array, end: int | None, uncovered: str) -> tuple[_Array, ...]:
+        """The words between characters without a symbol, with which nothing merges.
+
+        Args:
+            symbols: of each character, -1 for none.
+            end: the symbol behind each word, if there is one.
+            uncovered: what characters without a symbol become: ``bytes`` (a token each),
+                ``unknown`` (one), ``fused`` (one with neighbours).
+
+        Returns:
+            The symbols of the parts (uint32), where each begins (int64) and how often it occurs;
+            and how many tokens the other characters of a word become, at each of them.
+        """
+        first, weights, points = self.are_first, self.weights, self.points
+        if end is not None:
+            behind = self.starts[1:]
+            symbols = np.insert(symbols, behind, end)
+            points = np.insert(points, behind, 0)
+            weights = np.repeat(self.counts, np.diff(self.starts) + 1)
+            first = np.zeros(len(symbols) + 1, np.bool_)
+            first[self.starts[:-1] + np.arange(len(self.counts))] = True
+            first = first[:-1]
+        covered = symbols >= 0
+        begins = first | (covered != np.concatenate([[False], covered[:-1]]))
+        places = np.concatenate([[0], np.cumsum(covered, dtype=np.int64)])
+        begin = np.flatnonzero(covered & begins)
+        lone = ~covered
+        tokens = np.ones(len(points), np.int64)
+        if uncovered == "bytes":
+            tokens += (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
+        elif uncovered == "fused":
+            lone &= begins
+        return (
+            symbols[covered].astype(np.uint32),
+            np.append(places[begin], places[-1]),
+            weights[begin],
+            tokens[lone],
+            weights[lone],
+        )
+
+
 def _characters(words: TrainingWords, model: Model) -> tuple[Counter[int], Counter[int]]:
-    """How often each code point begins a word, and how often one continues it."""
-    points, *counts, malformed = character_counts(words.column, counts=words.weights)
-    if malformed is not None:
-        raise _not_utf8(model, words.pretokens[malformed].as_py())
-    code_points = memoryview(points).cast("I").tolist()
+    """How often each code point begins a word, and how often one continues it.
 
-    def occurring(column: Buffer) -> Counter[int]:
-        numbers = zip(code_points, memoryview(column).cast("Q").tolist(), strict=True)
-        return Counter({point: count for point, count in numbers if count})
+    Raises:
+        OverflowError: there are more than 2^62 characters.
+        TrainingError: a word is not UTF-8.
+    """
+    counted = np.zeros(2 * _CODE_POINTS, np.int64)
+    total = 0
+    for characters in _Characters.chunks(words, model):
+        total += _product(np.diff(characters.starts), characters.counts)
+        if total > 1 << 62:
+            raise OverflowError(
+                "the corpus has more than 2^62 symbols: divide the counts by a common factor"
+            )
+        np.add.at(counted, characters.places, characters.weights)
 
-    first, later = map(occurring, counts)
-    return first, later
+    def occurring(column: _Array) -> Counter[int]:
+        points = np.flatnonzero(column)
+        return Counter(dict(zip(points.tolist(), column[points].tolist(), strict=True)))
+
+    return occurring(counted[:_CODE_POINTS]), occurring(counted[_CODE_POINTS:])
+
+
+def _product(sizes: _Array, counts: _Array) -> int:
+    """The exact sum of sizes, which are of one chunk, times counts."""
+    high, low = np.divmod(counts, 1 << 31)
+    return (int(np.dot(sizes, high)) << 31) + int(np.dot(sizes, low))
 
 
 def _covered(counts: Counter[int], coverage: Fraction) -> list[int]:
@@ -230,37 +346,53 @@ def _characters_and_end(characters: Sequence[int], model: CharacterLevel) -> Alp
         uncovered = "fused" if model.fuse_unknown else "unknown"
     strings = sorted({*map(chr, characters), *([end_of_word] if end_of_word else [])})
     symbols = {string: symbol for symbol, string in enumerate(strings)}
-    table = _table(characters, [symbols[chr(point)] for point in characters])
-
-    def add(trainer: Trainer, words: TrainingWords) -> None:
-        trainer.add_character_words(
-            words.column,
-            counts=words.weights,
-            first=table,
-            rest=table,
-            end=symbols[end_of_word] if end_of_word else None,
-            uncovered=uncovered,
-        )
-
-    return Alphabet([string.encode() for string in strings], add)
+    table = {point: symbols[chr(point)] for point in characters}
+    end = symbols[end_of_word] if end_of_word else None
+    return Alphabet(
+        [string.encode() for string in strings], _adding(model, table, table, end, uncovered)
+    )
 
 
-def _word_pieces(first: Sequence[int], later: Sequence[int], prefix: str) -> Alphabet:
+def _word_pieces(first: Sequence[int], later: Sequence[int], model: WordPiece) -> Alphabet:
+    prefix = model.prefix
     strings = sorted({*map(chr, first), *(prefix + chr(point) for point in later)})
     symbols = {string: symbol for symbol, string in enumerate(strings)}
+    begins = {point: symbols[chr(point)] for point in first}
+    continues = {point: symbols[prefix + chr(point)] for point in later}
+    return Alphabet([string.encode() for string in strings], _adding(model, begins, continues))
+
+
+def _adding(
+    model: Model,
+    first: Mapping[int, int],
+    later: Mapping[int, int],
+    end: int | None = None,
+    uncovered: str = "",
+) -> Callable[[Trainer, TrainingWords], None]:
+    """What gives words of characters to a trainer.
+
+    Args:
+        model: for errors.
+        first: the symbol of each code point that a word begins with.
+        later: the symbols of others.
+        end: as for `_Characters.parts`.
+        uncovered: likewise.
+    """
+    symbol_of = np.full(2 * _CODE_POINTS, -1, np.int64)
+    for begin, symbols in ((0, first), (_CODE_POINTS, later)):
+        symbol_of[[begin + point for point in symbols]] = list(symbols.values())
+    every = np.arange(max((*first.values(), *later.values(), end or 0), default=0) + 1, dtype="u4")
 
     def add(trainer: Trainer, words: TrainingWords) -> None:
-        trainer.add_character_words(
-            words.column,
-            counts=words.weights,
-            first=_table(first, [symbols[chr(point)] for point in first]),
-            rest=_table(later, [symbols[prefix + chr(point)] for point in later]),
-            end=None,
-        )
+        apart = 0
+        for characters in _Characters.chunks(words, model):
+            ids, offsets, counts, *lone = characters.parts(
+                symbol_of[characters.places], end, uncovered
+            )
+            trainer.add_token_words(
+                ids=ids.data, offsets=offsets.data, counts=counts.data, symbol_of_id=every.data
+            )
+            apart += _product(*lone)
+        trainer.add_apart(min(apart, 1 << 63))
 
-    return Alphabet([string.encode() for string in strings], add)
-
-
-def _table(characters: Sequence[int], symbols: Sequence[int]) -> array[int]:
-    """Pairs (code point, symbol), one after the other."""
-    return array("I", [number for pair in zip(characters, symbols, strict=True) for number in pair])
+    return add

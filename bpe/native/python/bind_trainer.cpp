@@ -14,7 +14,6 @@
 #include "python/view.h"
 #include "table/buffer.h"
 #include "table/names.h"
-#include "train/train_words.h"
 #include "train/trainer.h"
 
 namespace bpe {
@@ -73,28 +72,6 @@ void add_words(Trainer& trainer, const TextColumn& words, const py::buffer& coun
   }
 }
 
-// Words of characters, each with the symbol `end` behind it if there is one; `uncovered` says what
-// characters without a symbol become.
-void add_character_words(Trainer& trainer, const TextColumn& words, const py::buffer& counts_object,
-                         const py::buffer& first_object, const py::buffer& rest_object,
-                         std::optional<uint32_t> end, const std::string& uncovered_name) {
-  const View<int64_t> counts(counts_object);
-  const View<uint32_t> first(first_object), rest(rest_object);
-  const auto uncovered = from_name<Uncovered>(uncovered_name, kUncovered, "uncovered");
-  const Unlocked unlocked;
-  check_counts(words, counts);
-  const CharacterSymbols symbols(span_of(first), span_of(rest),
-                                 end.value_or(CharacterSymbols::kNone), trainer.tokens().size());
-  std::vector<uint32_t> word_symbols;
-  for (size_t word = 0; word < words.rows(); ++word) {
-    const size_t apart =
-        symbols.each_part(words, word, uncovered, word_symbols, [&](const auto& part) {
-          trainer.add_word(part.size(), counts[word], [&](size_t i) { return part[i]; });
-        });
-    trainer.add_apart(apart, counts[word]);
-  }
-}
-
 // Words of token ids; symbol_of_id[id] is the symbol of a token.
 void add_token_words(Trainer& trainer, const py::buffer& ids_object,
                      const py::buffer& offsets_object, const py::buffer& counts_object,
@@ -116,16 +93,6 @@ void add_token_words(Trainer& trainer, const py::buffer& ids_object,
     trainer.add_word(static_cast<size_t>(offsets[word + 1]) - begin, counts[word],
                      [&](size_t i) { return symbol_of_id[ids[begin + i]]; });
   }
-}
-
-py::tuple character_counts(const TextColumn& words, const py::buffer& counts_object) {
-  const View<int64_t> counts(counts_object);
-  CharacterCounts found = unlocked([&] {
-    check_counts(words, counts);
-    return count_characters(words, span_of(counts));
-  });
-  return py::make_tuple(Buffer(std::move(found.code_points)), Buffer(std::move(found.first)),
-                        Buffer(std::move(found.rest)), found.malformed);
 }
 
 py::object peek(Trainer& trainer) {
@@ -161,7 +128,6 @@ void bind_trainer(py::module_& module) {
   for (const TieRule& rule : kTieRules) ties[py::cast(rule.name)] = rule.words;
   module.attr("TIES") = ties;
   module.attr("PAIR_COUNTS") = py::cast(kPairCounts);
-  module.def("character_counts", &character_counts, py::arg("words"), py::arg("counts"));
   py::class_<Trainer>(module, "Trainer")
       .def(py::init(&make_trainer), py::kw_only(), py::arg("alphabet"), py::arg("ties"),
            py::arg("pair_counts") = std::string(kPairCounts.front()), py::arg("by_score") = false,
@@ -171,9 +137,8 @@ void bind_trainer(py::module_& module) {
            py::arg("pruned") = 0, py::arg("known") = py::none())
       .def("add_words", &add_words, py::arg("words"), py::kw_only(), py::arg("counts"),
            py::arg("symbol_of_byte"))
-      .def("add_character_words", &add_character_words, py::arg("words"), py::kw_only(),
-           py::arg("counts"), py::arg("first"), py::arg("rest"), py::arg("end"),
-           py::arg("uncovered") = "")
+      .def(
+          "add_apart", [](Trainer& t, uint64_t tokens) { t.add_apart(tokens); }, py::arg("tokens"))
       .def("add_token_words", &add_token_words, py::kw_only(), py::arg("ids"), py::arg("offsets"),
            py::arg("counts"), py::arg("symbol_of_id"))
       .def("peek", &peek)

@@ -71,12 +71,12 @@ class Trainer {
   // first seen, if ties are broken by that.
   template <typename SymbolAt>
   void add_word(size_t length, int64_t count, SymbolAt&& symbol_at) {
-    add_apart(length, count);
+    add_apart(static_cast<unsigned __int128>(length) * static_cast<uint64_t>(count));
     words_.add(length, count, symbol_at);
   }
   // Tokens of the corpus with which nothing merges.
-  void add_apart(size_t length, int64_t count) {
-    total_ += static_cast<unsigned __int128>(length) * static_cast<uint64_t>(count);
+  void add_apart(unsigned __int128 tokens) {
+    total_ += tokens;
     if (total_ > kMaxTokens)
       throw std::overflow_error(
           "the corpus has more than 2^62 symbols: divide the counts by a common factor");
