@@ -49,11 +49,8 @@ NativePattern: TypeAlias = str | PatternTable | tuple[PatternTable, PatternTable
 """A name or a table, which cuts; or what is never split: a table that finds its matches in a text,
 and one that matches a text as a whole or not at all."""
 
-def scan(pretokenizer: Sequence[NativePattern], data: Readable, portable: bool = False) -> Buffer:
-    """The pre-tokens of ``data`` as int64 pairs (begin, end), byte offsets.
-
-    ``portable``: without vector instructions, as where there are none; the result is the same.
-    """
+def scan(pretokenizer: Sequence[NativePattern], data: Readable) -> Buffer:
+    """The pre-tokens of ``data`` as int64 pairs (begin, end), byte offsets."""
 
 def malformed_rows(column: TextColumn) -> Buffer:
     """The numbers (int64, ascending) of the rows that are not well-formed UTF-8."""
@@ -269,33 +266,6 @@ class Counter:
     def nbytes(self) -> int: ...
     def drain(self, shards: int) -> list[CountRun]: ...
 
-class RunCounter:
-    """Counts runs of marked tokens in a hash table. Threads may share one; they take turns."""
-
-    def __init__(self, *, encoder: Encoder, max_run: int, id_bytes: int) -> None:
-        """Begin with no counts.
-
-        Args:
-            encoder: with marks.
-            max_run: longer runs are cut into pieces of so many tokens; 0 for no limit.
-            id_bytes: of each id in a key, little-endian: 2 or 4.
-
-        Raises:
-            ValueError: a number is impossible.
-        """
-
-    def add(self, column: TextColumn, cut_out: list[int]) -> int:
-        """Count the runs of texts, as Encoder.encode cuts them; returns how many they are."""
-
-    def add_pieces(self, data: Readable, pieces: Readable, row_ends: Readable, *, cut: bool) -> int:
-        """The same of pieces, as in Encoder.encode_pieces."""
-
-    def __len__(self) -> int: ...
-    @property
-    def nbytes(self) -> int: ...
-    def drain(self, shards: int) -> list[CountRun]:
-        """A run of counts for each shard; where long runs are cut, then that of pairs in these."""
-
 # The line readers.
 
 def split_lines(data: Readable, place: int) -> tuple[Buffer, Buffer, Buffer]:
@@ -375,8 +345,8 @@ class Encoder:
             mark: what decodes to a space; "" for nothing.
             drops_space: whether decoding drops a space that a row begins with.
             superwords: as merges, across pre-tokens.
-            marks: a byte for each token, 1 for those that runs consist of; then this encoder only
-                counts runs, and there are no superwords.
+            marks: a byte for each token, 0 to 3: the id of a pre-token that is one token then has
+                this mark in its upper two bits. There are no superwords then.
             token_flags: the bits of tokens that are cut out of text, by id.
 
         Raises:

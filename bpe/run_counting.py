@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import regex
@@ -12,6 +14,7 @@ import regex
 from bpe import _native
 from bpe._arrow import text_column
 from bpe._encoding import Pieces, TokenSearch, prepare
+from bpe._native import TextColumn
 from bpe.core_encoder import make_encoder
 from bpe.counting import text_blocks
 from bpe.counts.manifest import Totals
@@ -24,8 +27,12 @@ from bpe.searching import TimedSearch
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bpe._native import CountRun, Encoder
+    from bpe._native import Counter, CountRun, Encoder
     from bpe.tokenizer import Tokenizer
+
+_ID = (1 << 30) - 1  # the bits of an id, below its mark
+
+_Array: TypeAlias = npt.NDArray[Any]
 
 MERGE_PATTERN = r"\p{L}"
 """By default, runs consist of tokens that hold a letter."""
@@ -116,10 +123,10 @@ class RunCounter:
         self._search = TokenSearch(tokenizer.token_flags, tokenizer.pretokenizer)
         cut_out = {**tokenizer.added_tokens, **tokenizer.special_tokens}
         self._cut_out = {content.encode(): id_ for content, id_ in cut_out.items()}
-        self._counter = _native.RunCounter(
-            encoder=_marking_encoder(tokenizer, merge_pattern),
-            max_run=max_run or 0,
-            id_bytes=self.runs.id_bytes,
+        self._encoder = _marking_encoder(tokenizer, merge_pattern)
+        self._counter, self._pairs = (
+            _native.Counter(pretokenizer=["none"], special_tokens=[], track_order=False)
+            for _ in range(2)
         )
 
     def __len__(self) -> int:
@@ -129,7 +136,7 @@ class RunCounter:
     @property
     def nbytes(self) -> int:
         """Bytes of memory for the counts; while they grow, half as much again."""
-        return self._counter.nbytes
+        return self._counter.nbytes + self._pairs.nbytes
 
     def add(self, texts: pa.Array) -> int:
         """Count the runs of a block of documents; the block boundaries do not matter.
@@ -157,10 +164,50 @@ class RunCounter:
         try:
             if isinstance(prepared, Pieces):
                 data, pieces, row_ends, cut = prepared
-                return self._counter.add_pieces(data, pieces, row_ends, cut=cut)
-            return self._counter.add(prepared, list(self._cut_out.values()))
+                flat, ends, *_ = self._encoder.encode_pieces(data, pieces, row_ends, cut=cut)
+            else:
+                flat, ends, *_ = self._encoder.encode(prepared, list(self._cut_out.values()))
         except ValueError as error:
             raise EncodingError(str(error)) from None
+        ids = np.frombuffer(memoryview(flat), np.uint32)
+        return self._add_runs(ids, np.frombuffer(memoryview(ends), np.int64)[:-1])
+
+    def _add_runs(self, ids: _Array, rows: _Array) -> int:
+        """Count the runs of encoded texts, and return how many they are.
+
+        Args:
+            ids: with a mark on each pre-token that is an eligible token.
+            rows: where each text begins.
+        """
+        marked = ids > _ID
+        joined = np.zeros(len(ids), np.bool_)  # each to the one before
+        np.logical_and(marked[1:], marked[:-1], out=joined[1:])
+        joined[rows[rows < len(ids)]] = False
+        in_run = joined.copy()
+        in_run[:-1] |= joined[1:]
+        kept = (ids[in_run] & _ID).astype("<u2" if self.runs.id_bytes == 2 else "<u4")
+        begins = np.flatnonzero(~joined[in_run])
+        sizes = np.diff(begins, append=len(kept))
+        if (most := self.runs.max_run) is not None:
+            # A pair begins at each token of a long run but its last one.
+            is_first = np.repeat(sizes > most, sizes)
+            is_first[begins + sizes - 1] = False
+            first = np.flatnonzero(is_first)
+            self._count(
+                self._pairs, kept[np.stack([first, first + 1], axis=1)], np.full(len(first), 2)
+            )
+            pieces = -(-sizes // most)
+            within = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+            sizes = np.minimum(np.repeat(sizes, pieces) - within * most, most)
+            is_run = sizes > 1
+            kept, sizes = kept[np.repeat(is_run, sizes)], sizes[is_run]
+        self._count(self._counter, kept, sizes)
+        return len(sizes)
+
+    def _count(self, counter: Counter, ids: _Array, sizes: _Array) -> None:
+        """Count sequences of ids, of these sizes."""
+        ends = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]) * self.runs.id_bytes
+        counter.add(TextColumn(ids.tobytes(), ends.data, 8, 0, len(sizes)))
 
     def drain(self, shards: int) -> list[CountRun]:
         """All counts as one run of counts for each shard; the counter is empty afterwards.
@@ -168,7 +215,8 @@ class RunCounter:
         Where long runs are cut, one run more, for :meth:`bpe.counts.CutRuns.of`: the counts of the
         pairs of tokens in these.
         """
-        return self._counter.drain(shards)
+        pairs = [] if self.runs.max_run is None else self._pairs.drain(1)
+        return [*self._counter.drain(shards), *pairs]
 
 
 def runs_of(tokenizer: Tokenizer, *, merge_pattern: str, max_run: int | None) -> Runs:

@@ -20,7 +20,6 @@ import regex
 import unicodedata2
 
 import bpe
-from bpe._native import scan
 from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts
 from bpe.dropout import row_seeds
@@ -113,13 +112,8 @@ def column(rows: Sequence[bytes], dice: random.Random) -> pa.Array:
 
 
 def check_scan(data: bytes, dice: random.Random) -> Seen:
-    """The cuts of each pre-tokenizer, whatever is done before, with vectors and without."""
+    """The cuts of each pre-tokenizer, whatever is done before."""
     cut = drawn_pretokenizer(dice)
-    if cut.name is not None:
-        with_vectors, without = (
-            bytes(scan([cut.name], data, portable)) for portable in (False, True)
-        )
-        same(with_vectors, without, "cuts with vectors and without,", cut)
     if len(data) > MOST:
         rows = parts_of(data, dice)
         changed = normalize_column(column(rows, dice), cut.normalizer).cast(pa.large_binary())

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "count/counter.h"
-#include "count/run_counter.h"
 #include "encode/encoder.h"
 #include "table/flat_table.h"
 #include "text/ascii.h"
@@ -261,73 +260,53 @@ std::vector<std::pair<size_t, size_t>> textbook_runs(const std::vector<Word>& wo
   return runs;
 }
 
-// Runs of tokens, the superwords that are learnt from them, and the ids that these give. Every
-// third token takes part in no run.
+// Marks of tokens, the superwords that are learnt from runs of them, and the ids that these give.
+// Every third token takes part in no run.
 void check_superwords(const std::string& text, const std::string& name,
                       const std::vector<Word>& words, Tokens tokens,
                       const std::vector<uint32_t>& merges, const std::string& kept) {
   const auto is_part = [&](const std::string& token) { return tokens.id_of(token) % 3 != 0; };
-  const auto key_of = [&](size_t begin, size_t end) {
-    std::string key;
-    for (size_t i = begin; i < end; ++i) {
-      const uint32_t id = tokens.id_of(words[i][0]);
-      key += {static_cast<char>(id & 255), static_cast<char>(id >> 8)};
-    }
-    return key;
-  };
   std::vector<uint8_t> marks;
   for (size_t id = 0; id < tokens.all.size(); ++id) marks.push_back(id % 3 != 0);
-  const auto encoder = std::make_shared<bpe::Encoder>(
-      tokens.vocabulary(), merges, std::vector<int64_t>{}, pretokenizer_of(name), false,
-      bpe::Model{}, std::vector<uint32_t>{}, bpe::Marks(marks, marks.size()));
-  for (const size_t max_run : {size_t{0}, size_t{3}}) {
-    std::map<std::string, int64_t> expected, in_cut;
-    std::map<Word, int64_t> runs;
-    for (const auto& [begin, end] : textbook_runs(words, is_part)) {
-      const size_t piece = max_run == 0 ? end - begin : max_run;
-      for (size_t at = begin; at + 1 < end; at += piece) {
-        Word run;
-        for (size_t i = at; i < std::min(at + piece, end); ++i) run.push_back(words[i][0]);
-        if (run.size() > 1) ++expected[key_of(at, at + run.size())], ++runs[run];
-      }
+  const bpe::Encoder marking(tokens.vocabulary(), merges, {}, pretokenizer_of(name), false,
+                             bpe::Model{}, {}, bpe::Marks(marks, marks.size()));
+  std::vector<uint32_t> marked;
+  for (const Word& word : words)
+    for (const std::string& token : word) {
+      const uint32_t id = tokens.id_of(token);
+      marked.push_back(word.size() == 1 && marks[id] ? id | uint32_t{1} << bpe::Marks::kShift : id);
     }
-    for (const auto& [begin, end] : textbook_runs(words, is_part))
-      for (size_t at = begin; max_run != 0 && end - begin > max_run && at + 1 < end; ++at)
-        ++in_cut[key_of(at, at + 2)];
-    bpe::RunCounter counter(encoder, max_run, 2);
-    counter.add(OneText(text).column(), {});
-    bpe::CountRuns counted = counter.drain(3);
-    require(counted.size() == (max_run == 0 ? 3 : 4), "pairs in runs that were cut are missing");
-    if (max_run != 0) {
-      require(counts_of({counted.back()}) == in_cut, "pairs in runs that were cut differ");
-      counted.pop_back();
-    }
-    require(counts_of(counted) == expected, "runs differ from the textbook's");
-    if (max_run != 0) continue;
-    const std::vector<std::pair<Word, int64_t>> sequences(runs.begin(), runs.end());
-    const auto superwords = textbook_merges(sequences, kSuperwords, bpe::PairCounts::disjoint);
-    require(trained_merges(sequences, tokens, kSuperwords, bpe::PairCounts::disjoint) == superwords,
-            "superwords differ from the textbook's");
-    std::set<std::string> parts;
-    for (const auto& [left, right] : superwords) parts.insert({left, right});
-    const std::vector<uint32_t> triples = tokens.add(superwords);
-    const bpe::Encoder of_superwords(tokens.vocabulary(), merges, {}, pretokenizer_of(name), false,
-                                     bpe::Model{}, triples);
-    std::vector<uint32_t> ids;
-    const auto add = [&](const Word& sequence) {
-      for (const std::string& token : sequence) ids.push_back(tokens.id_of(token));
-    };
-    size_t at = 0;
-    for (const auto& [begin, end] :
-         textbook_runs(words, [&](const std::string& token) { return parts.contains(token); })) {
-      for (; at < begin; ++at) add(words[at]);
-      Word run;
-      for (; at < end; ++at) run.push_back(words[at][0]);
-      add(textbook_tokens(run, superwords));
-    }
-    for (; at < words.size(); ++at) add(words[at]);
-    check_ids(of_superwords, text, ids, kept);
+  bpe::EncodedRows rows = marking.encode(OneText(text).column(), {}, {}, false);
+  require(std::ranges::equal(rows.ids.wide(), marked), "marked ids differ from the textbook's");
+  std::map<Word, int64_t> runs;
+  for (const auto& [begin, end] : textbook_runs(words, is_part)) {
+    Word run;
+    for (size_t i = begin; i < end; ++i) run.push_back(words[i][0]);
+    if (run.size() > 1) ++runs[run];
   }
+  const std::vector<std::pair<Word, int64_t>> sequences(runs.begin(), runs.end());
+  const auto superwords = textbook_merges(sequences, kSuperwords, bpe::PairCounts::disjoint);
+  require(trained_merges(sequences, tokens, kSuperwords, bpe::PairCounts::disjoint) == superwords,
+          "superwords differ from the textbook's");
+  std::set<std::string> parts;
+  for (const auto& [left, right] : superwords) parts.insert({left, right});
+  const std::vector<uint32_t> triples = tokens.add(superwords);
+  const bpe::Encoder of_superwords(tokens.vocabulary(), merges, {}, pretokenizer_of(name), false,
+                                   bpe::Model{}, triples);
+  std::vector<uint32_t> ids;
+  const auto add = [&](const Word& sequence) {
+    for (const std::string& token : sequence) ids.push_back(tokens.id_of(token));
+  };
+  size_t at = 0;
+  for (const auto& [begin, end] :
+       textbook_runs(words, [&](const std::string& token) { return parts.contains(token); })) {
+    for (; at < begin; ++at) add(words[at]);
+    Word run;
+    for (; at < end; ++at) run.push_back(words[at][0]);
+    add(textbook_tokens(run, superwords));
+  }
+  for (; at < words.size(); ++at) add(words[at]);
+  check_ids(of_superwords, text, ids, kept);
 }
 
 void check_encoding(const std::string& text, const std::string& name,

@@ -73,6 +73,7 @@ class Counter {
   int64_t add_rows(const TextColumn& column, std::span<const int64_t> places,
                    const MakeScanner& scanner_of) {
     CountBatch<Ordered> batch(table_);
+    const uint8_t* const readable = column.readable();
     int64_t total = 0;
     Place place{-1, 0};
     for (size_t row = 0; row < column.rows(); ++row) {
@@ -83,13 +84,13 @@ class Counter {
         place = {Ordered ? places[row] : 0, 0};
       }
       const auto count = [&](const uint8_t* begin, const uint8_t* end) {
-        batch.push(begin, end, text_end, place);
+        batch.push(begin, end, readable, place);
         ++place.position;
       };
       const auto cut = [&](const uint8_t* from, const uint8_t* to) {
         auto scanner = scanner_of(from, to);
         for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
-          batch.push(begin, end, text_end, place);
+          batch.push(begin, end, readable, place);
       };
       const auto cut_around = [&](const uint8_t* from, const uint8_t* to) {
         pretokenizer_.never_split.cut(from, to, cut, count);

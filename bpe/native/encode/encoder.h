@@ -46,7 +46,7 @@ class Encoder {
   // part in merging.
   //
   // superwords: merges across pre-tokens, of a model of bytes, which are checked alike. Or marks:
-  // of each token, 0 to 3, for rows that a caller finishes itself.
+  // of each token, 0 to 3, which ids then come back with.
   Encoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
           const std::vector<int64_t>& special, Pretokenizer pretokenizer, bool whole_words,
           const Model& model, std::span<const uint32_t> superwords = {}, const Marks& marks = {},
@@ -66,13 +66,13 @@ class Encoder {
   Encoder& operator=(const Encoder&) = delete;
 
   // allowed: ids of the tokens that are cut out of the text whole, wherever they stand in it.
-  // narrow: whether ids have 16 bits. finish: in place of what merges superwords.
+  // narrow: whether ids have 16 bits.
   EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
-                     const Noise& noise, bool narrow, FinishRow finish = {}) const {
+                     const Noise& noise, bool narrow) const {
     const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
     const Rows rows{column.rows(), column.bytes(), column.readable(), noise, narrow};
     return with_scanner(pretokenizer_, [&](const auto& scanner_of) {
-      return encode_rows(rows, std::move(finish), [&](size_t row, WordBatch& batch) {
+      return encode_rows(rows, [&](size_t row, WordBatch& batch) {
         encode_text(column[row], *cutter, scanner_of, batch);
       });
     });
@@ -87,10 +87,10 @@ class Encoder {
   // `cut` says so, is cut here.
   EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
                             std::span<const int64_t> row_ends, bool cut, const Noise& noise,
-                            bool narrow, FinishRow finish = {}) const {
+                            bool narrow) const {
     check_pieces(data, pieces, row_ends);
     const Rows rows{row_ends.size(), data.size(), data.data() + data.size(), noise, narrow};
-    return encode_rows(rows, std::move(finish), [&](size_t row, WordBatch& batch) {
+    return encode_rows(rows, [&](size_t row, WordBatch& batch) {
       const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
       const auto last = static_cast<size_t>(row_ends[row]);
       for (size_t piece = first; piece < last; ++piece) {
@@ -130,17 +130,6 @@ class Encoder {
       throw std::invalid_argument("superwords need a model of bytes, and marks of their own");
     return std::optional<Superwords>(std::in_place, vocabulary, superwords, merges,
                                      vocabulary.flags(special));
-  }
-
-  // What merges superwords at the end of a row; nothing where there are none.
-  FinishRow finish_row() const {
-    if (!superwords_ && is_marked_)
-      throw std::invalid_argument("an encoder with marks alone only counts runs");
-    if (!superwords_) return {};
-    return [this](std::span<uint32_t> row, Merger& merger, std::optional<Dropout>& dropout) {
-      return dropout ? superwords_->merge_with_dropout(row, merger, *dropout)
-                     : superwords_->merge(row, merger);
-    };
   }
 
   // A workspace for the time of one call: taken from those that lie idle, or made.
@@ -214,20 +203,20 @@ class Encoder {
 
   // Encodes each row with encode_row(row, batch).
   template <typename EncodeRow>
-  EncodedRows encode_rows(const Rows& rows, FinishRow finish, EncodeRow encode_row) const {
-    if (rows.narrow && vocabulary().size() > size_t{1} << 16)
+  EncodedRows encode_rows(const Rows& rows, EncodeRow encode_row) const {
+    if (rows.narrow && (is_marked_ || vocabulary().size() > size_t{1} << 16))
       throw std::invalid_argument("ids of this tokenizer do not fit 16 bits");
     const bool is_noisy = rows.noise.rate > 0;
     if (is_noisy && words_.model().kind == Model::Kind::word_piece)
       throw std::invalid_argument("WordPiece has no merges that could be dropped");
     if (is_noisy && rows.noise.seeds.size() != rows.count)
       throw std::invalid_argument("there is not one seed for each row");
-    if (!finish) finish = finish_row();
     const Lease workspace(*this);
     // No id stands for less than a byte, but an end of a word.
     EncodedRows encoded{{rows.narrow, rows.bytes + WordBatch::kMostWritten}};
     encoded.offsets.reserve(rows.count + 1);
-    WordBatch batch(words_, *workspace, rows.readable, rows.noise, finish, encoded);
+    WordBatch batch(words_, *workspace, rows.readable, rows.noise,
+                    superwords_ ? &*superwords_ : nullptr, encoded);
     for (size_t row = 0; row < rows.count; ++row) {
       encode_row(row, batch);
       batch.end_row();

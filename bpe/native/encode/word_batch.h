@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "encode/encoded_rows.h"
 #include "encode/merger.h"
 #include "encode/random.h"
+#include "encode/superwords.h"
 #include "encode/word_cache.h"
 #include "encode/word_encoder.h"
 #include "table/id_array.h"
@@ -24,10 +24,6 @@ struct Noise {
   std::span<const uint64_t> seeds;
 };
 
-// Changes the marked ids of a row and takes the marks away; returns how many ids are left. With
-// dropout where there is one.
-using FinishRow = std::function<size_t(std::span<uint32_t> row, Merger&, std::optional<Dropout>&)>;
-
 // While pre-tokens are gathered, the entries of the first ones come from memory. A batch goes on
 // over the ends of rows, so that short rows are encoded as fast as long ones.
 class WordBatch {
@@ -38,17 +34,17 @@ class WordBatch {
   static constexpr size_t kMostWritten = kGathered * WordCache::kMaxInline;
 
   // Pre-tokens lie in memory until flush(), and bytes behind them up to `readable` may be read.
-  // finish: called at the end of each row, if it is not empty.
+  // superwords: merged at the end of each row; null for none.
   WordBatch(const WordEncoder& encoder, Workspace& workspace, const uint8_t* readable,
-            const Noise& noise, const FinishRow& finish, EncodedRows& rows)
+            const Noise& noise, const Superwords* superwords, EncodedRows& rows)
       : encoder_(encoder),
         workspace_(workspace),
         cache_(workspace.cache),
         readable_(readable),
         noise_(noise),
-        finish_(finish),
+        superwords_(superwords),
         rows_(rows),
-        ids_(finish ? marked_ : rows.ids) {
+        ids_(superwords ? marked_ : rows.ids) {
     begin_row();
   }
   WordBatch(const WordBatch&) = delete;
@@ -152,7 +148,7 @@ class WordBatch {
       encode();
     } catch (Unencodable& found) {
       failed_ = true;
-      ids_.truncate(finish_ ? 0 : static_cast<size_t>(rows_.offsets.back()));
+      ids_.truncate(superwords_ ? 0 : static_cast<size_t>(rows_.offsets.back()));
       rows_.unencodable.emplace_back(row(), std::move(found));
     }
   }
@@ -230,9 +226,12 @@ class WordBatch {
   }
 
   void finish_row() {
-    if (finish_) {
+    if (superwords_) {
       const std::span<uint32_t> ids = marked_.wide();
-      rows_.ids.append(ids.first(finish_(ids, workspace_.merger, dropout_)));
+      const size_t left = dropout_
+                              ? superwords_->merge_with_dropout(ids, workspace_.merger, *dropout_)
+                              : superwords_->merge(ids, workspace_.merger);
+      rows_.ids.append(ids.first(left));
       marked_.truncate(0);
     }
     failed_ = false;
@@ -245,9 +244,9 @@ class WordBatch {
   WordCache& cache_;
   const uint8_t* const readable_;
   const Noise noise_;
-  const FinishRow& finish_;
+  const Superwords* const superwords_;
   EncodedRows& rows_;
-  IdArray marked_{false, 0};  // of the row, where rows are finished by somebody else
+  IdArray marked_{false, 0};  // of the row, before superwords are merged
   IdArray& ids_;
   std::optional<Dropout> dropout_;
   bool failed_ = false;  // the row holds what cannot be encoded

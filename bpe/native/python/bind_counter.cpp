@@ -2,7 +2,6 @@
 #include <pybind11/stl.h>
 
 #include "count/counter.h"
-#include "count/run_counter.h"
 #include "python/bindings.h"
 #include "python/pretokenizer.h"
 #include "python/unlocked.h"
@@ -168,24 +167,6 @@ void bind_counter(py::module_& module) {
       .def("__len__", &Counter::size, Release())
       .def_property_readonly("nbytes", py::cpp_function(&Counter::nbytes, Release()))
       .def("drain", &Counter::drain, py::arg("shards"), Release());
-
-  py::class_<RunCounter>(module, "RunCounter")
-      .def(py::init<std::shared_ptr<const Encoder>, size_t, size_t>(), py::kw_only(),
-           py::arg("encoder"), py::arg("max_run"), py::arg("id_bytes"))
-      .def("add", &RunCounter::add, py::arg("column"), py::arg("cut_out"), Release())
-      .def(
-          "add_pieces",
-          [](RunCounter& counter, const py::buffer& data, const py::buffer& pieces,
-             const py::buffer& row_ends, bool cut) {
-            const View<uint8_t> bytes(data);
-            const View<int64_t> triples(pieces), rows(row_ends);
-            const Unlocked unlocked;
-            return counter.add_pieces(span_of(bytes), span_of(triples), span_of(rows), cut);
-          },
-          py::arg("data"), py::arg("pieces"), py::arg("row_ends"), py::kw_only(), py::arg("cut"))
-      .def("__len__", &RunCounter::size, Release())
-      .def_property_readonly("nbytes", py::cpp_function(&RunCounter::nbytes, Release()))
-      .def("drain", &RunCounter::drain, py::arg("shards"), Release());
 }
 
 }  // namespace bpe

@@ -13,7 +13,7 @@ namespace bpe {
 
 namespace {
 
-Buffer scan(const PretokenizerArgument& pretokenizer, const py::buffer& data, bool portable) {
+Buffer scan(const PretokenizerArgument& pretokenizer, const py::buffer& data) {
   const Pretokenizer chosen = pretokenizer_of(pretokenizer);
   const View<uint8_t> text(data);
   const Unlocked unlocked;
@@ -21,21 +21,13 @@ Buffer scan(const PretokenizerArgument& pretokenizer, const py::buffer& data, bo
   const auto add = [&](const uint8_t* begin, const uint8_t* end) {
     spans.insert(spans.end(), {begin - text.begin(), end - text.begin()});
   };
-  const auto cut_by = [&](const auto& scanner_of) {
+  with_scanner(chosen, [&](const auto& scanner_of) {
     const auto cut = [&](const uint8_t* from, const uint8_t* to) {
       auto scanner = scanner_of(from, to);
       for (const uint8_t *begin, *end; scanner.next(begin, end);) add(begin, end);
     };
     chosen.never_split.cut(text.begin(), text.end(), cut, add);
-  };
-  if (portable)
-    with_pattern(std::get<NamedPattern>(chosen.patterns.at(0)), [&](auto pattern) {
-      cut_by([](const uint8_t* from, const uint8_t* to) {
-        return Scanner<typename decltype(pattern)::type, PortableBlock>(from, to);
-      });
-    });
-  else
-    with_scanner(chosen, cut_by);
+  });
   return Buffer(std::move(spans));
 }
 
@@ -73,7 +65,7 @@ void bind_scanner(py::module_& module) {
   py::class_<PatternTable, std::shared_ptr<PatternTable>>(module, "PatternTable")
       .def(py::init(&make_table), py::arg("symbols"), py::arg("steps"), py::arg("roles"),
            py::arg("few"));
-  module.def("scan", &scan, py::arg("pretokenizer"), py::arg("data"), py::arg("portable") = false);
+  module.def("scan", &scan, py::arg("pretokenizer"), py::arg("data"));
   module.def("malformed_rows", &malformed_rows, py::arg("column"));
 }
 
