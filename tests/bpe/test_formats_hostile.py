@@ -386,7 +386,7 @@ def test_ranks_that_need_much_more_memory_than_their_file(tmp_path: Path) -> Non
     assert len(tokenizer.merges) == len(lengths)
     longest_first = (*BYTES, *(b"a" * length for length in reversed(lengths)))
     path = write_ranks(tmp_path / "x.tiktoken", longest_first)
-    with pytest.raises(TokenizerFileError, match="in more than 16777216 ways"):
+    with pytest.raises(TokenizerFileError, match="in too many ways"):
         bpe.Tokenizer.load(path, pretokenizer="none")
 
 

@@ -28,67 +28,40 @@ namespace bpe {
 
 namespace ranked {
 
-// For each token the longest other token that it begins with (kNone: none). With `reversed`, that
-// it ends with. Following the links lists all of them, longest first.
-inline std::vector<uint32_t> affix_links(const Vocabulary& vocabulary, bool reversed) {
-  // Most strings differ in their first eight bytes: these lie beside the id while sorting.
-  struct Item {
-    uint64_t head;
-    uint32_t id;
-  };
-  std::vector<Item> order;
-  for (uint32_t id = 0; id < vocabulary.size(); ++id) {
-    if (!vocabulary.has(id)) continue;
-    const auto token = vocabulary[id];
-    uint64_t head = 0;
-    for (size_t i = 0; i < 8; ++i) {
-      const size_t at = reversed ? token.size() - 1 - i : i;
-      head = (head << 8) | (i < token.size() ? token[at] : 0);
-    }
-    order.push_back({head, id});
-  }
-  std::sort(order.begin(), order.end(), [&](const Item& a, const Item& b) {
-    if (a.head != b.head) return a.head < b.head;
-    const auto x = vocabulary[a.id], y = vocabulary[b.id];
-    return reversed ? std::lexicographical_compare(x.rbegin(), x.rend(), y.rbegin(), y.rend())
-                    : std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
-  });
-  const auto is_affix = [&](uint32_t a, uint32_t b) {
-    const auto x = vocabulary[a], y = vocabulary[b];
-    if (x.size() > y.size()) return false;
-    return std::ranges::equal(x, reversed ? y.last(x.size()) : y.first(x.size()));
-  };
-  // In sorted order whatever begins with a token follows it at once: the tokens that the current
-  // one begins with are a chain of links that only loses its longest members on the way.
-  std::vector<uint32_t> links(vocabulary.size(), Vocabulary::kNone);
-  uint32_t longest = Vocabulary::kNone;
-  for (const auto& [head, id] : order) {
-    while (longest != Vocabulary::kNone && !is_affix(longest, id)) longest = links[longest];
-    links[id] = longest;
-    longest = id;
-  }
-  return links;
-}
-
-// Calls f(left, right) for every way to write token `id` as two tokens.
 template <typename F>
-void for_each_split(const Vocabulary& vocabulary, const std::vector<uint32_t>& prefixes,
-                    const std::vector<uint32_t>& suffixes, uint32_t id, F&& f) {
-  const size_t size = vocabulary[id].size();
-  std::vector<uint32_t> ends;  // longest first
-  for (uint32_t s = suffixes[id]; s != Vocabulary::kNone; s = suffixes[s]) ends.push_back(s);
-  for (uint32_t p = prefixes[id]; p != Vocabulary::kNone; p = prefixes[p]) {
-    // Prefixes shorten, so the suffixes that complete them lengthen: taken from the back.
-    while (!ends.empty() && vocabulary[ends.back()].size() + vocabulary[p].size() < size)
-      ends.pop_back();
-    if (!ends.empty() && vocabulary[ends.back()].size() + vocabulary[p].size() == size)
-      f(p, ends.back());
-  }
+void for_each_longer_token(const Vocabulary& vocabulary, F&& f) {
+  for (uint32_t id = 0; id < vocabulary.size(); ++id)
+    if (vocabulary.has(id) && vocabulary[id].size() > 1) f(id);
 }
 
-// Vocabularies of text have a handful for each token. A hostile file has one for each of its bytes,
-// and each takes dozens of bytes of memory.
-inline constexpr size_t kMaxSplits = size_t{1} << 24;
+// Bytes of tokens that for_each_split looks at, at most. A vocabulary of text has millions.
+inline constexpr uint64_t kMostBytes = uint64_t{1} << 31;
+
+// Calls f(left, right, id) for every way to write a token as two tokens. Throws
+// std::invalid_argument where a hostile file has so many that neither time nor memory is bounded.
+template <typename F>
+void for_each_split(const Vocabulary& vocabulary, F&& f) {
+  std::vector<bool> is_size;
+  for (uint32_t id = 0; id < vocabulary.size(); ++id) {
+    const size_t size = vocabulary[id].size();
+    if (size >= is_size.size()) is_size.resize(size + 1);
+    is_size[size] = size > 0;
+  }
+  uint64_t bytes = 0;
+  for_each_longer_token(vocabulary, [&](uint32_t id) {
+    const auto token = vocabulary[id];
+    for (size_t size = 1; size < token.size(); ++size) {
+      if (!is_size[size] || !is_size[token.size() - size]) continue;
+      if ((bytes += token.size()) > kMostBytes)
+        throw std::invalid_argument(
+            "the tokens are the joins of two others in too many ways: no vocabulary of text");
+      const uint32_t left = vocabulary.find(token.first(size));
+      if (left == Vocabulary::kNone) continue;
+      const uint32_t right = vocabulary.find(token.subspan(size));
+      if (right != Vocabulary::kNone) f(left, right, id);
+    }
+  });
+}
 
 // What the tokens of a model consist of. Throws std::invalid_argument where a byte has no token.
 inline Symbols symbols_of(const Vocabulary& vocabulary, Model::Kind kind) {
@@ -102,12 +75,6 @@ inline void spell(const Symbols& symbols, std::span<const uint8_t> token,
                   std::vector<uint32_t>& out) {
   out.resize(Symbols::most(token.size()));
   out.resize(symbols.write(token, out.data()));
-}
-
-template <typename F>
-void for_each_longer_token(const Vocabulary& vocabulary, F&& f) {
-  for (uint32_t id = 0; id < vocabulary.size(); ++id)
-    if (vocabulary.has(id) && vocabulary[id].size() > 1) f(id);
 }
 
 // The merges of a vocabulary in which each token is made of two that come before it, in the order
@@ -159,30 +126,18 @@ inline std::vector<uint32_t> merges_that_happen(const Vocabulary& vocabulary,
 // The merges of a vocabulary that is given by ranks alone: two neighbours merge whenever their
 // bytes together are a token, and the rank of the merge is that token's id. Tokens that no merge
 // makes are missing. Throws std::invalid_argument where a single byte has no token, and where
-// tokens can be written as two tokens in more than kMaxSplits ways. kind: bytes, or characters,
-// each of which has a token (else throws Unencodable).
+// tokens can be written as two tokens in too many ways. kind: bytes, or characters, each of which
+// has a token (else throws Unencodable).
 inline std::vector<uint32_t> merges_of_ranks(const Vocabulary& vocabulary,
                                              Model::Kind kind = Model::Kind::bytes) {
   const Symbols symbols = ranked::symbols_of(vocabulary, kind);
   if (auto merges = ranked::merges_in_order(vocabulary, symbols)) return *std::move(merges);
-  const auto prefixes = ranked::affix_links(vocabulary, false);
-  const auto suffixes = ranked::affix_links(vocabulary, true);
   size_t splits = 0;
-  ranked::for_each_longer_token(vocabulary, [&](uint32_t id) {
-    ranked::for_each_split(vocabulary, prefixes, suffixes, id,
-                           [&](uint32_t, uint32_t) { ++splits; });
-    if (splits > ranked::kMaxSplits)
-      throw std::invalid_argument("the tokens are the joins of two others in more than " +
-                                  std::to_string(ranked::kMaxSplits) +
-                                  " ways: no vocabulary of text");
-  });
+  ranked::for_each_split(vocabulary, [&](uint32_t, uint32_t, uint32_t) { ++splits; });
   MergeTable table(splits);
-  ranked::for_each_longer_token(vocabulary, [&](uint32_t id) {
-    ranked::for_each_split(vocabulary, prefixes, suffixes, id, [&](uint32_t left, uint32_t right) {
-      table.insert(left, right, id, id);
-    });
+  ranked::for_each_split(vocabulary, [&](uint32_t left, uint32_t right, uint32_t id) {
+    table.insert(left, right, id, id);
   });
-
   return ranked::merges_that_happen(vocabulary, symbols, table);
 }
 
