@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,20 +24,24 @@ class Decoder {
 
   // is_special: tokens that stand for themselves, whatever they end in.
   Decoder(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
-      : vocabulary_(vocabulary),
-        kind_(model.kind),
-        affix_(model.affix.size()),
-        drops_space_(model.drops_space) {
+      : vocabulary_(vocabulary), kind_(model.kind), drops_space_(model.drops_space) {
     if (kind_ == Model::Kind::bytes) return;
     const bool at_end = kind_ == Model::Kind::characters;
-    const Bytes affix = bytes_of(model.affix);
-    has_affix_.resize(vocabulary.size());
+    std::vector<std::string> names;  // of the tokens of bytes
+    for (int byte = 0; model.byte_fallback && byte < 256; ++byte)
+      names.push_back(byte_token(static_cast<uint8_t>(byte)));
     for (uint32_t id = 0; id < vocabulary.size(); ++id) {
       const Bytes token = vocabulary[id];
-      if (token.size() < affix_ || (at_end && (is_special[id] || affix_ == 0))) continue;
-      has_affix_[id] = std::ranges::equal(at_end ? token.last(affix_) : token.first(affix_), affix);
+      std::string text(token.begin(), token.end());
+      has_affix_.push_back(at_end ? !is_special[id] && !model.affix.empty() &&
+                                        text.ends_with(model.affix)
+                                  : text.starts_with(model.affix));
+      if (has_affix_[id])
+        text.erase(at_end ? text.size() - model.affix.size() : 0, model.affix.size());
+      if (at_end) spell(model, names, text);
+      texts_.data.insert(texts_.data.end(), text.begin(), text.end());
+      texts_.end();
     }
-    if (at_end && (!model.mark.empty() || model.byte_fallback)) spell(model);
   }
 
   // Rows of ids, each [offsets[i], offsets[i + 1]) of them. Throws std::invalid_argument naming row
@@ -64,24 +67,13 @@ class Decoder {
     bool space_after;
   };
 
-  // Takes the bytes of all tokens, without the ends of words, as texts hold them.
-  void spell(const Model& model) {
-    std::array<std::string, 256> names;
-    if (model.byte_fallback)
-      for (size_t byte = 0; byte < names.size(); ++byte)
-        names[byte] = byte_token(static_cast<uint8_t>(byte));
-    ends_.push_back(0);
-    for (uint32_t id = 0; id < vocabulary_.size(); ++id) {
-      const Bytes token = vocabulary_[id];
-      std::string text(token.begin(), has_affix_[id] ? token.end() - affix_ : token.end());
-      if (const auto name = std::ranges::find(names, text); name != names.end() && !text.empty())
-        text.assign(1, static_cast<char>(name - names.begin()));
-      const size_t size = model.mark.size();
-      for (size_t at = 0; size != 0 && (at = text.find(model.mark, at)) != text.npos; ++at)
-        text.replace(at, size, " ");
-      spelled_.insert(spelled_.end(), text.begin(), text.end());
-      ends_.push_back(spelled_.size());
-    }
+  // Makes a token without the end of a word what texts hold of it.
+  static void spell(const Model& model, const std::vector<std::string>& names, std::string& text) {
+    if (const auto name = std::ranges::find(names, text); name != names.end())
+      text.assign(1, static_cast<char>(name - names.begin()));
+    const size_t size = model.mark.size();
+    for (size_t at = 0; size != 0 && (at = text.find(model.mark, at)) != text.npos; ++at)
+      text.replace(at, size, 1, ' ');
   }
 
   void check(std::span<const uint32_t> ids, std::span<const int64_t> offsets) const {
@@ -137,27 +129,19 @@ class Decoder {
   }
 
   Part part(uint32_t id, bool first, bool last) const {
-    const Bytes token = vocabulary_[id];
-    if (kind_ == Model::Kind::bytes) return {false, token, false};
-    if (kind_ == Model::Kind::characters) {
-      if (!ends_.empty())
-        return {false, Bytes(spelled_).subspan(ends_[id], ends_[id + 1] - ends_[id]),
-                has_affix_[id] && !last};
-      if (!has_affix_[id]) return {false, token, false};
-      return {false, token.first(token.size() - affix_), !last};
-    }
-    if (first) return {false, token, false};
-    if (!has_affix_[id]) return {true, token, false};
-    return {false, token.subspan(affix_), false};
+    const bool is_piece = kind_ == Model::Kind::word_piece;
+    if (kind_ == Model::Kind::bytes || (is_piece && first)) return {false, vocabulary_[id], false};
+    const auto begin = static_cast<size_t>(texts_.offsets[id]);
+    const auto size = static_cast<size_t>(texts_.offsets[id + 1]) - begin;
+    return {is_piece && !has_affix_[id], Bytes(texts_.data).subspan(begin, size),
+            !is_piece && has_affix_[id] && !last};
   }
 
   const Vocabulary& vocabulary_;
   Model::Kind kind_;
-  size_t affix_;
-  std::vector<bool> has_affix_;
-  std::vector<uint8_t> spelled_;  // the tokens as texts hold them, if that is not as they are
-  std::vector<size_t> ends_;      // token i is spelled_[ends_[i], ends_[i + 1])
   bool drops_space_;
+  std::vector<bool> has_affix_;
+  ByteStrings texts_;  // the tokens as texts hold them; none for a model of bytes
 };
 
 }  // namespace bpe
