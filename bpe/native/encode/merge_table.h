@@ -26,8 +26,7 @@ class MergeTable {
 
   // A table for `merges` pairs, at most four fifths full, so that a search ends after a few steps.
   explicit MergeTable(size_t merges)
-      : low_(kLowIds * kLowIds),
-        pairs_(std::bit_ceil(merges + merges / 4 + 1)),
+      : pairs_(std::bit_ceil(merges + merges / 4 + 1)),
         filter_(std::bit_ceil(merges * kFilterBits / 64 + 1)) {}
 
   // False, and no change, where the pair is there already.
@@ -37,14 +36,18 @@ class MergeTable {
     if (!pairs_[slot].is_free()) return false;
     pairs_.insert(slot, {left, right, rank + 1, result});
     filter_[filter_word(hash)] |= filter_bit(hash);
-    if (is_low(left, right)) low_[low_index(left, right)] = {rank + 1, result};
+    if ((left | right) < kLowIds) {
+      if (low_ids_ == 0) low_ = ZeroedArray<Low>(kLowIds * kLowIds);
+      low_ids_ = kLowIds;
+      low_[low_index(left, right)] = {rank + 1, result};
+    }
     ranks_ = std::max(ranks_, size_t{rank} + 1);
     return true;
   }
 
   // The merge of a pair; its rank is kNoMerge where there is none.
   Merge find(uint32_t left, uint32_t right) const {
-    if (is_low(left, right)) {
+    if ((left | right) < low_ids_) {
       const Low& low = low_[low_index(left, right)];
       return {low.used - 1, low.result};
     }
@@ -75,9 +78,8 @@ class MergeTable {
   };
 
   // The pairs of bytes, and of what they make first, are asked for most: they have an array by
-  // themselves, in which a look is enough.
+  // themselves, in which a look is enough, if there are any.
   static constexpr uint32_t kLowIds = 256;
-  static bool is_low(uint32_t left, uint32_t right) { return (left | right) < kLowIds; }
   static size_t low_index(uint32_t left, uint32_t right) { return left * kLowIds + right; }
 
   // Most pairs of a text do not merge. A bit for the hash of each pair that does says so of nine
@@ -96,6 +98,7 @@ class MergeTable {
   }
 
   HashSeeds seeds_ = HashSeeds::get();
+  uint32_t low_ids_ = 0;  // kLowIds, if there is the array
   ZeroedArray<Low> low_;
   FlatTable<Pair> pairs_;
   ZeroedArray<uint64_t> filter_;
