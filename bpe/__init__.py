@@ -2,7 +2,8 @@
 
 From texts to ids, in the order in which modules import each other:
 
-- ``normalizer``, ``pretokenizer``, ``special_tokens``: how text is changed and cut.
+- ``normalizer``, ``pretokenizer``, ``special_tokens``: how text is changed and cut; ``segments``:
+  all of it, as the core takes it.
 - ``counting``: texts to counts; ``counts``: their sums, pruning, and files.
 - ``models``: what a pre-token consists of: bytes, characters, or WordPieces.
 - ``ties``, ``symbols``, ``trainer``: counts to a tokenizer; ``parity``: counts of groups to one;

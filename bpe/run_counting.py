@@ -13,7 +13,6 @@ import regex
 
 from bpe import _native
 from bpe._arrow import text_column
-from bpe._encoding import Pieces, TokenSearch, prepare
 from bpe._native import TextColumn
 from bpe.core_encoder import make_encoder
 from bpe.counting import text_blocks
@@ -23,6 +22,7 @@ from bpe.counts.runs import CutRuns, Runs, id_bytes
 from bpe.errors import CountsError, EncodingError, PatternTimeoutError
 from bpe.models import ByteLevel
 from bpe.searching import TimedSearch
+from bpe.segments import Pieces, TextCutter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -119,9 +119,8 @@ class RunCounter:
         max_run: int | None = None,
     ) -> None:
         self.runs = runs_of(tokenizer, merge_pattern=merge_pattern, max_run=max_run)
-        self._pretokenizer = tokenizer.pretokenizer
-        self._search = TokenSearch(tokenizer.token_flags, tokenizer.pretokenizer)
-        cut_out = {**tokenizer.added_tokens, **tokenizer.special_tokens}
+        self._cutter = TextCutter(tokenizer.pretokenizer, flags=tokenizer.token_flags)
+        cut_out = tokenizer.parts.cut_tokens
         self._cut_out = {content.encode(): id_ for content, id_ in cut_out.items()}
         self._encoder = _marking_encoder(tokenizer, merge_pattern)
         self._counter, self._pairs = (
@@ -154,12 +153,8 @@ class RunCounter:
             ValueError: a text is null.
         """
         column = text_column(texts)
-        prepared = prepare(
-            column,
-            lambda: texts.cast(pa.large_binary()),
-            pretokenizer=self._pretokenizer,
-            cut_out=self._cut_out,
-            search=self._search,
+        prepared = self._cutter.prepare(
+            column, lambda: texts.cast(pa.large_binary()), self._cut_out
         )
         try:
             if isinstance(prepared, Pieces):

@@ -258,7 +258,7 @@ def _cut(
     tokenizer: Tokenizer, word: bytes, allowed: Collection[str] | str
 ) -> Iterator[tuple[bytes, str | None]]:
     """The pre-tokens of a word, and the tokens that are cut out of it, each with the reason."""
-    from bpe._encoding import TokenSearch
+    from bpe.segments import TextCutter
 
     special = tokenizer.special_tokens.keys() if allowed == "all" else allowed
     cut = {
@@ -266,14 +266,10 @@ def _cut(
         **dict.fromkeys(special, "it is a special token"),
     }
     reasons = [*cut.values()]
-    search = TokenSearch(tokenizer.token_flags, tokenizer.pretokenizer)
-    (parts,) = search.rows([word], {name.encode(): i for i, name in enumerate(cut)})
+    cutter = TextCutter(tokenizer.pretokenizer, flags=tokenizer.token_flags)
+    (parts,) = cutter.pretokens([word], {name.encode(): i for i, name in enumerate(cut)})
     for text, number in parts:
-        if number < 0:
-            for begin, end in tokenizer.pretokenizer.spans(text):
-                yield text[begin:end], None
-        else:
-            yield text, reasons[number]
+        yield text, reasons[number] if number >= 0 else None
 
 
 def _unmerged(tokenizer: Tokenizer, pretoken: bytes, steps: Sequence[MergeStep]) -> str | None:
