@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import bpe
-from tests.bpe.test_encode import reference
+from tests.bpe.models import reference
 from tests.bpe.vocabularies import BYTES, MergeTable, merge_tables
 from tests.examples import examples
 
