@@ -134,7 +134,8 @@ def test_training_keeps_nothing(ties: str, model: bpe.models.Model) -> None:
         TEXTS, pretokenizer="words", never_split=("url",), track_order=True
     )
     call = lambda: bpe.train(counts, max_merges=10, ties=ties, model=model)  # noqa: E731
-    assert kept(call, 20) < 0.5
+    # Python's cache of attributes fills with about 20 names, whatever the number of calls.
+    assert kept(call, 100) < 0.5
 
 
 @pytest.mark.parametrize("name", FORMATS)
