@@ -16,12 +16,11 @@ from pipelines.encode.steps import EncodeJob
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.check_files import named_file
-from pipelines.output.names import TOKENIZER
 from pipelines.output.state import complete
 from pipelines.run import use_storage_alone
 from pipelines.settings import Execution
 from pipelines.storage import join
-from pipelines.tokenizer_files import PUT_BACK, load_tokenizer
+from pipelines.tokenizer_files import tokenizer_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,13 +63,7 @@ def decode(
 
 
 def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO) -> int:
-    if not storage.exists(join(root, TOKENIZER)):
-        raise InputError(f"{join(root, TOKENIZER)} is missing: {PUT_BACK}")
-    tokenizer = load_tokenizer(join(root, TOKENIZER))
-    if tokenizer.sha256 != manifest.tokenizer.sha256:
-        raise InputError(
-            f"{join(root, TOKENIZER)} is not the tokenizer of the manifest: {PUT_BACK}"
-        )
+    tokenizer = tokenizer_beside(root, manifest.tokenizer.sha256)
     try:
         job = EncodeJob.of(manifest, root)
         layout = job.layout(tokenizer)

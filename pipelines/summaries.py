@@ -254,10 +254,10 @@ class VerifySummary(_Summary):
 
     directory: str
     kind: str
-    unit: str
     tokens: int
-    unknown_tokens: int
     parts: int
     compared: bool
-    lossless: bool | None
     manifest_checksum: bool
+    unit: str = "token"
+    unknown_tokens: int = 0
+    lossless: bool | None = None

@@ -64,6 +64,28 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
         raise InputError(str(error)) from error
 
 
+def tokenizer_beside(directory: str, sha256: str) -> Tokenizer:
+    """The tokenizer in the directory of an encoded corpus.
+
+    Args:
+        directory: of the corpus.
+        sha256: of its ``tokenizer.json``, as the manifest states it (hex).
+
+    Raises:
+        InputError: it is missing, damaged or another.
+    """
+    path = join(directory, TOKENIZER)
+    if not storage.exists(path):
+        raise InputError(f"{path} is missing: {PUT_BACK}")
+    try:
+        tokenizer = load_tokenizer(path)
+    except InputError as error:
+        raise InputError(f"{error}: {PUT_BACK}") from error
+    if storage.digest(path).sha256 != sha256:
+        raise InputError(f"{path} is not the tokenizer that the manifest names: {PUT_BACK}")
+    return tokenizer
+
+
 def write_tokenizer(path: str, tokenizer: Tokenizer) -> None:
     """Write a tokenizer.json, in the dialect where it needs that, and its roles beside it, first.
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from bpe._inputs_file import beside
 from bpe.counts import check_agreement
 from bpe.counts.files import read_part, run_table
+from bpe.counts.manifest import CountsPart, DeadLetters  # noqa: TC001 - decoded by annotations
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bpe._native import CountRun
-    from bpe.counts.manifest import CountsPart, DeadLetters
     from pipelines.count.sets import CountsSet
 
 _MAX_COUNT = (1 << 63) - 1

@@ -1,19 +1,18 @@
-"""An output against what its manifest says: its files, and what was found of each piece."""
+"""An output against what its manifest says: names, sizes and checksums of its files."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
-from pipelines.errors import InputError, JobError, VerificationError
+from pipelines.errors import InputError, VerificationError
 from pipelines.output.directory import contents, final_name, is_rows
 from pipelines.output.names import DATA, DEAD_LETTERS, VALIDATION, generation_of, parse_part
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
     from pipelines.output.names import Kind
     from pipelines.storage import Written
@@ -97,40 +96,3 @@ def _compare(path: str, found: Written, size: int, sha256: str) -> None:
         raise VerificationError(f"{path} has {found.bytes} bytes, the manifest says {size}")
     if found.sha256 != sha256:
         raise VerificationError(f"{path}: its SHA-256 is not that of the manifest: it was changed")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """What was found of a piece.
-
-    Attributes:
-        number: of the piece, in the order of the manifest.
-        error: what is wrong with it.
-    """
-
-    number: int
-    error: JobError | None = None
-
-
-def raise_first(findings: Sequence[Finding], pieces: int, name: str) -> None:
-    """See that all pieces were checked, and are right.
-
-    Args:
-        findings: of all pieces, in any order.
-        pieces: how many there are.
-        name: what they are called.
-
-    Raises:
-        VerificationError, InputError: of the first piece that is wrong; it says how many are.
-        JobError: the runner lost some.
-    """
-    errors = {one.number: one.error for one in findings if one.error is not None}
-    if errors:
-        error = errors[min(errors)]
-        if len(errors) == 1:
-            raise error
-        raise type(error)(
-            f"{error} (the first of {len(errors):,} {name} that are wrong, of {pieces:,})"
-        )
-    if len(findings) != pieces:
-        raise JobError(f"the runner checked {len(findings)} {name} of {pieces}: use another runner")

@@ -1,11 +1,11 @@
 """Whether an output is what its manifest and its input say.
 
-- `encoded`: a corpus, by itself and made again from its input.
+- `checks`: stages that check, and their job.
+- `encoded`: a corpus, by itself and made again from its input; `stored_rows`: rows of a part.
 - `export`: an export, by itself and made again from its ids.
 - `counts`: shards, by themselves and against the input counted again.
-- `pipelines.output.check_files`, `pipelines.count.check_parts`: names, sizes and checksums of
-  files, and what is wrong with a piece.
-- `job`: the command and its pipeline.
+- `inputs`: the inputs that an output must be of.
+- `job`: the command.
 
 Tokenizer files are checked in `pipelines.cli.verify`.
 """

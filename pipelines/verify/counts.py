@@ -1,343 +1,140 @@
 """Are counts what their manifest says, and what their input says?
 
 Every part is read in full: its size and SHA-256, its rows, their order, the shard of each key.
-Given the inputs, they are counted again, and each shard is compared with what is stored.
+Given the inputs, they are counted again, into temporary files, and each shard is compared.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import operator
+import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe._codec import decode, encode
 from bpe._native import merge_runs
 from bpe.counts import CutRuns
-from bpe.counts.files import run_from_ipc, run_table, run_to_ipc
-from bpe.counts.manifest import Totals
+from bpe.counts.files import run_table
+from bpe.counts.manifest import CountsManifest, Totals
 from bpe.counts.pretokens import shifted
-from bpe.counts.pruning import Losses, Pruned, prune
 from pipelines import storage
-from pipelines.append import base_of
-from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import plan_splits
 from pipelines.count.check_parts import (
     SetTotals,
     StoredLetters,
+    StoredPart,
     check_letters,
     check_tokenizers,
     check_totals,
     read_stored,
     stored_letters,
     stored_parts,
+    stored_sets,
     stored_totals,
 )
-from pipelines.count.steps import CountJob, counted_inputs, merged
+from pipelines.count.job import CountRequest, run_count
+from pipelines.count.steps import CountJob, count_plan
 from pipelines.errors import InputError, VerificationError
-from pipelines.output.check_files import Finding, raise_first
-from pipelines.output.names import BASE, fingerprint, read_plan
-from pipelines.progress import SlotWriter
+from pipelines.output.names import TOKENIZER
+from pipelines.planned import Planned, anywhere
+from pipelines.settings import OutputSettings
+from pipelines.storage import join
+from pipelines.verify.checks import Check
+from pipelines.verify.inputs import Stated, match_inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from pipelines.corpus.inputs import InputFile
-    from pipelines.corpus.splits import Split
-    from pipelines.count.check_parts import StoredPart
+    from bpe._native import CountRun
     from pipelines.count.sets import CountsSet
     from pipelines.settings import InputSettings
+    from pipelines.stage.record import Record
+    from pipelines.verify.checks import Verification
+
+_AGAIN = "counts"  # below the directory of temporary files
+
+
+class _OfParts(Check):
+    def parts(self) -> tuple[StoredPart, ...]:
+        """The parts of all sets."""
+        return decode(tuple[StoredPart, ...], self.pinned("parts"))
+
+
+class CheckCounts(_OfParts):
+    """Each unit is a file of counts or of dead letters, which is read in full."""
+
+    def pieces(self) -> Iterator[tuple[StoredPart | StoredLetters, int]]:
+        """The files, dead letters after the parts."""
+        yield from ((part, part.size) for part in self.parts())
+        for letters in decode(tuple[StoredLetters, ...], self.pinned("letters")):
+            yield letters, letters.size
+
+    def check(self, file: StoredPart | StoredLetters, /, **_: Any) -> dict[str, Any]:
+        """Check a file; the sum of the counts of a part."""
+        if isinstance(file, StoredPart):
+            return {"manifest": file.manifest, "pretokens": read_stored(file)[1]}
+        check_letters(file)
+        return {}
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Raise the first error; compare the sums of each set with its totals.
+
+        Raises:
+            VerificationError: a file is wrong, or a sum.
+        """
+        super().fold(records)
+        parts = [record.totals for record in records if "manifest" in record.totals]
+        sums = ((one["manifest"], one["pretokens"]) for one in parts)
+        check_totals(decode(tuple[SetTotals, ...], self.pinned("totals")), sums)
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyCountsJob:
-    """Everything a worker must know to check counts; small, and picklable.
+class CompareShards(_OfParts):
+    """Each unit is a shard, which is compared with what counting again gave.
 
     Attributes:
-        count: how they were counted, into as many shards as the largest set has.
-        reading: how the inputs are read, to count them again; None where they are not.
-        counters_path: the file of progress slots.
+        shards: how many there are; a set of counts may have others.
+        unit: what is counted.
     """
 
-    count: CountJob
-    reading: Reading | None
-    counters_path: str | None = None
+    shards: int
+    unit: str
+    name: str = "compare"
+    called: ClassVar[str] = "shards"
 
-    @property
-    def directory(self) -> str:
-        """Of the counts."""
-        return self.count.directory
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """The numbers of the shards."""
+        return ((shard, 0) for shard in range(self.shards))
 
-    def with_counters(self, counters_path: str | None) -> VerifyCountsJob:
-        """The same, whose workers tell their progress to a file of slots."""
-        reading = self.reading and replace(self.reading, counters_path=counters_path)
-        return replace(self, reading=reading, counters_path=counters_path)
-
-
-@dataclass(frozen=True, kw_only=True)
-class StatedCounts:
-    """What the manifests say of all parts taken together.
-
-    Attributes:
-        directory: of the counts.
-        parts: how many there are.
-        letters: files of dead letters.
-        splits: of the inputs, where they are counted again.
-        sets: what the parts of each set add up to.
-        totals: of all sets.
-        pruned: what was dropped.
-        cuts: what each set says of the runs that were cut, where it has any.
-    """
-
-    directory: str
-    parts: int
-    letters: int
-    splits: int
-    sets: tuple[SetTotals, ...]
-    totals: Totals
-    pruned: Pruned | None
-    cuts: tuple[CutRuns, ...]
-
-    @property
-    def numbers(self) -> dict[str, int]:
-        """What they hold, as `VerifySummary` and formats are named."""
-        return {
-            "parts": self.parts,
-            "documents": self.totals.documents,
-            "bytes": self.totals.bytes,
-            "tokens": self.totals.pretokens,
-            "unknown_tokens": 0,
-            "failures": self.totals.failures,
-            **self.totals.formats,
-        }
+    def check(self, shard: int, /, **_: Any) -> dict[str, Any]:
+        """Compare a shard."""
+        again = stored_parts(stored_sets(join(self.work, _AGAIN)))
+        counted, stored = (
+            run_table(shard_of(parts, shard, self.shards)) for parts in (again, self.parts())
+        )
+        if (difference := _difference(counted, stored, self.unit)) is not None:
+            raise VerificationError(f"{self.output}, shard {shard} of {self.shards}: {difference}")
+        return {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class VerifyingCounts:
-    """A verification of counts, planned.
-
-    Attributes:
-        job: for the workers.
-        manifest: the fingerprint of the manifests of all sets.
-        parts: files to check, dead letters after the parts.
-        splits: to count again.
-        files: that they are of.
-        stated: what the parts are to add up to.
-    """
-
-    job: VerifyCountsJob
-    manifest: str
-    parts: tuple[StoredPart | StoredLetters, ...]
-    splits: tuple[Split, ...]
-    files: tuple[InputFile, ...]
-    stated: StatedCounts
-
-
-@dataclass(frozen=True, kw_only=True)
-class CountedPart(Finding):
-    """What was found of a part.
-
-    Attributes:
-        manifest: of its set.
-        pretokens: the sum of its counts.
-    """
-
-    manifest: str
-    pretokens: int = 0
-
-
-class CheckedLetters(Finding):
-    """What was found of dead letters."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComparedShard(Finding):
-    """What was found of a shard that was counted again.
-
-    Attributes:
-        lost: to pruning.
-        cut: the runs that were cut; of these alone, which come behind the last shard.
-    """
-
-    lost: Losses | None = None
-    cut: CutRuns | None = None
-
-
-def plan_counts(
-    directory: str, sets: Sequence[CountsSet], *, inputs: InputSettings | None = None
-) -> VerifyingCounts:
-    """Check a counts directory but for its parts and their sums, and plan the checks of the parts.
-
-    Args:
-        directory: that holds it.
-        sets: that are in it.
-        inputs: what was counted, to count it again, with the settings it was read with.
+def shard_of(parts: Sequence[StoredPart], shard: int, shards: int) -> CountRun:
+    """The counts of a shard, over the parts of all sets.
 
     Raises:
-        VerificationError: something is not as it must be.
-        InputError: the inputs cannot be listed.
+        VerificationError: a part is not what its manifest says.
     """
-    root = storage.located(directory)
-    check_tokenizers(root, sets)
-    first, parts, letters = sets[0].manifest, stored_parts(sets), stored_letters(root, sets)
-    totals = sum((one.manifest.totals for one in sets), Totals())
-    files: tuple[InputFile, ...] = ()
-    if inputs:
-        if pruned_groups(sets):
-            raise InputError(
-                f"{root}: rare pre-tokens of each group were dropped, so the sum of all groups is "
-                "not what its input gives: verify without `input`"
-            )
-        files = _files(root, sets, inputs)
-        _check_inputs(root, sets, files)
-    splits = tuple(plan_splits(files, inputs.split_size)) if inputs else ()
-    pruned = first.prune  # counts that were appended to have none
-    job = VerifyCountsJob(
-        count=CountJob(
-            directory=root,
-            pretokenizer=first.pretokenizer,
-            special_tokens=first.special_tokens,
-            track_order=first.order_span is not None,
-            prune_below=pruned.below if pruned else 1,
-            runs=first.runs,
-            shards=max(len(one.manifest.parts) for one in sets),
-        ),
-        reading=Reading(
-            directory=root,
-            options=ReadOptions.of(inputs, group_by=sets[0].group_field),
-            sets_aside=False,
-        )
-        if inputs
-        else None,
-    )
-    return VerifyingCounts(
-        job=job,
-        manifest=fingerprint([json.loads(one.manifest.to_json()) for one in sets]),
-        parts=(*parts, *letters),
-        splits=splits,
-        files=files,
-        stated=StatedCounts(
-            directory=root,
-            parts=len(parts),
-            letters=len(letters),
-            splits=len(splits),
-            sets=stored_totals(sets),
-            totals=totals,
-            pruned=pruned,
-            cuts=tuple(one.manifest.cut for one in sets if one.manifest.cut is not None),
-        ),
-    )
-
-
-def _files(
-    directory: str, sets: Sequence[CountsSet], inputs: InputSettings
-) -> tuple[InputFile, ...]:
-    """The files that the sets must be of, as the jobs called them."""
-    if BASE not in read_plan(directory):
-        return find_inputs(inputs).files
-    aside = {aside.name for one in sets for aside in one.set_aside}
-    found = find_inputs(inputs, below=base_of(directory)).files
-    return tuple(file for file in found if file.name not in aside)
-
-
-def pruned_groups(sets: Sequence[CountsSet]) -> bool:
-    """Whether these are counts by group that were pruned, each by itself."""
-    return sets[0].group_by is not None and sets[0].manifest.prune is not None
-
-
-def _check_inputs(root: str, sets: Sequence[CountsSet], files: Sequence[InputFile]) -> None:
-    counted = sorted(file for one in sets for file in one.manifest.inputs)
-    if sorted(counted_inputs(files)) != counted:
-        raise VerificationError(
-            f"{root}: the files given are not those that were counted (by name and size): "
-            "give the same `input` patterns as for bpe count"
-        )
-    source = {
-        counted.name: one.name
-        for one in sets[0].sources
-        for first, end in one.inputs
-        for counted in sets[0].manifest.inputs[first:end]
-    }
-    for file in files:
-        if source and file.source not in ("", source[file.name]):
-            raise VerificationError(
-                f"{root}: {file.path} was given as of the source {file.source}, and was counted as "
-                f"of {source[file.name]}: give the same `input` NAME=PATTERN as for the job"
-            )
-    if (scale := sets[0].manifest.scale) != 1:
-        raise VerificationError(
-            f"{root}: these counts are weighted, in units of 1/{scale}: they can be compared with "
-            "no input; verify those they were made of"
-        )
-
-
-def check_stored(
-    stored: StoredPart | StoredLetters, job: VerifyCountsJob
-) -> Iterator[Finding | tuple[int, bytes]]:
-    """Check a file; yield what was found and, for the comparison, (shard, run) as Arrow IPC.
-
-    The run of a part that is wrong is empty bytes: its shards are not compared.
-    """
-    if job.reading is None:
-        with SlotWriter(job.counters_path, stored.number) as slot:
-            slot.update(documents=0, bytes=stored.size)
-    if isinstance(stored, StoredLetters):
-        wrong = None
-        try:
-            check_letters(stored)
-        except VerificationError as caught:
-            wrong = caught
-        yield CheckedLetters(number=stored.number, error=wrong)
-        return
-    try:
-        run, pretokens = read_stored(stored)
-    except VerificationError as error:
-        yield CountedPart(number=stored.number, manifest=stored.manifest, error=error)
-        if job.reading is not None:
-            yield from ((shard, b"") for shard in range(job.count.shards))
-        return
-    yield CountedPart(number=stored.number, manifest=stored.manifest, pretokens=pretokens)
-    if job.reading is None:
-        return
-    run = shifted(run, stored.first_place)
-    if stored.shards == job.count.shards:
-        yield stored.shard, run_to_ipc(run)
-    else:
-        yield from (
-            (shard, run_to_ipc(one)) for shard, one in enumerate(run.split(job.count.shards))
-        )
-
-
-def compare_shard(
-    shard: int, *, stored: Iterable[bytes], counted: Iterable[bytes], job: CountJob
-) -> ComparedShard:
-    """Compare what is stored of a shard with what counting again gives.
-
-    Args:
-        shard: its number.
-        stored: its runs in the files.
-        counted: its runs that were counted again.
-        job: how that was done.
-    """
-    messages = list(stored)
-    if shard == job.shards:
-        return ComparedShard(number=shard, cut=CutRuns.of(run_from_ipc(merged(list(counted)))))
-    if not all(messages):
-        return ComparedShard(number=shard)
-    again, lost = run_from_ipc(merged(list(counted))), None
-    if job.prune_below > 1:
-        again, lost = job.pruned(again)
-    before = run_from_ipc(merged(messages))
-    error = None
-    if (difference := _difference(run_table(again), run_table(before), job.unit)) is not None:
-        place = f"shard {shard} of {job.shards}"
-        error = VerificationError(f"{job.directory}, {place}: {difference}")
-    return ComparedShard(number=shard, error=error, lost=lost)
+    runs = []
+    for part in parts:
+        if part.shards != shards:
+            runs.append(shifted(read_stored(part)[0], part.first_place).split(shards)[shard])
+        elif part.shard == shard:
+            runs.append(shifted(read_stored(part)[0], part.first_place))
+    return merge_runs(runs)
 
 
 def _difference(again: pa.Table, before: pa.Table, unit: str) -> str | None:
@@ -360,64 +157,166 @@ def _difference(again: pa.Table, before: pa.Table, unit: str) -> str | None:
     )
 
 
-def conclude_counts(
-    results: Iterable[Finding | Totals | StatedCounts], job: VerifyCountsJob
-) -> Mapping[str, int]:
-    """What counts hold, where all of their parts are right, and so are their sums.
+@dataclass(frozen=True, kw_only=True)
+class CountAgain(CountRequest):
+    """A count of the files that counts are of.
+
+    Attributes:
+        counted: the directory of these counts.
+        group_field: the field by whose values they are grouped: without it, a record is bad.
+    """
+
+    counted: str
+    group_field: str | None
+
+    @property
+    def reading(self) -> Reading:
+        """How splits are read."""
+        reading = Reading.of(self.inputs, self.directory, group_by=self.group_field)
+        return replace(reading, counters_path=self.counters_path)
+
+    def plan(self) -> Planned:
+        """Find the files that were counted.
+
+        Raises:
+            VerificationError: the inputs are others.
+            InputError: the inputs cannot be listed.
+        """
+        sets = stored_sets(self.counted)
+        files = match_inputs(
+            *(self.counted, self.inputs, _stated(sets)),
+            set_aside=[aside for one in sets for aside in one.set_aside],
+        )
+        splits = tuple(plan_splits(files, self.inputs.split_size))
+        plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=files)
+        return Planned(
+            plan=replace(plan, run=self.run),
+            reads=tuple(file.path for file in files),
+            files=tuple(files),
+            splits=splits,
+            beside={TOKENIZER: storage.read(join(self.counted, TOKENIZER))}
+            if self.job.runs
+            else {},
+        )
+
+
+def _stated(sets: Sequence[CountsSet]) -> list[Stated]:
+    """The files of all sets, in the order of the corpus."""
+    inputs = [file for one in sets for file in one.manifest.inputs]
+    sources = {
+        file.name: one.name
+        for one in sets[0].sources
+        for first, end in one.inputs
+        for file in sets[0].manifest.inputs[first:end]
+    }
+    return [Stated(one.name, one.size, sources.get(one.name, "")) for one in inputs]
+
+
+def verify_counts(job: Verification) -> dict[str, Any]:
+    """Check counts against their manifest and, where they are given, their inputs.
+
+    Returns:
+        What they hold, for `VerifySummary`.
 
     Raises:
-        VerificationError: of the first part that is wrong, of the sums, or of the first shard that
-            counting again gives otherwise.
-        JobError: the runner lost some.
+        VerificationError: something is not as it must be.
+        JobError: it cannot be checked.
     """
-    found = list(results)
-    (stated,) = (one for one in found if isinstance(one, StatedCounts))
-    parts = [one for one in found if isinstance(one, CountedPart)]
-    raise_first(parts, stated.parts, "parts")
-    letters = [one for one in found if isinstance(one, CheckedLetters)]
-    raise_first(letters, stated.letters, "files of dead letters")
-    check_totals(stated.sets, ((one.manifest, one.pretokens) for one in parts))
-    if job.reading is None:
-        return stated.numbers
-    splits = [one for one in found if isinstance(one, Totals)]
-    raise_first([Finding(number=0)] * len(splits), stated.splits, "splits")
-    again = sum(splits, Totals())
-    for name, before, now in (
-        ("documents", stated.totals.documents, again.documents),
-        ("bad records", stated.totals.failures, again.failures),
-    ):
-        if before != now:
-            raise VerificationError(
-                f"{stated.directory}: the counts are of {before} {name}, the input has {now}"
-            )
-    shards = [one for one in found if isinstance(one, ComparedShard)]
-    raise_first(shards, job.count.drained, "shards")
-    if stated.pruned is not None:
-        nothing = prune(merge_runs([]), 1)[1]
-        lost = [one.lost for one in shards if one.lost is not None]
-        dropped = functools.reduce(operator.add, lost, nothing).pruned(stated.pruned.below)
-        if dropped != stated.pruned:
-            raise VerificationError(
-                f"{stated.directory}: the manifest says that {stated.pruned} was dropped; counting "
-                f"again gives {dropped}"
-            )
-    for cut in (one.cut for one in shards if one.cut is not None):
-        _check_cut(stated, cut)
-    return stated.numbers
+    root = job.directory
+    sets = stored_sets(root)
+    check_tokenizers(root, sets)
+    again, planned = None, None
+    if job.inputs is not None:
+        again = _again(job, sets, job.inputs)
+        planned = replace(again, inputs=job.inputs).plan()
+    files: list[StoredPart | StoredLetters] = [*stored_parts(sets), *stored_letters(root, sets)]
+    job.pin("parts", encode([one for one in files if isinstance(one, StoredPart)]))
+    job.pin("letters", encode([one for one in files if isinstance(one, StoredLetters)]))
+    job.pin("totals", encode(stored_totals(sets)))
+    size = sum(one.size for one in files)
+    check = CheckCounts(output=root, work=job.work, reads=again is None)
+    job.run(check, pieces=len(files), size=size)
+    if again is not None and planned is not None:
+        run_count(again, planned, execution=job.execution, progress=job.progress)
+        (counted,) = stored_sets(again.directory)
+        shards, unit = again.job.shards, again.job.unit
+        compare = CompareShards(output=root, work=job.work, shards=shards, unit=unit)
+        job.run(compare, pieces=shards, size=size)
+        _compare(root, sets, counted.manifest)
+    if not sets[0].appended:
+        job.refuse_another(sets, stored_sets(root))
+    totals = sum((one.manifest.totals for one in sets), Totals())
+    return {
+        "parts": sum(len(one.manifest.parts) for one in sets),
+        "documents": totals.documents,
+        "bytes": totals.bytes,
+        "unit": "pre-token" if sets[0].manifest.runs is None else "run",
+        "tokens": totals.pretokens,
+        "failures": totals.failures,
+        "formats": totals.formats,
+    }
 
 
-def _check_cut(stated: StatedCounts, again: CutRuns) -> None:
-    """Compare what is said of runs that were cut with what counting again gives.
+def _again(job: Verification, sets: Sequence[CountsSet], inputs: InputSettings) -> CountAgain:
+    """The job that counts the inputs of counts again.
+
+    Raises:
+        InputError: they cannot be compared with what that gives.
+    """
+    root, first, directory = job.directory, sets[0].manifest, join(job.work, _AGAIN)
+    pruned = first.prune  # counts that were appended to have none
+    if pruned and sets[0].group_by is not None:
+        raise InputError(
+            f"{root}: rare pre-tokens of each group were dropped, so the sum of all groups is "
+            "not what its input gives: verify without `input`"
+        )
+    if first.scale != 1:
+        raise VerificationError(
+            f"{root}: these counts are weighted, in units of 1/{first.scale}: they can be compared "
+            "with no input; verify those they were made of"
+        )
+    return CountAgain(
+        inputs=replace(anywhere(inputs), max_failures=sys.maxsize),
+        output=OutputSettings(directory=directory),
+        counted=root,
+        group_field=sets[0].group_field,
+        job=CountJob(
+            directory=directory,
+            pretokenizer=first.pretokenizer,
+            special_tokens=first.special_tokens,
+            track_order=first.order_span is not None,
+            prune_below=pruned.below if pruned else 1,
+            runs=first.runs,
+            shards=max(len(one.manifest.parts) for one in sets),
+        ),
+    )
+
+
+def _compare(root: str, sets: Sequence[CountsSet], again: CountsManifest) -> None:
+    """Compare what manifests alone say: documents, bad records, and what was dropped or cut.
 
     The most frequent pair of several sets is that of none alone, nor more frequent than their sum.
 
     Raises:
-        VerificationError: they contradict each other.
+        VerificationError: counting again gives something else.
     """
-    total = functools.reduce(operator.add, stated.cuts, CutRuns(pairs=0, max_pair=0))
-    most = max((one.max_pair for one in stated.cuts), default=0)
-    if total.pairs != again.pairs or not most <= again.max_pair <= total.max_pair:
+    stated, now = sum((one.manifest.totals for one in sets), Totals()), again.totals
+    for what, before, after in (
+        ("documents", stated.documents, now.documents),
+        ("bad records", stated.failures, now.failures),
+        ("dropped pre-tokens", sets[0].manifest.prune, again.prune),
+    ):
+        if before != after:
+            raise VerificationError(
+                f"{root}: the manifest says {what}: {before}; counting again gives {after}"
+            )
+    if again.cut is None:
+        return
+    cuts = [one.manifest.cut for one in sets if one.manifest.cut is not None]
+    total = functools.reduce(operator.add, cuts, CutRuns(pairs=0, max_pair=0))
+    most = max((one.max_pair for one in cuts), default=0)
+    if total.pairs != again.cut.pairs or not most <= again.cut.max_pair <= total.max_pair:
         raise VerificationError(
-            f"{stated.directory}: the manifest says that the runs that were cut have {total}; "
-            f"counting again gives {again}"
+            f"{root}: the manifest says that the runs that were cut have {total}; counting again "
+            f"gives {again.cut}"
         )

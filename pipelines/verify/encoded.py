@@ -7,538 +7,262 @@ check goes beside it: ids must decode to the text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bpe._inputs_file import beside
-from bpe.errors import BpeError
-from pipelines import storage
-from pipelines.append import base_of
-from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import FileRange, Split
+from pipelines.elements import OncePerProcess
 from pipelines.encode.duplicates import duplicate_ids
-from pipelines.encode.manifest import Totals
-from pipelines.encode.parts import Sums, open_part, read_rows
-from pipelines.encode.rows import ID, INPUT_IDS, KEY, NUM_TOKENS, without_ends
-from pipelines.encode.steps import EncodeJob, make, unknown_id
+from pipelines.encode.manifest import Totals, encoded_of, read_encoded
+from pipelines.encode.parts import open_part
+from pipelines.encode.rows import ID
+from pipelines.encode.steps import EncodeJob, make, tokenizer_of
 from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
-from pipelines.output.check_files import Finding, check_file, check_names, checked_file, raise_first
+from pipelines.output.check_files import check_file, check_names, checked_file
 from pipelines.output.names import (
-    BASE,
     RECORDS_FILE,
-    TOKENIZER,
-    fingerprint,
     parse_part,
     part_file,
-    read_plan,
 )
-from pipelines.progress import SlotWriter
 from pipelines.storage import join
-from pipelines.tokenizer_files import PUT_BACK, load_tokenizer
+from pipelines.tokenizer_files import tokenizer_beside
+from pipelines.verify.checks import Check
+from pipelines.verify.inputs import Stated, match_inputs
+from pipelines.verify.stored_rows import StoredRows, check_decoded, keeps_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    import pyarrow.parquet as pq
+    from collections.abc import Callable, Iterator, Sequence
 
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
-    from pipelines.corpus.inputs import InputFile
-    from pipelines.encode.encoder import EncodedBlock
     from pipelines.encode.manifest import EncodedManifest, Part
-    from pipelines.failures import Failures
-    from pipelines.settings import InputSettings, RowSettings
+    from pipelines.progress import SlotWriter
+    from pipelines.stage.record import Record
     from pipelines.totals import DuplicateIds
+    from pipelines.verify.checks import Verification
 
 
-@dataclass(frozen=True, kw_only=True)
-class VerifyEncodedJob:
-    """Everything a worker must know to check parts; small, and picklable.
+@dataclass(frozen=True)
+class StoredPart:
+    """A part to check: what the manifest says of it, its split, and the bad records of this."""
 
-    Attributes:
-        encode: the job that made them.
-        compare: whether the inputs are read again, and compared.
-    """
-
-    encode: EncodeJob
-    compare: bool
-
-    @property
-    def directory(self) -> str:
-        """Of the corpus."""
-        return self.encode.directory
-
-    def with_counters(self, counters_path: str | None) -> VerifyEncodedJob:
-        """The same, whose workers tell their progress to a file of slots, one for each part."""
-        reading = replace(self.encode.reading, counters_path=counters_path)
-        return replace(self, encode=replace(self.encode, reading=reading))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartCheck:
-    """A part to check.
-
-    Attributes:
-        number: in the order of the manifest.
-        part: what the manifest says of it.
-        split: that it was made of; its files may lie elsewhere by now.
-        dead_letters: what the manifest says of the bad records of the split.
-    """
-
-    number: int
     part: Part
     split: Split
     dead_letters: DeadLetters | None
 
-    def size(self, *, compare: bool) -> int:
-        """Bytes that are read for it: of its inputs, or of its own file."""
-        return self.split.size if compare else self.part.bytes
-
 
 @dataclass(frozen=True, kw_only=True)
-class StatedParts:
-    """What a manifest says of all parts taken together.
+class CheckParts(Check):
+    """Each unit is a part, which is read in full, and made again where the inputs are given.
 
     Attributes:
-        directory: of the corpus.
-        numbers: what they hold, as `VerifySummary` and formats are named.
-        error: what is wrong with these.
-        duplicates: documents of one id; None where nobody looked for them.
+        job: that made the parts.
+        compares: whether the inputs are read again.
+        duplicates: what the manifest says of documents of one id; None where nobody looked.
+        tokenizers: one a process.
     """
 
-    directory: str
-    numbers: Mapping[str, int]
-    error: VerificationError | None
+    job: EncodeJob
+    compares: bool
     duplicates: DuplicateIds | None
+    tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
+
+    def pieces(self) -> Iterator[tuple[StoredPart, int]]:
+        """The parts of the pinned manifest."""
+        manifest = encoded_of(self.pinned("manifest"), self.output)
+        for stored in stored_parts(manifest, self.pinned("paths")):
+            yield stored, stored.split.size if self.compares else stored.part.bytes
+
+    def check(
+        self, stored: StoredPart, /, *, slot: SlotWriter, stopped: Callable[[], bool]
+    ) -> dict[str, Any]:
+        """Check the files of a part against the manifest and each other, and its rows."""
+        part, letters = stored.part, stored.dead_letters
+        path = join(self.output, part.file)
+        if part.fingerprint != self.job.fingerprint(stored.split):
+            raise VerificationError(
+                f"{path}: it was made from other inputs or with other settings than the manifest "
+                "says"
+            )
+        if letters is not None:
+            check_file(join(self.output, letters.file), letters.bytes, letters.sha256)
+        tokenizer = self.tokenizers.get(self.job.tokenizer_sha256, lambda: tokenizer_of(self.job))
+        try:
+            with checked_file(path, part.bytes, part.sha256) as source:
+                rows = StoredRows(
+                    open_part(source), path=path, part=part, job=self.job, tokenizer=tokenizer
+                )
+                if self.compares:
+                    self._compare(stored, rows, tokenizer, slot=slot, stopped=stopped)
+                for _ in rows.left():
+                    if stopped():
+                        raise StoppedError
+                    size = part.bytes * rows.taken // max(part.documents, 1)
+                    slot.update(documents=rows.taken, bytes=min(size, part.bytes))
+        except (pa.ArrowException, OSError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise VerificationError(f"{path}: {' '.join(str(error).split())}") from error
+        return {"documents": part.documents}
+
+    def _compare(
+        self,
+        stored: StoredPart,
+        rows: StoredRows,
+        tokenizer: Tokenizer,
+        *,
+        slot: SlotWriter,
+        stopped: Callable[[], bool],
+    ) -> None:
+        """Make a part again, and compare it with the one that is there."""
+        check = partial(check_decoded, tokenizer=tokenizer, settings=self.job.rows, where=rows.path)
+        made = make(
+            *(stored.split, self.job, tokenizer, stopped),
+            add=rows.compare,
+            observe=check,
+            slot=slot,
+        )
+        for table in rows.left():
+            raise VerificationError(
+                f"{rows.path}, row {rows.taken - len(table)}: document "
+                f"{table[ID][0].as_py()!r} is not in the input"
+            )
+        stated = {
+            **{name: getattr(stored.part, name) for name in vars(made.sums)},
+            "bad records": stored.dead_letters.records if stored.dead_letters else 0,
+        }
+        for name, found in {**vars(made.sums), "bad records": made.bad_records}.items():
+            if found != stated[name]:
+                raise VerificationError(
+                    f"{rows.path}: its input gives {name} {found}, the manifest says {stated[name]}"
+                )
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Raise the first error; compare documents of one id.
+
+        Raises:
+            VerificationError: a part is wrong, or the number of duplicate ids.
+        """
+        super().fold(records)
+        if self.duplicates is None:
+            return
+        files = [part_file(number, len(records)) for number in range(len(records))]
+        again = duplicate_ids(self.output, files)
+        if again != self.duplicates:
+            raise VerificationError(
+                f"{self.output}: the manifest says {self.duplicates.documents} duplicate ids, the "
+                f"parts have {again.documents}"
+            )
 
 
-@dataclass(frozen=True, kw_only=True)
-class VerifyingEncoded:
-    """A verification of an encoded corpus, planned.
-
-    Attributes:
-        job: for the workers.
-        manifest: its fingerprint.
-        parts: to check.
-        stated: what they are to add up to.
-        tokenizer: of the corpus.
-        splits: none: a part is compared with its own.
-    """
-
-    job: VerifyEncodedJob
-    manifest: str
-    parts: tuple[PartCheck, ...]
-    stated: StatedParts
-    tokenizer: Tokenizer
-    splits: tuple[Split, ...] = ()
-
-
-def plan_encoded(
-    directory: str, manifest: EncodedManifest, *, inputs: InputSettings | None = None
-) -> VerifyingEncoded:
-    """Check an encoded corpus but for its parts, and plan the checks of the parts.
+def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, Any]:
+    """Check an encoded corpus against its manifest and, where they are given, its inputs.
 
     Args:
-        directory: that holds it.
-        manifest: what it must be.
-        inputs: where its documents come from, to compare them too. How they are read stands in
-            the manifest.
+        job: what is verified. How inputs are read stands in the manifest.
+        tokenizer: that it must have been encoded with; None: any.
+
+    Returns:
+        What it holds, for `VerifySummary`.
 
     Raises:
         VerificationError: something is not as it must be.
-        InputError: the inputs cannot be listed.
+        JobError: it cannot be checked.
     """
-    root = storage.located(directory)
-    check_names(
-        root,
-        "encoded",
-        named={part.file for part in manifest.parts}
-        | {letters.file for letters in manifest.dead_letters}
-        | beside(manifest.inputs)
-        | {RECORDS_FILE},
-        appended=manifest.generation > 0,
+    root = job.directory
+    manifest = read_encoded(root)
+    own = check_encoded(root, manifest)
+    paths = None
+    if job.inputs is not None:
+        stated = (Stated(one.name, one.size, one.source) for one in manifest.inputs)
+        files = match_inputs(root, job.inputs, stated, set_aside=manifest.set_aside)
+        paths = [file.path for file in files]
+    parts = stored_parts(manifest, paths)
+    job.pin("manifest", manifest.to_json())
+    job.pin("paths", paths)
+    check = CheckParts(
+        output=root,
+        work=job.work,
+        job=EncodeJob.of(manifest, root),
+        compares=paths is not None,
+        duplicates=manifest.duplicate_ids,
+        reads=paths is None,
     )
-    path = join(root, TOKENIZER)
-    if not storage.exists(path):
-        raise VerificationError(f"{path} is missing: {PUT_BACK}")
-    try:
-        tokenizer = load_tokenizer(path)
-    except InputError as error:
-        raise VerificationError(f"{error}: {PUT_BACK}") from error
-    if storage.digest(path).sha256 != manifest.tokenizer.sha256:
-        raise VerificationError(f"{path} is not the tokenizer that the manifest names: {PUT_BACK}")
-    if tokenizer.max_id + 1 != manifest.tokenizer.vocab_size:
-        raise VerificationError(
-            f"the manifest says vocab_size {manifest.tokenizer.vocab_size}, the tokenizer has "
-            f"{tokenizer.max_id + 1}"
-        )
-    job = EncodeJob.of(manifest, root)
-    try:
-        job.layout(tokenizer)
-    except ConfigError as error:
-        raise VerificationError(f"the manifest contradicts itself: {error}") from error
-    files = _matched(manifest, _files(root, manifest, inputs)) if inputs else None
-    dead = {letters.file: letters for letters in manifest.dead_letters}
-    if len(dead) < len(manifest.dead_letters):
-        raise VerificationError("the manifest names a file of dead letters twice")
-    parts = tuple(
-        PartCheck(
-            number=number,
-            part=part,
-            split=split,
-            dead_letters=dead.pop(split.dead_letters_file, None),
-        )
-        for number, (part, split) in enumerate(
-            zip(manifest.parts, _splits(manifest, files), strict=True)
-        )
-    )
-    for letters in dead.values():
-        raise VerificationError(f"the manifest names {letters.file}, which is of no part")
-    return VerifyingEncoded(
-        job=VerifyEncodedJob(encode=job, compare=inputs is not None),
-        manifest=fingerprint(manifest.to_json()),
-        parts=parts,
-        stated=StatedParts(
-            directory=root,
-            numbers=_numbers(manifest),
-            error=_wrong_total(manifest),
-            duplicates=manifest.duplicate_ids,
-        ),
-        tokenizer=tokenizer,
-    )
-
-
-def _files(
-    directory: str, manifest: EncodedManifest, inputs: InputSettings
-) -> tuple[InputFile, ...]:
-    """The files that the manifest must be of, as the job called them."""
-    if BASE not in read_plan(directory):
-        return find_inputs(inputs).files
-    aside = {one.name for one in manifest.set_aside}
-    found = find_inputs(inputs, below=base_of(directory)).files
-    return tuple(file for file in found if file.name not in aside)
-
-
-def _numbers(manifest: EncodedManifest) -> dict[str, int]:
     totals = manifest.totals
+    size = totals.bytes if paths is None else sum(one.split.size for one in parts)
+    job.run(check, reads=paths or (), pieces=len(parts), size=size)
+    _check_totals(manifest)
+    if not manifest.generation:
+        job.refuse_another(manifest, read_encoded(root))
+    if tokenizer is not None and tokenizer.sha256 != manifest.tokenizer.sha256:
+        raise VerificationError(
+            f"{root} was encoded with another tokenizer than the one beside it: encode it again"
+        )
     return {
-        "parts": len(manifest.parts),
+        "parts": len(parts),
         "documents": totals.documents,
         "bytes": totals.text_bytes,
         "tokens": totals.tokens,
         "unknown_tokens": totals.unknown,
         "failures": totals.failures,
-        **manifest.formats,
+        "formats": manifest.formats,
+        "lossless": keeps_texts(own, manifest.rows),
     }
 
 
-def _wrong_total(manifest: EncodedManifest) -> VerificationError | None:
-    """What is wrong with the totals of a manifest: they are the sums over its parts."""
+def check_encoded(root: str, manifest: EncodedManifest) -> Tokenizer:
+    """Check the names and the tokenizer of an encoded corpus; return the tokenizer.
+
+    Raises:
+        VerificationError: something is not as it must be.
+    """
+    letters = [letters.file for letters in manifest.dead_letters]
+    if len({*letters}) < len(letters):
+        raise VerificationError("the manifest names a file of dead letters twice")
+    named = {*letters, *(part.file for part in manifest.parts), *beside(manifest.inputs)}
+    check_names(root, "encoded", named=named | {RECORDS_FILE}, appended=manifest.generation > 0)
+    try:
+        tokenizer = tokenizer_beside(root, manifest.tokenizer.sha256)
+        EncodeJob.of(manifest, root).layout(tokenizer)
+    except InputError as error:
+        raise VerificationError(str(error)) from error
+    except ConfigError as error:
+        raise VerificationError(f"the manifest contradicts itself: {error}") from error
+    if tokenizer.max_id + 1 != manifest.tokenizer.vocab_size:
+        raise VerificationError(
+            f"the manifest says vocab_size {manifest.tokenizer.vocab_size}, the tokenizer has "
+            f"{tokenizer.max_id + 1}"
+        )
+    return tokenizer
+
+
+def _check_totals(manifest: EncodedManifest) -> None:
     stated, found = manifest.totals, Totals.of(manifest.parts, manifest.dead_letters)
-    for name in (field.name for field in fields(Totals)):
+    for name in (one.name for one in fields(Totals)):
         if getattr(stated, name) != getattr(found, name):
-            return VerificationError(
+            raise VerificationError(
                 f"the manifest's total of {name} is {getattr(stated, name)}, its parts add up to "
                 f"{getattr(found, name)}"
             )
-    return None
 
 
-def check_part(
-    check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, failures: Failures
-) -> Finding:
-    """Check the files of a part against the manifest and each other, and its rows.
+def stored_parts(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[StoredPart]:
+    """The parts of a manifest.
 
     Args:
-        check: the part.
-        job: what it is a part of.
-        tokenizer: that made its ids.
-        failures: where the job ends.
+        manifest: of the corpus.
+        paths: where its inputs lie by now; None where they are not read.
 
     Raises:
-        StoppedError: nobody needs the result any more.
+        VerificationError: parts, inputs and dead letters of the manifest do not go together.
     """
-    error = None
-    try:
-        _check_part(check, job, tokenizer, failures)
-    except (VerificationError, InputError) as caught:
-        error = caught
-    return Finding(number=check.number, error=error)
-
-
-def conclude_encoded(results: Iterable[Finding | StatedParts]) -> Mapping[str, int]:
-    """What a corpus holds, where all of its parts were checked and are right, and so are the sums.
-
-    Raises:
-        VerificationError, InputError: of the first part that is wrong; it says how many are.
-        JobError: the runner lost some.
-    """
-    found = list(results)
-    (stated,) = (one for one in found if isinstance(one, StatedParts))
-    number = stated.numbers["parts"]
-    raise_first([one for one in found if isinstance(one, Finding)], number, "parts")
-    if stated.error is not None:
-        raise stated.error
-    if stated.duplicates is not None:
-        again = duplicate_ids(stated.directory, [part_file(i, number) for i in range(number)])
-        if again != stated.duplicates:
-            raise VerificationError(
-                f"{stated.directory}: the manifest says {stated.duplicates.documents} duplicate "
-                f"ids, the parts have {again.documents}"
-            )
-    return stated.numbers
-
-
-def _check_part(
-    check: PartCheck, job: VerifyEncodedJob, tokenizer: Tokenizer, failures: Failures
-) -> None:
-    part, path = check.part, join(job.directory, check.part.file)
-    if part.fingerprint != job.encode.fingerprint(check.split):
-        raise VerificationError(
-            f"{path}: it was made from other inputs or with other settings than the manifest says"
-        )
-    if check.dead_letters is not None:
-        letters = check.dead_letters
-        check_file(join(job.directory, letters.file), letters.bytes, letters.sha256)
-    try:
-        with checked_file(path, part.bytes, part.sha256) as source:
-            file = open_part(source)
-            rows = StoredRows(file, path=path, part=part, job=job.encode, tokenizer=tokenizer)
-            size = 0
-            with SlotWriter(job.encode.reading.counters_path, check.number) as slot:
-                if job.compare:
-                    _compare(check, job.encode, rows, slot=slot, stopped=failures.stopped)
-                    return
-                while (table := rows.rest()) is not None:
-                    if failures.stopped():
-                        raise StoppedError
-                    size += table.nbytes
-                    slot.update(documents=rows.taken, bytes=min(size, part.bytes))
-                slot.update(documents=rows.taken, bytes=part.bytes)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, (VerificationError, InputError)):
-            raise
-        raise VerificationError(f"{path}: {' '.join(str(error).split())}") from error
-
-
-def _compare(
-    check: PartCheck,
-    job: EncodeJob,
-    rows: StoredRows,
-    *,
-    slot: SlotWriter,
-    stopped: Callable[[], bool],
-) -> None:
-    """Make a part again, and compare it with the one that is there."""
-    made = make(
-        check.split,
-        job,
-        rows.tokenizer,
-        stopped,
-        add=rows.compare,
-        observe=partial(
-            check_decoded, tokenizer=rows.tokenizer, settings=job.rows, where=rows.path
-        ),
-        slot=slot,
-    )
-    if (more := rows.rest()) is not None:
-        raise VerificationError(
-            f"{rows.path}, row {rows.taken - len(more)}: document {more[ID][0].as_py()!r} is not "
-            "in the input"
-        )
-    for name, found in vars(made.sums).items():
-        if found != getattr(check.part, name):
-            raise VerificationError(
-                f"{rows.path}: its input gives {name} {found}, the manifest says "
-                f"{getattr(check.part, name)}"
-            )
-    stated = check.dead_letters.records if check.dead_letters else 0
-    if made.bad_records != stated:
-        raise VerificationError(
-            f"{rows.path}: its input has {made.bad_records} bad records, the manifest says {stated}"
-        )
-
-
-class StoredRows:
-    """The rows of a part, checked as they are read, and taken in any portions.
-
-    Args:
-        file: the part.
-        path: where it is, for messages.
-        part: what the manifest says of it.
-        job: that made it.
-        tokenizer: of the job.
-
-    Attributes:
-        taken: rows that were taken so far.
-    """
-
-    def __init__(
-        self, file: pq.ParquetFile, *, path: str, part: Part, job: EncodeJob, tokenizer: Tokenizer
-    ) -> None:
-        self.path = path
-        self.tokenizer = tokenizer
-        self._part = part
-        self._settings = job.rows
-        self._vocab_size = job.vocab_size
-        self._layout = job.layout(tokenizer)
-        self._tables = self._checked(read_rows(file, self._layout))
-        self._left: pa.Table | None = None
-        self.taken = 0
-
-    def rest(self) -> pa.Table | None:
-        """What is left of the row group at hand, or the next one; None at the end.
-
-        Raises:
-            VerificationError, ValueError: the rows of the part cannot be rows.
-        """
-        table = self._left if self._left is not None and len(self._left) else None
-        self._left = None
-        table = table if table is not None else next(self._tables, None)
-        self.taken += len(table) if table is not None else 0
-        return table
-
-    def compare(self, made: pa.RecordBatch) -> None:
-        """Take as many rows as were made, which they must be.
-
-        Raises:
-            VerificationError: there is a difference; the message names row and document.
-            ValueError: the rows of the part cannot be rows.
-        """
-        while len(made):
-            if (table := self.rest()) is None:
-                raise VerificationError(
-                    f"{self.path} ends after row {self.taken}: document "
-                    f"{made.column(ID)[0].as_py()!r} of the input has no row"
-                )
-            some = min(len(table), len(made))
-            self._left = table.slice(some)
-            self.taken -= len(self._left)
-            self._compare(table.slice(0, some), made.slice(0, some))
-            made = made.slice(some)
-
-    def _compare(self, stored: pa.Table, made: pa.RecordBatch) -> None:
-        differences = [  # the key last, which follows from another
-            (at, name == KEY, column, name)
-            for column, name in enumerate(made.schema.names)
-            for at in [first_difference(stored[name].combine_chunks(), made.column(name))]
-            if at is not None
-        ]
-        if not differences:
-            return
-        at, _, _, name = min(differences)
-        found, expected = stored[name][at].as_py(), made.column(name)[at].as_py()
-        row = self.taken - len(stored) + at
-        raise VerificationError(
-            f"{self.path}, row {row}, document {made.column(ID)[at].as_py()!r}: "
-            f"{self._difference(name, found, expected)}"
-        )
-
-    def _difference(self, name: str, stored: object, made: object) -> str:
-        if name == ID:
-            return f"the row is of document {stored!r}"
-        if name != INPUT_IDS:
-            return f"{name} is {stored!r:.200}, its input says {made!r:.200}"
-        try:
-            decode = self.tokenizer.decode_bytes
-            same = decode(stored) == decode(made)  # type: ignore[arg-type]  # lists of ids
-        except BpeError:
-            same = False
-        if same or not keeps_texts(self.tokenizer, self._settings):
-            return "encoding its text gives other ids"
-        return "its ids do not decode to its text"
-
-    def _checked(self, tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
-        sums, row, unknown = Sums(), 0, unknown_id(self.tokenizer)
-        for table in tables:
-            batch = table.combine_chunks().to_batches()[0]
-            input_ids = batch.column(INPUT_IDS)
-            if (pc.max(input_ids.flatten()).as_py() or 0) >= self._vocab_size:
-                raise self._no_such_id(table, row)
-            lengths = pc.list_value_length(input_ids).cast(pa.uint32())
-            if (at := first_difference(batch.column(NUM_TOKENS), lengths)) is not None:
-                raise VerificationError(
-                    f"{self.path}, row {row + at}: {NUM_TOKENS} is not the length of {INPUT_IDS}"
-                )
-            without_ends(input_ids, prepend=self._layout.prepend, append=self._layout.append)
-            sums += Sums.of(batch, text_bytes=0, unknown=unknown)
-            row += len(table)
-            yield table
-        for name, found in vars(replace(sums, text_bytes=self._part.text_bytes)).items():
-            if found != getattr(self._part, name):
-                raise VerificationError(
-                    f"{self.path} holds {found} {name}, the manifest says "
-                    f"{getattr(self._part, name)}"
-                )
-
-    def _no_such_id(self, table: pa.Table, first: int) -> VerificationError:
-        row, wrong = next(
-            (row, max(ids))
-            for row, ids in enumerate(table[INPUT_IDS].to_pylist())
-            if ids and max(ids) >= self._vocab_size
-        )
-        return VerificationError(
-            f"{self.path}, row {first + row}, document {table[ID][row].as_py()!r}: id {wrong} does "
-            f"not exist, the vocabulary has {self._vocab_size}"
-        )
-
-
-def keeps_texts(tokenizer: Tokenizer, settings: RowSettings) -> bool:
-    """Whether all documents decode to their texts: no allowed special token drops whitespace."""
-    dropping = {token for token, flags in tokenizer.token_flags.items() if flags.drop_whitespace}
-    if "all" not in settings.allow_special:
-        dropping.intersection_update(settings.allow_special)
-    return tokenizer.lossless and not dropping
-
-
-def check_decoded(
-    encoded: EncodedBlock, *, tokenizer: Tokenizer, settings: RowSettings, where: str
-) -> None:
-    """See that the ids of documents decode to their texts, where nothing of these is dropped.
-
-    Args:
-        encoded: the documents.
-        tokenizer: that encoded them.
-        settings: of the rows.
-        where: the part that they are of, for the message.
-
-    Raises:
-        VerificationError: they do not.
-    """
-    if not keeps_texts(tokenizer, settings):
-        return
-    decoded = tokenizer.decode_arrow(encoded.plain)
-    at = first_difference(decoded, encoded.texts.cast(pa.large_binary()))
-    if at is not None:
-        name = encoded.rows.column(ID)[at].as_py()
-        raise VerificationError(f"{where}: document {name!r}: its ids do not decode to it")
-
-
-def first_difference(found: pa.Array, expected: pa.Array) -> int | None:
-    """The first row in which two arrays of one type and length differ; None where none does."""
-    begin, end = 0, len(found)
-    while not found[begin:].equals(expected[begin:]):
-        last = end
-        while last - begin > 1:
-            middle = (begin + last) // 2
-            if found[begin:middle].equals(expected[begin:middle]):
-                begin = middle
-            else:
-                last = middle
-        if repr(found[begin].as_py()) != repr(expected[begin].as_py()):
-            return begin
-        begin += 1  # a NaN in both: Arrow calls them different
-    return None
-
-
-def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tuple[Split, ...]:
-    """The splits of the parts, over ``files``, which may lie elsewhere by now."""
+    dead = {letters.file: letters for letters in manifest.dead_letters}
     index = -1
-    splits = []
+    stored = []
     for part in manifest.parts:
         pieces = []
         for piece in part.inputs:
@@ -551,7 +275,7 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
                 )
             pieces.append(
                 FileRange(
-                    path=files[index].path if files is not None else "",
+                    path=paths[index] if paths is not None else "",
                     name=piece.name,
                     file_index=index,
                     format=source.format,  # type: ignore[arg-type]  # what the manifest says
@@ -565,55 +289,19 @@ def _splits(manifest: EncodedManifest, files: Sequence[InputFile] | None) -> tup
         name = parse_part(part.file)
         if name is None:  # `read_encoded` has refused it
             raise VerificationError(f"the manifest names a part {part.file!r}")
-        splits.append(
-            Split(
-                part=name.part,
-                parts=name.parts,
-                pieces=tuple(pieces),
-                generation=name.generation,
-            )
+        split = Split(
+            part=name.part, parts=name.parts, pieces=tuple(pieces), generation=name.generation
         )
-        if splits[-1].source != part.source:
+        if split.source != part.source:
             raise VerificationError(
                 f"the manifest says that {part.file} is of the source {part.source!r}, and its "
-                f"inputs of {splits[-1].source!r}"
+                f"inputs of {split.source!r}"
             )
+        stored.append(StoredPart(part, split, dead.pop(split.dead_letters_file, None)))
     if index != len(manifest.inputs) - 1:
         raise VerificationError(
             f"the manifest names {len(manifest.inputs)} inputs, its parts are of {index + 1}"
         )
-    return tuple(splits)
-
-
-def _matched(manifest: EncodedManifest, files: Sequence[InputFile]) -> tuple[InputFile, ...]:
-    """The files of the manifest, in its order and with its sources.
-
-    Raises:
-        VerificationError: the files given are others, by name, size or source.
-    """
-    given: dict[str, list[InputFile]] = {}
-    for file in files:
-        given.setdefault(file.name, []).append(file)
-    found = []
-    for stated in manifest.inputs:
-        if not given.get(stated.name):
-            raise VerificationError(
-                f"input {stated.name!r} of the manifest is not among the files given: give the "
-                "same `input` patterns as for bpe encode"
-            )
-        file = given[stated.name].pop(0)
-        if file.source not in ("", stated.source):
-            raise VerificationError(
-                f"{file.path} was given as of the source {file.source}, and the manifest says "
-                f"{stated.source or 'that it is of none'}: give the same `input` NAME=PATTERN as "
-                "for bpe encode"
-            )
-        if file.size != stated.size:
-            raise VerificationError(
-                f"{file.path} has {file.size} bytes, the manifest says {stated.size}: the input "
-                "was changed"
-            )
-        found.append(replace(file, source=stated.source))
-    if more := sorted(name for name, left in given.items() if left):
-        raise VerificationError(f"input {more[0]!r} is not among the inputs of the manifest")
-    return tuple(found)
+    for letters in dead.values():
+        raise VerificationError(f"the manifest names {letters.file}, which is of no part")
+    return stored

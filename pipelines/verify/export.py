@@ -9,15 +9,14 @@ must hold, taken from the sources by their keys alone, must be that of the rows.
 from __future__ import annotations
 
 import json
-import tempfile
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipelines import storage
-from pipelines.errors import InputError, VerificationError
+from pipelines.errors import VerificationError
 from pipelines.export.choose import FAN_IN, Pass
 from pipelines.export.job import check_index, check_tokenizer, half_totals, stages
 from pipelines.export.make import Make
@@ -26,102 +25,45 @@ from pipelines.export.outputs import Comparison, tally
 from pipelines.export.plan import check_pins, parse_sources, plan_again, stored_pins
 from pipelines.export.rows import flat
 from pipelines.export.source import read_blocks
-from pipelines.metrics import counter
 from pipelines.output.check_files import check_names
-from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, WORK, json_bytes
-from pipelines.run import options
-from pipelines.settings import OutputSettings
-from pipelines.stage.job import run_job
+from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, json_bytes
 from pipelines.stage.record import check_file, read_records
-from pipelines.stage.stage import Job, Made, Unit
+from pipelines.stage.stage import Made
 from pipelines.storage import join
-from pipelines.submission.workers import workers_of
+from pipelines.verify.checks import Check, attempt, raise_first
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pipelines.export.manifest import ExportManifest
-    from pipelines.export.plan import ExportPlan
-    from pipelines.progress import Progress, SlotWriter
-    from pipelines.settings import Execution
+    from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
-    from pipelines.stage.stage import Stage
+    from pipelines.stage.stage import Stage, Unit
+    from pipelines.verify.checks import Verification
 
 TALLY = "tally.json"
 
 
-def _tried(make: Callable[[], Made]) -> Made:
-    """What is made, or the error in its place: all units are checked, and the first one counts."""
-    try:
-        return make()
-    except (VerificationError, InputError) as error:
-        return Made(files=(), totals={"error": str(error), "documents": 0})
-
-
-def _raise_first(records: Sequence[Record], name: str) -> None:
-    """Raise the error of the first unit that has one.
-
-    Raises:
-        VerificationError: there is one; the message says how many there are.
-    """
-    errors = [record.totals["error"] for record in records if "error" in record.totals]
-    if errors:
-        more = f" (the first of {len(errors):,} {name} that are wrong)" if errors[1:] else ""
-        raise VerificationError(errors[0] + more)
-
-
 @dataclass(frozen=True, kw_only=True)
-class CheckFiles:
-    """Each unit is a record, whose files are compared with it."""
+class CheckFiles(Check):
+    """Each unit is a record, whose files are compared with it.
 
-    output: str
-    work: str
+    Attributes:
+        records_sha256: of the file of records (hex).
+    """
+
     records_sha256: str
-    last: bool
-    counters_path: str | None = None
-    name: str = "check"
 
-    @property
-    def directory(self) -> str:
-        """Where the records of the checks go."""
-        return self.work
+    def pieces(self) -> Iterator[tuple[Record, int]]:
+        """The records."""
+        for record in read_records(self.output, self.records_sha256):
+            yield record, sum(file.bytes for file in record.files)
 
-    def _records(self) -> list[Record]:
-        return read_records(self.output, self.records_sha256)
-
-    def units(self) -> Iterator[Unit]:
-        """A unit a record."""
-        for number, record in enumerate(self._records()):
-            yield Unit(
-                name=f"check-{number:05d}",
-                fingerprint=record.fingerprint,
-                number=number,
-                bytes=sum(file.bytes for file in record.files),
-            )
-
-    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
+    def check(self, record: Record, /, **_: Any) -> dict[str, Any]:
         """Compare the files of a record with it."""
-        record = self._records()[unit.number]
-
-        def check() -> Made:
-            for file in record.files:
-                check_file(self.output, file)
-            return Made(files=(), totals={"documents": record.totals["documents"]})
-
-        made = _tried(check)
-        slot.update(documents=made.totals["documents"], bytes=unit.bytes)
-        if self.last:
-            counter("documents_read").inc(made.totals["documents"])
-            counter("bytes_read").inc(unit.bytes)
-        return made
-
-    def fold(self, records: Sequence[Record]) -> None:
-        """Raise the first error.
-
-        Raises:
-            VerificationError: a file is not what its record says.
-        """
-        _raise_first(records, "parts")
+        for file in record.files:
+            check_file(self.output, file)
+        return {"documents": record.totals["documents"]}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +74,7 @@ class Tally(Pass):
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents of a span."""
-        return _tried(lambda: self._count(unit, stopped))
+        return attempt(lambda: self._count(unit, stopped))
 
     def _count(self, unit: Unit, stopped: Callable[[], bool]) -> Made:
         span, pins = self.spans()[unit.number], self.pins()
@@ -159,7 +101,7 @@ class Tally(Pass):
         Raises:
             VerificationError: a source cannot be read.
         """
-        _raise_first(records, "parts of the sources")
+        raise_first(records, "parts of the sources")
         sums = {
             half: [
                 sum(record.totals[half][place] for record in records) % (1 << 64)
@@ -183,7 +125,7 @@ class Compare(Make):
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
         """Compare the parts of a unit."""
-        return _tried(lambda: self.write(unit, Comparison, slot=slot, stopped=stopped))
+        return attempt(lambda: self.write(unit, Comparison, slot=slot, stopped=stopped))
 
     def fold(self, records: Sequence[Record]) -> None:
         """Compare what all parts hold with what the sources give.
@@ -191,7 +133,7 @@ class Compare(Make):
         Raises:
             VerificationError: a part differs, or they hold other documents.
         """
-        _raise_first(records, "parts")
+        raise_first(records, "parts")
         expected = json.loads(storage.read(join(self.work, TALLY)))
         halves = [record.totals["halves"] for record in records]
         for half, (documents, ids) in expected.items():
@@ -204,73 +146,22 @@ class Compare(Make):
                     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class VerifyExport(Job):
-    """A verification of an export.
-
-    Attributes:
-        records_sha256: of the file of its records.
-        work: a directory for temporary files.
-        plan: to make it again; None: its files are compared with its records alone.
-    """
-
-    records_sha256: str
-    work: str
-    plan: ExportPlan | None
-    name = "verify"
-    last_file = ""
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """In order."""
-        check = CheckFiles(
-            output=self.directory,
-            work=self.work,
-            records_sha256=self.records_sha256,
-            last=self.plan is None,
-            counters_path=None if self.plan else self.counters_path,
-        )
-        if self.plan is None:
-            return (check,)
-        again = stages(
-            self.plan,
-            output=self.directory,
-            work=self.work,
-            run=self.run,
-            fan_in=FAN_IN,
-            last=Compare,
-            counters_path=self.counters_path,
-        )
-        tally_ = Tally(plan=self.plan, output=self.directory, work=self.work, run=self.run)
-        return (check, *again[:-1], tally_, again[-1])
-
-
-def verify_export(
-    directory: str,
-    sources: Sequence[str] | None,
-    *,
-    execution: Execution,
-    progress: Progress,
-    temp: str | None,
-) -> Mapping[str, int]:
+def verify_export(job: Verification) -> dict[str, Any]:
     """Check an export against its records and, where they are given, against its sources.
 
     Args:
-        directory: of the export.
-        sources: ``NAME=DIR`` or ``DIR`` of each, as for the export; None: files alone.
-        execution: where the work is done.
-        progress: told how far it is.
-        temp: a directory for temporary files; None: the system's, or the export's own where
-            workers are elsewhere.
+        job: what is verified; the patterns of its inputs are ``NAME=DIR`` or ``DIR`` of each
+            source, as for the export. Where documents were shuffled, its temporary files are as
+            large as the ids.
 
     Returns:
-        Parts, documents, bytes and tokens.
+        What it holds, for `VerifySummary`.
 
     Raises:
         VerificationError: something is not as it must be; the message says what and where.
         JobError: it cannot be checked.
     """
-    root = storage.located(directory)
+    root, work = job.directory, job.work
     manifest = read_export(root)
     records = read_records(root, manifest.records.sha256)
     check_tokenizer(root, manifest)
@@ -279,42 +170,28 @@ def verify_export(
     named = {file.file for record in records for file in record.files}
     named |= {file.file for file in manifest.index}
     check_names(root, "export", named={*named, PINS, RECORDS_FILE})
-    run = uuid.uuid4().hex
     check_pins(manifest.sources, stored_pins(root), join(root, PINS))
-    plan, reads = None, [root]
-    if sources is not None:
-        plan = plan_again(manifest, parse_sources(sources), root)
-        reads += [source.directory for source in plan.sources]
-    with tempfile.TemporaryDirectory(prefix="bpe-verify-") as system:
-        place = temp or (system if workers_of(options(execution)).here else join(root, WORK))
-        work = join(storage.located(place), f"verify-{run}")
-        try:
-            with run_job(
-                VerifyExport(
-                    output=OutputSettings(directory=root),
-                    run=run,
-                    records_sha256=manifest.records.sha256,
-                    work=work,
-                    plan=plan,
-                ),
-                execution=execution,
-                progress=progress,
-                reads=reads,
-                writes=work,
-                pieces=len(records),
-                size=sum(half.bytes for half in manifest.halves),
-                lock=False,
-            ):
-                pass
-        finally:
-            storage.remove_tree(work)
-    halves = manifest.halves
+    sha256, halves = manifest.records.sha256, manifest.halves
+    checks: list[Stage] = [
+        CheckFiles(output=root, work=work, records_sha256=sha256, reads=job.inputs is None)
+    ]
+    reads: list[str] = []
+    if job.inputs is not None:
+        plan = plan_again(manifest, parse_sources(job.inputs.patterns), root)
+        reads = [source.directory for source in plan.sources]
+        run = uuid.uuid4().hex
+        *before, last = stages(
+            plan, output=root, work=work, run=run, fan_in=FAN_IN, last=Compare, counters_path=None
+        )
+        checks += [*before, Tally(plan=plan, output=root, work=work, run=run), last]
+    size = sum(half.bytes for half in halves)
+    job.run(*checks, reads=reads, pieces=len(records), size=size)
+    job.refuse_another(manifest, read_export(root))
     return {
         "parts": sum(half.files for half in halves),
         "documents": sum(half.documents for half in halves),
-        "bytes": sum(half.bytes for half in halves),
+        "bytes": size,
         "tokens": sum(half.tokens for half in halves),
-        "unknown_tokens": 0,
         "failures": 0,
     }
 

@@ -80,7 +80,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
         jobs.decode(directory=str(tmp_path / "ids"), stream=io.BytesIO())
     other = bpe.train(bpe.count_pretokens(["aaaa"]), vocab_size=257)
     other.save(tmp_path / "ids" / "tokenizer.json")
-    with pytest.raises(InputError, match="not the tokenizer of the manifest"):
+    with pytest.raises(InputError, match="not the tokenizer that the manifest names"):
         jobs.decode(directory=str(tmp_path / "ids"), stream=io.BytesIO())
 
 

@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import apache_beam as beam
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from bpe.counts.files import run_to_ipc
-from bpe.pretokenizer import Pretokenizer
+from bpe.counts.files import run_table
 from bpe.special_tokens import TokenFlags
 from pipelines import storage
-from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.reading import Reading
-from pipelines.count.check_parts import stored_parts, stored_sets
-from pipelines.count.steps import CountJob
-from pipelines.encode.manifest import read_encoded
+from pipelines.count.check_parts import StoredPart, stored_parts, stored_sets
 from pipelines.encode.parts import open_part
-from pipelines.errors import InputError, VerificationError
-from pipelines.failures import Failures
+from pipelines.errors import InputError, OutputError, VerificationError
 from pipelines.output.names import dead_letters_file
-from pipelines.settings import (
-    EncodeSettings,
-    Execution,
-    InputSettings,
-    OutputSettings,
-    PretokenSettings,
-)
+from pipelines.settings import EncodeSettings, Execution, InputSettings, PretokenSettings
 from pipelines.stage.beam import RunJob
-from pipelines.verify.counts import (
-    CountedPart,
-    VerifyCountsJob,
-    check_stored,
-    compare_shard,
-    plan_counts,
-)
-from pipelines.verify.encoded import plan_encoded
-from pipelines.verify.job import VerifyRequest
+from pipelines.verify.checks import Verification, VerifyJob
+from pipelines.verify.counts import shard_of
 from tests import jobs
 from tests.pipelines.corpora import (
     Corpus,
@@ -435,7 +414,7 @@ def test_totals_of_counts_are_the_sums_of_their_parts(tmp_path: Path) -> None:
         jobs.verify(directory=str(tmp_path / "counts"))
     edit_manifest(tmp_path / "counts", lambda m: m["totals"].update(pretokens=4, documents=3))
     jobs.verify(directory=str(tmp_path / "counts"))
-    with pytest.raises(VerificationError, match="counts are of 3 documents, the input has 2"):
+    with pytest.raises(VerificationError, match="says documents: 3; counting again gives 2"):
         jobs.verify(directory=str(tmp_path / "counts"), inputs=corpus.inputs())
 
 
@@ -453,68 +432,44 @@ def test_counting_again_writes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("order", [False, True])
 def test_sets_with_other_numbers_of_shards_are_compared(tmp_path: Path, order: bool) -> None:
     """As a library that saves counts may leave them."""
-    texts, runs = ["low lower low", "low new newer"], dict[int, list[bytes]]()
+    texts = ["low lower low", "low new newer"]
     settings: dict[str, Any] = {"pretokenizer": "words", "track_order": order}
-    place = 0
-    job = VerifyCountsJob(
-        count=CountJob(
-            directory=str(tmp_path), pretokenizer=Pretokenizer("words"), track_order=order, shards=4
-        ),
-        reading=Reading(directory=str(tmp_path), options=ReadOptions()),
-    )
+    parts, place = list[StoredPart](), 0
     for text, shards in zip(texts, (1, 4), strict=True):
         counts = bpe.count_pretokens([text], **settings)
         counts.save(tmp_path / str(shards), shards=shards)
-        (one,) = stored_sets(str(tmp_path / str(shards)))
-        for stored in stored_parts([one]):
-            found, *messages = check_stored(replace(stored, first_place=place), job)
-            assert isinstance(found, CountedPart)
-            assert found.error is None
-            for message in messages:
-                assert isinstance(message, tuple)
-                runs.setdefault(message[0], []).append(message[1])
+        stored = stored_parts(stored_sets(str(tmp_path / str(shards))))
+        parts += [replace(part, first_place=place) for part in stored]
         place += counts.order_span or 0
     again = bpe.count_pretokens(texts, **settings).run.split(4)
     for shard in range(4):
-        counted = [run_to_ipc(again[shard])]
-        same = compare_shard(shard, stored=runs[shard], counted=counted, job=job.count)
-        assert same.error is None
-        nothing = [run_to_ipc(job.count.pretoken_counter().drain(4)[shard])]
-        other = compare_shard(shard, stored=runs[shard], counted=nothing, job=job.count)
-        assert (other.error is None) == (len(again[shard]) == 0)
+        assert run_table(shard_of(parts, shard, 4)).equals(run_table(again[shard]))
 
 
-def graph_of(directory: str, inputs: InputSettings | None) -> bytes:
-    """The pipeline that verifies counts or an encoded corpus, as it goes to a runner."""
-    kind = json.loads(storage.read(f"{directory}/manifest.json"))["kind"]
-    planned: Any
-    if kind == "counts":
-        planned = plan_counts(directory, stored_sets(directory), inputs=inputs)
-    else:
-        planned = plan_encoded(directory, read_encoded(directory), inputs=inputs)
-    request = VerifyRequest(
-        output=OutputSettings(directory=directory),
-        manifest=planned.manifest,
-        inputs=inputs,
-        job=planned.job,
-    )
-    p = beam.Pipeline(runner="FnApiRunner")
-    _ = p | RunJob(request, Failures())
-    data: bytes = p.to_runner_api().SerializeToString(deterministic=True)
-    return data
-
-
-def test_the_graph_is_the_same_for_any_output(model: Path, tmp_path: Path) -> None:
+def test_the_graph_is_the_same_for_any_output(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder := tmp_path / "in").mkdir()
     sizes: dict[str, list[int]] = {"ids": [], "counts": []}
-    for files in (1, 300):
+    built, graphs = RunJob.expand, list[int]()
+
+    def measured(job: RunJob, begin: Any) -> Any:
+        done = built(job, begin)
+        graphs.append(len(begin.pipeline.to_runner_api().SerializeToString(deterministic=True)))
+        return done
+
+    for files in (3, 200):
         for number in range(files):
             (folder / f"{number}.txt").write_text("text")
         inputs = InputSettings(patterns=(str(folder),), split_size=4)
         encode(inputs, model, tmp_path / "ids", overwrite=True)
         count(inputs, tmp_path / "counts", overwrite=True)
-        for name, found in sizes.items():
-            found.append(len(graph_of(str(tmp_path / name), inputs)))
+        with monkeypatch.context() as patched:
+            patched.setattr(RunJob, "expand", measured)
+            for name, found in sizes.items():
+                graphs.clear()
+                jobs.verify(directory=str(tmp_path / name), inputs=inputs)
+                found.append(max(graphs))
     for first, second in sizes.values():
         assert abs(first - second) < 500
         assert second < 100_000
@@ -528,15 +483,21 @@ def test_a_manifest_that_is_written_anew_meanwhile_is_an_error(
         encode(corpus.inputs(), model, tmp_path / "ids")
     else:
         count(corpus.inputs(), tmp_path / "counts")
-    out, plan = tmp_path / kind, VerifyRequest.plan
+    out, run = tmp_path / kind, Verification.run
 
-    def changed(request: VerifyRequest) -> Any:
+    def changed(job: Verification, *checks: Any, **asked: Any) -> None:
         edit_manifest(out, lambda m: m["totals"].update(documents=1))
-        return plan(request)
+        run(job, *checks, **asked)
 
-    monkeypatch.setattr(VerifyRequest, "plan", changed)
+    monkeypatch.setattr(Verification, "run", changed)
     with pytest.raises(VerificationError, match=r"manifest\.json was written anew since"):
         jobs.verify(directory=str(out), execution=Execution(workers=1))
+
+
+def test_what_a_runner_loses_is_not_verified(ids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(VerifyJob, "finish", lambda _: None)
+    with pytest.raises(OutputError, match=r"verdict\.json is not there"):
+        jobs.verify(directory=str(ids))
 
 
 def test_counts_whose_manifest_names_no_dead_letters_are_read(tmp_path: Path) -> None:
@@ -569,6 +530,8 @@ def test_counts_of_another_text_are_found(tmp_path: Path) -> None:
     assert "in byte order, the pre-token of row 0 is" in str(error.value)
     assert "(the first of 2 shards that are wrong, of 16)" in str(error.value)
     other = replace(corpus.inputs(), patterns=(str(tmp_path / "in" / "a.jsonl"), __file__))
-    with pytest.raises(VerificationError, match="not those that were counted"):
+    with pytest.raises(
+        VerificationError, match=r"input .* of the manifest is not among the files given"
+    ):
         jobs.verify(directory=str(tmp_path / "counts"), inputs=other)
     assert isinstance(other, InputSettings)

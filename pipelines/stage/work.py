@@ -1,0 +1,46 @@
+"""Directories for what a job needs while it runs, where all of its workers reach them."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import tempfile
+import uuid
+from typing import TYPE_CHECKING
+
+from pipelines import storage
+from pipelines.errors import JobError
+from pipelines.run import options
+from pipelines.storage import join
+from pipelines.submission.workers import workers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipelines.settings import Execution
+
+_LOGGER = logging.getLogger(__name__)
+
+
+@contextlib.contextmanager
+def temporary_work(name: str, place: str) -> Iterator[str]:
+    """A directory for temporary files; removed at the end with all that workers left in it.
+
+    Args:
+        name: of the kind of job.
+        place: below which it lies; empty for the temporary directory of this machine.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"bpe-{name}-") as system:
+        work = join(storage.located(place or system), f"{name}-{uuid.uuid4().hex}")
+        try:
+            yield work
+        finally:
+            try:
+                storage.remove_tree(work)
+            except JobError as error:
+                _LOGGER.warning("%s: cannot remove temporary files: %s", work, error)
+
+
+def are_here(execution: Execution) -> bool:
+    """Whether the workers see the files of this machine."""
+    return workers_of(options(execution)).here

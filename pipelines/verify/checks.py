@@ -1,0 +1,220 @@
+"""Checks as stages of a job: every piece is checked, and the first error is raised.
+
+Verdicts are the records of units, in a directory of temporary files; they name no files.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pipelines import storage
+from pipelines.errors import InputError, VerificationError
+from pipelines.metrics import counter
+from pipelines.output.names import MANIFEST, json_bytes
+from pipelines.settings import OutputSettings
+from pipelines.stage.job import run_job
+from pipelines.stage.stage import Job, Made, Unit
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pipelines.progress import Progress, SlotWriter
+    from pipelines.settings import Execution, InputSettings
+    from pipelines.stage.record import Record
+    from pipelines.stage.stage import Stage
+
+_VERDICT = "verdict.json"
+
+
+def attempt(make: Callable[[], Made]) -> Made:
+    """What is made, or the error in its place, so that all other units are checked, too."""
+    try:
+        return make()
+    except (VerificationError, InputError) as error:
+        return Made(files=(), totals={"error": str(error)})
+
+
+def raise_first(records: Sequence[Record], pieces: str) -> None:
+    """Raise the error of the first unit that has one.
+
+    Args:
+        records: of all units, in order.
+        pieces: what the units are called.
+
+    Raises:
+        VerificationError: there is one; the message says how many there are.
+    """
+    errors = [record.totals["error"] for record in records if "error" in record.totals]
+    if errors:
+        more = f" (the first of {len(errors):,} {pieces} that are wrong, of {len(records):,})"
+        raise VerificationError(errors[0] + more * (len(errors) > 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A stage whose units are checked.
+
+    Attributes:
+        output: the directory that is verified.
+        work: where the verdicts go.
+        counters_path: the file of progress slots on this machine; None where nobody watches.
+        name: of the stage.
+        called: what the pieces are called.
+        reads: whether the units are what is read, for Beam's counters; else the check counts.
+    """
+
+    output: str
+    work: str
+    counters_path: str | None = None
+    name: str = "check"
+    called: ClassVar[str] = "parts"
+    reads: bool = True
+
+    @property
+    def directory(self) -> str:
+        """Where the verdicts go."""
+        return self.work
+
+    def pinned(self, name: str) -> Any:
+        """What `Verification.pin` kept."""
+        return json.loads(storage.read(join(self.work, f"{name}.json")))
+
+    def pieces(self) -> Iterable[tuple[Any, int]]:
+        """What is checked, each with the bytes that are read for it."""
+        raise NotImplementedError
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a piece."""
+        for number, (piece, size) in enumerate(self.pieces()):
+            name = f"{self.name}-{number:05d}"
+            yield Unit(name=name, fingerprint=name, number=number, bytes=size, work=piece)
+
+    def check(
+        self, piece: Any, /, *, slot: SlotWriter, stopped: Callable[[], bool]
+    ) -> dict[str, Any]:
+        """Check a piece; return its ``documents``, and what `fold` must know of it.
+
+        Raises:
+            VerificationError, InputError: it is wrong.
+        """
+        raise NotImplementedError
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
+        """Check a piece; its error becomes a verdict."""
+        made = attempt(
+            lambda: Made(files=(), totals=self.check(unit.work, slot=slot, stopped=stopped))
+        )
+        documents = made.totals.get("documents", 0)
+        if self.reads:
+            slot.update(documents=documents, bytes=unit.bytes)
+            counter("documents_read").inc(documents)
+            counter("bytes_read").inc(unit.bytes)
+        return made
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Raise the first error.
+
+        Raises:
+            VerificationError: a piece is wrong.
+        """
+        raise_first(records, self.called)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyJob(Job):
+    """A verification; its directory is one of temporary files.
+
+    Attributes:
+        verified: the directory that is verified.
+        checks: in order.
+    """
+
+    verified: str
+    checks: tuple[Stage, ...]
+    name = "verify"
+    last_file = _VERDICT
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What a runner's web UI shows of it."""
+        return {"output": self.verified}
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The checks."""
+        return self.checks
+
+    def watched(self, counters_path: str | None) -> VerifyJob:
+        """The same, whose last check tells its progress."""
+        *before, last = self.checks
+        last = replace(last, counters_path=counters_path)  # type: ignore[type-var]  # a dataclass
+        return replace(self, counters_path=counters_path, checks=(*before, last))
+
+    def finish(self) -> None:
+        """Say that all checks are done: where a runner lost something, this file is missing."""
+        storage.write(join(self.directory, _VERDICT), json_bytes({"verified": self.verified}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """What a command verifies, and where.
+
+    Attributes:
+        directory: that is verified.
+        inputs: to compare it with; None: it is checked by itself.
+        work: a directory for temporary files, which all workers see.
+        execution: where the work is done.
+        progress: told how far it is.
+    """
+
+    directory: str
+    inputs: InputSettings | None
+    work: str
+    execution: Execution
+    progress: Progress
+
+    def pin(self, name: str, value: Any) -> None:
+        """Keep JSON values for the checks, whatever becomes of the output meanwhile."""
+        storage.write(join(self.work, f"{name}.json"), json_bytes(value))
+
+    def run(self, *checks: Stage, reads: Iterable[str] = (), pieces: int, size: int) -> None:
+        """Run checks, all of which must end well.
+
+        Args:
+            checks: in order.
+            reads: files or directories that workers read, beside the output.
+            pieces: in how many units the last check does its work, about.
+            size: bytes that it reads, about.
+
+        Raises:
+            VerificationError: something is not as it must be.
+            JobError: it cannot be checked.
+        """
+        job = VerifyJob(
+            output=OutputSettings(directory=self.work), verified=self.directory, checks=checks
+        )
+        with run_job(
+            job,
+            execution=self.execution,
+            progress=self.progress,
+            reads=[self.directory, *reads],
+            pieces=pieces,
+            size=size,
+            lock=False,
+        ):
+            pass
+
+    def refuse_another(self, before: object, now: object) -> None:
+        """Refuse a manifest that is not what it was when the command began.
+
+        Raises:
+            VerificationError: it is another.
+        """
+        if before != now:
+            raise VerificationError(
+                f"{join(self.directory, MANIFEST)} was written anew since this command read it: "
+                "another job is at work there; verify again when it is done"
+            )

@@ -1,0 +1,78 @@
+"""The inputs that an output must be of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipelines.append import base_of
+from pipelines.corpus.inputs import find_inputs
+from pipelines.errors import VerificationError
+from pipelines.output.names import BASE, read_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pipelines.corpus.inputs import InputFile
+    from pipelines.settings import InputSettings
+    from pipelines.totals import SetAside
+
+
+class Stated(NamedTuple):
+    """An input as a manifest names it; ``size`` in bytes, ``source`` empty where it has no name."""
+
+    name: str
+    size: int
+    source: str = ""
+
+
+def match_inputs(
+    directory: str,
+    inputs: InputSettings,
+    stated: Iterable[Stated],
+    *,
+    set_aside: Iterable[SetAside] = (),
+) -> list[InputFile]:
+    """The files of a manifest, in its order, among those given.
+
+    Args:
+        directory: of the output.
+        inputs: the files given.
+        stated: the files of the manifest.
+        set_aside: files that could not be read, where files were appended.
+
+    Raises:
+        VerificationError: the files given are others, by name, size or source.
+        InputError: they cannot be listed.
+    """
+    appended = BASE in read_plan(directory)
+    found = find_inputs(inputs, below=base_of(directory) if appended else None).files
+    aside = {one.name for one in set_aside}
+    given: dict[str, list[InputFile]] = {}
+    for file in found:
+        if not appended or file.name not in aside:
+            given.setdefault(file.name, []).append(file)
+    same = "give the same `input` patterns as for the job"
+    matched = []
+    for name, size, source in stated:
+        if not given.get(name):
+            raise VerificationError(
+                f"{directory}: input {name!r} of the manifest is not among the files given: {same}"
+            )
+        file = given[name].pop(0)
+        if file.source not in ("", source):
+            raise VerificationError(
+                f"{file.path} was given as of the source {file.source}, and the manifest says "
+                f"{source or 'that it is of none'}: give the same `input` NAME=PATTERN as for the "
+                "job"
+            )
+        if file.size != size:
+            raise VerificationError(
+                f"{file.path} has {file.size} bytes, the manifest says {size}: the input was "
+                "changed"
+            )
+        matched.append(file)
+    if more := sorted(name for name, left in given.items() if left):
+        raise VerificationError(
+            f"{directory}: input {more[0]!r} is not among the inputs of the manifest: {same}"
+        )
+    return matched
