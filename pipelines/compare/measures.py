@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,15 +19,18 @@ from bpe._native import scan
 from bpe.counts.files import run_from_ipc, run_table
 from bpe.diff import same_tokens, token_sizes
 from bpe.errors import BadTextsError
-from bpe.explain import visible
 from bpe.pretokenizer import Pretokenizer
 from pipelines.encode.steps import unknown_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    import numpy.typing as npt
+
     from bpe import Tokenizer
     from bpe.counting import PretokenCounter
+
+    Numbers = npt.NDArray[np.int64]
 
 _ROWS = 1 << 16  # pieces that are encoded at a time
 WHOLE = Pretokenizer("none")
@@ -36,7 +38,7 @@ WHOLE = Pretokenizer("none")
 USED_GROUPS = 256
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Measures:
     """What one tokenizer made of some documents.
 
@@ -58,19 +60,11 @@ class Measures:
     same_documents: int | None = 0
 
     def __add__(self, other: Measures) -> Measures:
-        used = None if self.used is None or other.used is None else self.used | other.used
-        return Measures(
-            tokens=self.tokens + other.tokens,
-            single_byte=self.single_byte + other.single_byte,
-            unknown=self.unknown + other.unknown,
-            used=used,
-            same_tokens=_both(self.same_tokens, other.same_tokens),
-            same_documents=_both(self.same_documents, other.same_documents),
-        )
-
-
-def _both(number: int | None, other: int | None) -> int | None:
-    return None if number is None or other is None else number + other
+        sums: dict[str, Any] = {}
+        for name, one in vars(self).items():
+            two = getattr(other, name)
+            sums[name] = None if None in (one, two) else one | two if name == "used" else one + two
+        return Measures(**sums)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +89,23 @@ class GroupTotals:
             bytes=self.bytes + other.bytes,
             measures=tuple(a + b for a, b in zip(self.measures, other.measures, strict=True)),
         )
+
+    def to_record(self) -> dict[str, Any]:
+        """The same as JSON values, for `from_record`."""
+        measures = [
+            {**vars(one), "used": None if one.used is None else f"{one.used:x}"}
+            for one in self.measures
+        ]
+        return {**vars(self), "measures": measures}
+
+    @classmethod
+    def from_record(cls, value: Mapping[str, Any]) -> GroupTotals:
+        """What `to_record` was called on."""
+        measures = tuple(
+            Measures(**{**one, "used": None if one["used"] is None else int(one["used"], 16)})
+            for one in value["measures"]
+        )
+        return cls(**{**value, "measures": measures})
 
     def to_json(self) -> dict[str, Any]:
         """The totals and what follows from them, as JSON values; rates of nothing are null."""
@@ -133,71 +144,45 @@ class Meter:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.sizes = token_sizes(tokenizer) if tokenizer.lossless else None
-        self._single = np.zeros(len(tokenizer.tokens), bool)
-        for id_, token in enumerate(tokenizer.tokens):
-            self._single[id_] = token is not None and len(token) == 1
-        self._unknown = unknown_id(tokenizer)
+        unknown = unknown_id(tokenizer)
+        self._single, self._unknown = (
+            np.array([test(id_, token) for id_, token in enumerate(tokenizer.tokens)], bool)
+            for test in (
+                lambda _, token: token is not None and len(token) == 1,
+                lambda id_, _: id_ == unknown,
+            )
+        )
 
     def measure(
-        self,
-        lists: pa.ListArray,
-        codes: np.ndarray[Any, Any],
-        groups: int,
-        *,
-        same: np.ndarray[Any, Any] | None,
+        self, lists: pa.ListArray, codes: Numbers, groups: int, *, same: Sequence[Numbers] | None
     ) -> list[Measures]:
         """What the ids of some documents come to, for each group.
 
         Args:
             lists: the ids of each document.
-            same: how many tokens of the first tokenizer each document has, and whether it has the
-                same, as two rows; None where that is not known.
             codes: the number of the group of each document, below ``groups``.
             groups: how many there are.
+            same: how many tokens of the first tokenizer each document has, and whether it has the
+                same; None where that is not known.
         """
-        lengths = pc.list_value_length(lists).to_numpy().astype(np.int64)
         ids = pc.list_flatten(lists).to_numpy()
-        ends = np.concatenate([[0], np.cumsum(lengths)])
-        single = _sums(self._single[ids], ends)
-        known = np.zeros(len(ids), bool) if self._unknown is None else ids == self._unknown
-        unknown = _sums(known, ends)
-        counted = [_by_group(values, codes, groups) for values in (lengths, single, unknown)]
-        used: list[int | None] = [None] * groups
-        if 0 < groups <= USED_GROUPS:
+        of = np.repeat(codes, pc.list_value_length(lists).to_numpy())
+        tokens = (of, of[self._single[ids]], of[self._unknown[ids]])
+        numbers: list[list[Any]] = [np.bincount(one, minlength=groups).tolist() for one in tokens]
+        numbers.append([None] * groups)
+        if groups <= USED_GROUPS:
             marks = np.zeros((groups, len(self._single)), bool)
-            marks[np.repeat(codes, lengths) if groups > 1 else 0, ids] = True
-            used = [
-                int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")
-                for row in marks
-            ]
-        known_same: list[tuple[int | None, int | None]] = [(None, None)] * groups
-        if same is not None:
-            tokens, documents = (_by_group(values, codes, groups) for values in same)
-            known_same = list(zip(tokens.tolist(), documents.tolist(), strict=True))
-        return [
-            Measures(
-                tokens=int(a),
-                single_byte=int(b),
-                unknown=int(c),
-                used=bits,
-                same_tokens=same_tokens,
-                same_documents=same_documents,
-            )
-            for a, b, c, bits, (same_tokens, same_documents) in zip(
-                *counted, used, known_same, strict=True
-            )
-        ]
+            marks[of, ids] = True
+            packed = np.packbits(marks, axis=1, bitorder="little")
+            numbers[-1] = [int.from_bytes(row.tobytes(), "little") for row in packed]
+        if same is None:
+            numbers += [[None] * groups] * 2
+        else:
+            numbers += [_by_group(values, codes, groups).tolist() for values in same]
+        return [Measures(*of_group) for of_group in zip(*numbers, strict=True)]
 
 
-def _sums(flags: np.ndarray[Any, Any], ends: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """How many flags are set in each document."""
-    before = np.concatenate([[0], np.cumsum(flags, dtype=np.int64)])
-    return np.asarray(before[ends[1:]] - before[ends[:-1]])
-
-
-def _by_group(
-    values: np.ndarray[Any, Any], codes: np.ndarray[Any, Any], groups: int
-) -> np.ndarray[Any, Any]:
+def _by_group(values: Numbers, codes: Numbers, groups: int) -> Numbers:
     sums = np.zeros(groups, np.int64)
     np.add.at(sums, codes, values)
     return sums
@@ -209,7 +194,7 @@ def measure_block(
     *,
     meters: Sequence[Meter],
     groups: Sequence[str],
-    codes: np.ndarray[Any, Any],
+    codes: Numbers,
 ) -> dict[str, GroupTotals]:
     """The totals of a block, by group.
 
@@ -241,37 +226,27 @@ def measure_block(
 
 def _same(
     first: Meter, expected: pa.ListArray, meter: Meter, lists: pa.ListArray
-) -> np.ndarray[Any, Any] | None:
+) -> tuple[Numbers, Numbers] | None:
     """Of each document, the tokens of the first tokenizer that it has, and whether it has all."""
     if first.sizes is None or meter.sizes is None:
         return None
     tokens = same_tokens(expected, lists, sizes=(first.sizes, meter.sizes))
     lengths = (pc.list_value_length(one).to_numpy() for one in (expected, lists))
-    return np.stack([tokens, np.logical_and(*(tokens == one for one in lengths)).astype(np.int64)])
+    return tokens, np.logical_and(*(tokens == one for one in lengths)).astype(np.int64)
 
 
-class GroupSums:
-    """Adds totals up, by the key of their group; of many groups without the ids that occur."""
-
-    def __init__(self, *, used: bool) -> None:
-        self._used = used
-        self.totals: dict[str, GroupTotals] = {}
-
-    def add(self, totals: Mapping[str, GroupTotals]) -> None:
-        """Add the totals of some documents."""
-        for key, of in totals.items():
-            self.totals[key] = self.totals.get(key, GroupTotals()) + of
-        if self._used and len(self.totals) > USED_GROUPS:
-            self._used = False
-        if not self._used:
-            self.totals = {key: without_used(of) for key, of in self.totals.items()}
-
-
-def without_used(totals: GroupTotals) -> GroupTotals:
-    """The totals without the ids that occur."""
-    if all(one.used is None for one in totals.measures):
-        return totals
-    return replace(totals, measures=tuple(replace(one, used=None) for one in totals.measures))
+def add_groups(
+    groups: dict[str, GroupTotals], more: Mapping[str, GroupTotals], *, whole: str
+) -> None:
+    """Add totals by group; of many groups without the ids that occur, but for the ``whole``."""
+    before = len(groups)
+    for key, totals in more.items():
+        groups[key] = groups.get(key, GroupTotals()) + totals
+    if len(groups) - 1 > USED_GROUPS:
+        for key in list(more) if before - 1 > USED_GROUPS else list(groups):
+            if key != whole:
+                unused = (replace(one, used=None) for one in groups[key].measures)
+                groups[key] = replace(groups[key], measures=tuple(unused))
 
 
 class PieceCutter:
@@ -311,7 +286,7 @@ class PieceCutter:
             pa.large_binary(), len(joined) - 1, [None, pa.py_buffer(joined), data]
         )
 
-    def _ends(self, text: bytes) -> np.ndarray[Any, Any]:
+    def _ends(self, text: bytes) -> Numbers:
         """Where the pieces of a text end, ascending; the last is its length."""
         ends = _cut_places(self._cuts[0], text)
         for one in self._cuts[1:]:
@@ -319,7 +294,7 @@ class PieceCutter:
         return ends
 
 
-def _cut_places(pretokenizer: Pretokenizer, text: bytes) -> np.ndarray[Any, Any]:
+def _cut_places(pretokenizer: Pretokenizer, text: bytes) -> Numbers:
     """Where pre-tokens begin or end, without 0, and the length of the text."""
     if native := pretokenizer.native:
         spans = np.frombuffer(memoryview(scan(native, text)), np.int64)
@@ -402,9 +377,9 @@ def find_differences(
 
 def _difference(
     pieces: pa.Array,
-    counts: np.ndarray[Any, Any],
-    more: np.ndarray[Any, Any],
-    both: np.ndarray[Any, Any],
+    counts: Numbers,
+    more: Numbers,
+    both: npt.NDArray[np.bool_],
     *,
     examples: int,
 ) -> Difference:
@@ -425,7 +400,7 @@ def _difference(
     )
 
 
-def _lengths(tokenizer: Tokenizer, pieces: pa.Array) -> np.ndarray[Any, Any]:
+def _lengths(tokenizer: Tokenizer, pieces: pa.Array) -> Numbers:
     """How many tokens each piece has; -1 where it cannot be encoded."""
     try:
         lists = tokenizer.encode_arrow(pieces)
@@ -437,16 +412,3 @@ def _lengths(tokenizer: Tokenizer, pieces: pa.Array) -> np.ndarray[Any, Any]:
         lengths[~unknown] = known
         return lengths
     return np.asarray(pc.list_value_length(lists).to_numpy(), np.int64)
-
-
-def describe_example(example: Example, tokenizers: Sequence[Tokenizer]) -> dict[str, Any]:
-    """An example as JSON values, with its tokens in both tokenizers."""
-    return {
-        "piece": visible(example.piece),
-        "count": example.count,
-        "more_tokens": example.count * example.more,
-        "tokens": [
-            [visible(one.token_bytes(id_)) for id_ in islice(one.encode(example.piece), 100)]
-            for one in tokenizers
-        ],
-    }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from pipelines import storage
-from pipelines.compare.steps import read_comparison
+from pipelines.compare.result import read_comparison
 from pipelines.errors import InputError, OutputError
 from pipelines.failures import job_errors
 from pipelines.output.names import REPORT, read_plan

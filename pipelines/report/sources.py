@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bpe.formats import ENDINGS
 from pipelines import storage
-from pipelines.compare.steps import is_comparison
+from pipelines.compare.result import is_comparison
 from pipelines.output.names import OF_WORDS, RUNS, TOKENIZER, TRAINING
 from pipelines.output.state import complete_outputs
 from pipelines.storage import join

@@ -18,9 +18,8 @@ from bpe.counts.files import run_to_ipc
 from bpe.diff import same_tokens, token_sizes
 from bpe.errors import TokenizerError
 from bpe.special_tokens import TokenFlags
-from pipelines.compare import job as comparing
 from pipelines.compare import measures
-from pipelines.compare import steps as compare_splits
+from pipelines.compare import result as comparing
 from pipelines.compare.measures import (
     Difference,
     GroupTotals,
@@ -30,7 +29,7 @@ from pipelines.compare.measures import (
     find_differences,
     measure_block,
 )
-from pipelines.compare.steps import read_comparison
+from pipelines.compare.result import read_comparison
 from pipelines.compare.tokenizers import TokenizerFile, parse_tokenizers
 from pipelines.errors import ConfigError, InputError, RecordError
 from pipelines.settings import Execution, InputSettings
@@ -197,7 +196,7 @@ def test_a_column_that_gives_no_groups(models: Path, tmp_path: Path, by: str, me
 
 
 def test_too_many_groups(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare_splits, "MAX_GROUPS", 5)
+    monkeypatch.setattr(comparing, "MAX_GROUPS", 5)
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(6)))
     with pytest.raises(ConfigError, match="`by` url: more than 5 values"):
@@ -207,9 +206,7 @@ def test_too_many_groups(models: Path, tmp_path: Path, monkeypatch: pytest.Monke
 def test_used_ids_are_left_out_of_many_groups(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (measures, comparing):
-        monkeypatch.setattr(module, "USED_GROUPS", 2)
-    monkeypatch.setattr("pipelines.compare.steps.USED_GROUPS", 2)
+    monkeypatch.setattr(measures, "USED_GROUPS", 2)
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(3)))
     result = compare(

@@ -19,7 +19,7 @@ from pipelines import (
     WriteTokenIds,
 )
 from pipelines.compare.job import CompareRequest
-from pipelines.compare.steps import read_comparison
+from pipelines.compare.result import read_comparison
 from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.corpus.splits import read_splits
 from pipelines.count.job import CountRequest

@@ -1,0 +1,185 @@
+"""What is compared, and the result as JSON values: the file of ``bpe compare --output``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from bpe.explain import visible
+from pipelines import storage
+from pipelines.compare.tokenizers import TokenizerFile  # noqa: TC001 - decoded by its annotation
+from pipelines.corpus.documents import ReadOptions  # noqa: TC001 - likewise
+from pipelines.corpus.reading import check_failures
+from pipelines.errors import ConfigError, InputError
+from pipelines.output.names import dead_letters_in, read_json_object
+from pipelines.storage import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from bpe import Tokenizer
+    from pipelines.compare.measures import Difference, Example, GroupTotals
+    from pipelines.corpus.reading import Reading
+
+EXAMPLES = 20
+MAX_GROUPS = 100_000
+KIND = "comparison"
+VERSION = 2
+_SHOWN_FAILURES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """A file of the corpus; its size in bytes, as stored."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What is compared, as it stands in the plan.
+
+    Attributes:
+        tokenizers: their files and names.
+        tokenizers_sha256: of the ``tokenizer.json`` of each (hex).
+        options: how records become documents.
+        by: the groups: None, ``file``, or a column.
+        inputs: the files of the corpus.
+    """
+
+    tokenizers: tuple[TokenizerFile, ...]
+    tokenizers_sha256: tuple[str, ...]
+    options: ReadOptions
+    by: str | None
+    inputs: tuple[Input, ...]
+
+
+def check_groups(by: str | None, number: int) -> None:
+    """Refuse a column that has too many values.
+
+    Raises:
+        ConfigError: it has.
+    """
+    if number > MAX_GROUPS:
+        raise ConfigError(
+            f"`by` {by}: more than {MAX_GROUPS:,} values: name a column with fewer, such as the "
+            "language"
+        )
+
+
+def comparison(
+    subject: Subject,
+    tokenizers: Sequence[Tokenizer],
+    total: GroupTotals,
+    groups: Mapping[str, GroupTotals],
+    *,
+    differences: Sequence[Difference],
+    failures: int,
+    bad_records: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """The result, as JSON values.
+
+    Args:
+        subject: what was compared.
+        tokenizers: loaded.
+        total: over the corpus.
+        groups: by key: empty for documents without a value, else ``=`` and the value.
+        differences: of each further tokenizer from the first; none where nobody looked.
+        failures: bad records that were set aside.
+        bad_records: the first of them.
+    """
+    names = [file.name for file in subject.tokenizers]
+    return {
+        "kind": KIND,
+        "version": VERSION,
+        "tokenizers": [
+            {
+                "name": file.name,
+                "path": file.path,
+                "vocab_size": len(tokenizer),
+                "pretokenizer": str(tokenizer.pretokenizer),
+                "model": type(tokenizer.model).__name__,
+            }
+            for file, tokenizer in zip(subject.tokenizers, tokenizers, strict=True)
+        ],
+        "inputs": [vars(one) for one in subject.inputs],
+        "by": subject.by,
+        "failures": failures,
+        "bad_records": bad_records,
+        "total": total.to_json(),
+        "groups": [
+            {"name": key[1:] if key else None, **of.to_json()}
+            for key, of in sorted(groups.items(), key=lambda item: (-item[1].bytes, item[0]))
+        ],
+        "differences": [
+            {
+                "first": names[0],
+                "second": name,
+                "pieces_with_fewer_tokens": one.fewer,
+                "pieces_with_more_tokens": one.more,
+                "pieces_with_as_many_tokens": one.same,
+                "examples": [_example(each, (tokenizers[0], tokenizer)) for each in one.examples],
+            }
+            for one, name, tokenizer in zip(differences, names[1:], tokenizers[1:], strict=False)
+        ],
+    }
+
+
+def _example(example: Example, tokenizers: Sequence[Tokenizer]) -> dict[str, Any]:
+    return {
+        "piece": visible(example.piece),
+        "count": example.count,
+        "more_tokens": example.count * example.more,
+        "tokens": [
+            [visible(one.token_bytes(id_)) for id_ in islice(one.encode(example.piece), 100)]
+            for one in tokenizers
+        ],
+    }
+
+
+def shown_failures(reading: Reading, failures: int, documents: int) -> list[dict[str, Any]]:
+    """The first bad records: where they are, and why they are bad.
+
+    Raises:
+        RecordError: there are more than the job may set aside.
+    """
+    if not failures:
+        return []
+    files = dead_letters_in(reading.directory)
+    check_failures(failures, reading, files, documents=documents)
+
+    def letters() -> Iterator[dict[str, Any]]:
+        for file in files:
+            yield from map(json.loads, storage.read(join(reading.directory, file)).splitlines())
+
+    names = ("file", "unit", "place", "reason")
+    return [{name: one[name] for name in names} for one in islice(letters(), _SHOWN_FAILURES)]
+
+
+def is_comparison(path: str) -> bool:
+    """Whether a file says that it is a comparison; its name ends with ``.json`` then."""
+    value = read_json_object(path) if path.endswith(".json") else None
+    return value is not None and value.get("kind") == KIND
+
+
+def read_comparison(path: str) -> dict[str, Any]:
+    """Read a file that ``bpe compare --output`` wrote.
+
+    Raises:
+        InputError: it cannot be read, or is none.
+    """
+    try:
+        value = json.loads(storage.read(path))
+    except ValueError as error:
+        raise InputError(f"{path}: not a comparison: {error}") from error
+    if not isinstance(value, dict) or value.get("kind") != KIND:
+        raise InputError(f"{path}: not a comparison: bpe compare --output writes one")
+    if value.get("version") != VERSION:
+        raise InputError(
+            f"{path}: a comparison of version {value.get('version')}, not {VERSION}: use the "
+            "release of beam-bpe that wrote it, or compare again"
+        )
+    return value

@@ -1,0 +1,262 @@
+"""The stage of a comparison: the documents of a split, encoded with each of several tokenizers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from bpe._codec import decode
+from bpe.errors import BadTextsError
+from pipelines import storage
+from pipelines.compare.measures import (
+    Difference,
+    GroupTotals,
+    Measures,
+    Meter,
+    PieceCutter,
+    add_groups,
+    find_differences,
+    measure_block,
+)
+from pipelines.compare.result import Subject, check_groups, comparison, shown_failures
+from pipelines.corpus.documents.block import use_good_rows, without
+from pipelines.corpus.reading import Reading, SplitReader
+from pipelines.count.steps import CountJob, drained, merged
+from pipelines.elements import OncePerProcess
+from pipelines.metrics import counter
+from pipelines.output.directory import plan_of_run
+from pipelines.output.names import json_bytes
+from pipelines.planned import planned_splits
+from pipelines.stage.record import StoredFile
+from pipelines.stage.stage import Made, Unit
+from pipelines.storage import join, replacing
+from pipelines.tokenizer_files import sent_tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from bpe import Tokenizer
+    from pipelines.corpus.documents import Block
+    from pipelines.corpus.splits import FileRange
+    from pipelines.progress import SlotWriter
+    from pipelines.stage.record import Record
+
+RESULT = "comparison.json"
+BY_FILE = "file"
+TOTAL = "*"  # the key of the whole corpus; those of groups are empty or begin with =
+
+
+def tokenizer_names(tokenizers: int) -> tuple[str, ...]:
+    """The names of the files of so many tokenizers in the directory of a job."""
+    return tuple(f"tokenizer-{number}.json" for number in range(tokenizers))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareSplits:
+    """The stage of a comparison: each split to totals and counted pieces; its fold compares these.
+
+    Attributes:
+        directory: where the job keeps its files while it runs.
+        run: the id of the run, whose plan and splits lie there.
+        max_failures: bad records the whole job may set aside.
+        examples: pieces to show; 0 to count none.
+        counters_path: the file of progress slots.
+        tokenizers: one of each a process.
+    """
+
+    directory: str
+    run: str
+    max_failures: int
+    examples: int
+    counters_path: str | None
+    tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
+    name: str = "compare"
+
+    def subject(self) -> Subject:
+        """What the first step has planned.
+
+        Raises:
+            OutputError: another job has taken the directory over.
+        """
+        return decode(Subject, plan_of_run(self.directory, self.run)["settings"])
+
+    def units(self) -> Iterator[Unit]:
+        """A unit a split."""
+        for split in planned_splits(self.directory, self.run):
+            yield Unit(
+                name=f"split-{split.part:05d}",
+                fingerprint=self.run,
+                number=split.part,
+                bytes=split.size,
+                work=split,
+            )
+
+    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
+        """Encode a split; its totals by group, and a file of counted pieces."""
+        comparer = self._comparer()
+        subject, pieces = comparer.subject, comparer.counting.pretoken_counter()
+        groups: dict[str, GroupTotals] = {}
+        sources = {piece.file_index: piece for piece in unit.work.pieces}
+        file, runs = f"pieces-{unit.number:05d}", list[tuple[int, int, int]]()
+        reading = self._reading(subject)
+        with (
+            replacing(join(self.directory, file)) as sink,
+            SplitReader(unit.work, reading, stopped, slot=slot) as reader,
+        ):
+
+            def drain() -> None:
+                for shard, run in drained(pieces, comparer.counting):
+                    runs.append((shard, sink.tell(), len(run)))
+                    sink.write(run)
+
+            for block in reader:
+                encoded = comparer.encode(block, partial(reader.set_row_aside, block))
+                measured = [comparer.measured(encoded, [TOTAL], np.zeros(len(encoded.texts), int))]
+                if subject.by is not None:
+                    by_group = _groups(encoded.column, subject, sources)
+                    measured.append(comparer.measured(encoded, *by_group))
+                for one in measured:
+                    add_groups(groups, one, whole=TOTAL)
+                check_groups(subject.by, len(groups) - 1)
+                if self.examples:
+                    comparer.cutter.add(encoded.texts, pieces)
+                    if pieces.nbytes > comparer.counting.flush_bytes:
+                        drain()
+            dead = reader.finish()
+            drain()
+        total = groups.get(TOTAL, GroupTotals())
+        counter("documents_compared").inc(total.documents)
+        counter("tokens_compared").inc(sum(one.tokens for one in total.measures))
+        written = sink.written()
+        return Made(
+            files=(StoredFile(file=file, bytes=written.bytes, sha256=written.sha256),),
+            totals={
+                "documents": total.documents,
+                "groups": {key: one.to_record() for key, one in groups.items()},
+                "runs": runs,
+                "failures": 0 if dead is None else dead.records,
+            },
+        )
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Add totals up, find the pieces that differ most, and write the result.
+
+        Raises:
+            RecordError: over all splits, more bad records than the job may set aside.
+            ConfigError: there are too many groups.
+        """
+        comparer = self._comparer()
+        tokenizers = comparer.tokenizers
+        groups = {TOTAL: GroupTotals(measures=(Measures(),) * len(tokenizers))}
+        for record in records:
+            more = record.totals["groups"].items()
+            read = {key: GroupTotals.from_record(one) for key, one in more}
+            add_groups(groups, read, whole=TOTAL)
+        check_groups(comparer.subject.by, len(groups) - 1)
+        found = [Difference()] * (len(tokenizers) - 1)
+        for shard in range(comparer.counting.shards):
+            runs = list(self._runs(records, shard))
+            if runs:
+                of = find_differences(merged(runs), tokenizers, examples=self.examples)
+                both = zip(found, of, strict=True)
+                found = [one.joined(other, self.examples) for one, other in both]
+        failures = sum(record.totals["failures"] for record in records)
+        reading, total = self._reading(comparer.subject), groups.pop(TOTAL)
+        result = comparison(
+            *(comparer.subject, tokenizers, total, groups),
+            differences=found if self.examples else (),
+            failures=failures,
+            bad_records=shown_failures(reading, failures, total.documents),
+        )
+        storage.write(join(self.directory, RESULT), json_bytes(result))
+
+    def _reading(self, subject: Subject) -> Reading:
+        return Reading(
+            directory=self.directory, options=subject.options, max_failures=self.max_failures
+        )
+
+    def _runs(self, records: Sequence[Record], shard: int) -> Iterator[bytes]:
+        """The counted pieces of a shard, of each split."""
+        for record in records:
+            places = [(at, size) for of, at, size in record.totals["runs"] if of == shard]
+            if places:
+                path = join(self.directory, record.files[0].file)
+                with storage.reading(path), storage.open_binary(path) as file:
+                    for at, size in places:
+                        file.seek(at)
+                        yield bytes(file.read(size))
+
+    def _comparer(self) -> _Comparer:
+        subject = self.subject()
+        key = " ".join((self.run, *subject.tokenizers_sha256))
+        return self.tokenizers.get(key, lambda: _Comparer(subject, self.directory))
+
+
+class _Comparer:
+    """What a process needs to encode documents with all tokenizers of a comparison."""
+
+    def __init__(self, subject: Subject, directory: str) -> None:
+        self.subject = subject
+        names = tokenizer_names(len(subject.tokenizers_sha256))
+        self.tokenizers: tuple[Tokenizer, ...] = tuple(
+            sent_tokenizer(join(directory, name), sha256=sha256)
+            for name, sha256 in zip(names, subject.tokenizers_sha256, strict=True)
+        )
+        self.cutter = PieceCutter(one.pretokenizer for one in self.tokenizers)
+        self.counting = CountJob(directory=directory, pretokenizer=self.cutter.counted)
+        self._meters = [Meter(tokenizer) for tokenizer in self.tokenizers]
+
+    def measured(
+        self, encoded: _Encoded, keys: list[str], codes: np.ndarray[Any, Any]
+    ) -> dict[str, GroupTotals]:
+        """The totals of documents, by group."""
+        return measure_block(
+            encoded.texts, encoded.lists, meters=self._meters, groups=keys, codes=codes
+        )
+
+    def encode(self, block: Block, set_aside: Callable[[int, str], None]) -> _Encoded:
+        """Encode a block with all tokenizers, but for the texts that one of them cannot encode."""
+        column = block.kept[0] if block.kept else block.file_indexes
+        lists, bad = use_good_rows((block.texts,), self._lists, set_aside)
+        return _Encoded(texts=without(block.texts, bad), lists=lists, column=without(column, bad))
+
+    def _lists(self, texts: pa.Array) -> list[pa.ListArray]:
+        """The ids of each tokenizer.
+
+        Raises:
+            BadTextsError: a tokenizer cannot encode some texts; their reasons name it.
+        """
+        lists = []
+        for file, tokenizer in zip(self.subject.tokenizers, self.tokenizers, strict=True):
+            try:
+                lists.append(tokenizer.encode_arrow(texts))
+            except BadTextsError as error:  # noqa: PERF203 - which of them
+                reasons = {row: f"{file.name}: {reason}" for row, reason in error.reasons.items()}
+                raise BadTextsError(str(error), reasons=reasons) from None
+        return lists
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Encoded:
+    """Documents of a block, their ids by tokenizer, and what groups them."""
+
+    texts: pa.Array
+    lists: list[pa.ListArray]
+    column: pa.Array
+
+
+def _groups(
+    column: pa.Array, subject: Subject, sources: Mapping[int, FileRange]
+) -> tuple[list[str], np.ndarray[Any, Any]]:
+    """The keys of the groups, which sort, and the number of that of each document."""
+    coded = column.dictionary_encode(null_encoding="encode")
+    if subject.by == BY_FILE and not subject.options.keep:
+        names = [sources[index].name for index in coded.dictionary.to_pylist()]
+    else:
+        names = coded.dictionary.cast(pa.large_string()).to_pylist()
+    keys = ["" if name is None else f"={name}" for name in names]
+    return keys, coded.indices.to_numpy().astype(np.int64)
