@@ -142,11 +142,22 @@ def place(url: str) -> Place:
     scheme = scheme_of(url)
     if scheme is None:
         raise ConfigError(f"{url} is a local path, not a URL of a store")
-    of, path = None, url.partition("://")[2]
-    if scheme in _STORES:
-        of, path = _STORES[scheme].locate(url, scheme, path)
+    path = url.partition("://")[2]
+    try:
+        of, path = _STORES[scheme].locate(scheme, path) if scheme in _STORES else (None, path)
+        filesystem = _filesystem(scheme, of)
+    except JobError as error:
+        raise type(error)(f"{url}: {error}") from error
+    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
+        said = (str(error).splitlines() or [""])[0]
+        raise ConfigError(
+            f"{url}: {scheme}:// cannot be used with these options: {said} (of `storage_option`, "
+            "SCHEME.KEY=VALUE is for one scheme alone)"
+        ) from error
+    if scheme in _STORES and not path.strip("/").partition("/")[0]:
+        raise ConfigError(f"{url} names no bucket or container: write {scheme}://BUCKET/NAME")
     check_names(url, path.strip("/"))
-    return Place(_filesystem(url, scheme, of), path)
+    return Place(filesystem, path)
 
 
 def check_names(url: str, path: str) -> None:
@@ -161,99 +172,71 @@ def check_names(url: str, path: str) -> None:
         )
 
 
-def _in_bucket(url: str, scheme: str, path: str) -> tuple[str, str]:
-    """The bucket, or host, with which a path begins, and the path."""
-    bucket = path.partition("/")[0]
-    if not bucket:
-        raise ConfigError(f"{url} names no bucket: write {scheme}://BUCKET/NAME")
-    return bucket, path
+def _in_bucket(_: str, path: str) -> tuple[None, str]:
+    return None, path
 
 
-def _in_gcs(url: str, scheme: str, path: str) -> tuple[None, str]:
-    return None, _in_bucket(url, scheme, path)[1]
+def _in_hdfs(_: str, path: str) -> tuple[str, str]:
+    host, slash, name = path.partition("/")
+    return host, slash + name
 
 
-def _in_hdfs(url: str, scheme: str, path: str) -> tuple[str, str]:
-    host = _in_bucket(url, scheme, path)[0]
-    return host, path[len(host) :]
-
-
-def _in_azure(url: str, scheme: str, path: str) -> tuple[str | None, str]:
-    account, path = _azure(url, scheme, path)
-    return account, _in_bucket(url, scheme, path)[1]
-
-
-def _azure(url: str, scheme: str, rest: str) -> tuple[str | None, str]:
+def _in_azure(scheme: str, path: str) -> tuple[str | None, str]:
     """The account of a URL of Azure, and its path from the container on.
 
     As Beam writes it, ``azfs://ACCOUNT/CONTAINER/KEY``; as Hadoop does,
     ``abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY``; as adlfs does, ``abfs://CONTAINER/KEY``
     with the option ``account_name``.
     """
+    first, _, rest = path.partition("/")
     if scheme == "azfs":
-        account, _, path = rest.partition("/")
-        if not path:
-            raise ConfigError(f"{url} names no container: write azfs://ACCOUNT/CONTAINER/NAME")
-        return account, path
-    authority, _, key = rest.partition("/")
-    container, at, host = authority.partition("@")
-    if at:
-        named = re.fullmatch(r"([^.]+)\.(dfs|blob)\..+", host)
-        if named is None:
-            raise ConfigError(f"{url}: {host!r} is not ACCOUNT.dfs.core.windows.net")
-        return named[1], f"{container}/{key}"
-    return None, rest
+        return first, rest
+    container, at, host = first.partition("@")
+    if not at:
+        return None, path
+    named = re.fullmatch(r"([^.]+)\.(dfs|blob)\..+", host)
+    if named is None:
+        raise ConfigError(f"{host!r} is not ACCOUNT.dfs.core.windows.net")
+    return named[1], f"{container}/{rest}"
 
 
-def _filesystem(url: str, scheme: str, of: str | None) -> pafs.FileSystem:
+def _filesystem(scheme: str, of: str | None) -> pafs.FileSystem:
+    """The filesystem of a scheme, of a host or account; made once, for the options of the process.
+
+    Raises:
+        JobError: this process was forked from one that used stores.
+    """
     if _process.forked:
         raise JobError(
-            f"{url}: this process was forked from one that used a store, and pyarrow's clients "
-            "do not survive that: start processes by spawn"
+            "this process was forked from one that used a store, and pyarrow's clients do not "
+            "survive that: start processes by spawn"
         )
-    given = _process.options
-    key = (scheme, of, given)
+    key, store = (scheme, of, _process.options), _STORES.get(scheme)
     with _process.lock:
-        made = _process.made.get(key)
-        if made is None:
-            try:
-                made = _make(scheme, of, given.of(scheme))
-            except ConfigError as error:
-                raise ConfigError(f"{url}: {error}") from error
-            except (OSError, ValueError, TypeError, pa.ArrowException) as error:
-                said = (str(error).splitlines() or [""])[0]
+        if key not in _process.made:
+            given = _process.options.of(scheme)
+            if store is not None and not hasattr(pafs, store.kind):
                 raise ConfigError(
-                    f"{url}: {scheme}:// cannot be used with these options: {said} (of "
-                    "`storage_option`, SCHEME.KEY=VALUE is for one scheme alone)"
-                ) from error
-            _process.made[key] = made
-    return made
-
-
-def _make(scheme: str, of: str | None, given: dict[str, Any]) -> pafs.FileSystem:
-    store = _STORES.get(scheme)
-    if store is None:
-        return _of_fsspec(scheme, given)
-    if not hasattr(pafs, store.kind):
-        raise ConfigError(f"this pyarrow is built without {scheme}://: install one from PyPI")
-    return store.make(of, given)
+                    f"this pyarrow is built without {scheme}://: install one from PyPI"
+                )
+            _process.made[key] = store.make(of, given) if store else _of_fsspec(scheme, given)
+        return _process.made[key]
 
 
 def _gcs(_: str | None, given: dict[str, Any]) -> pafs.FileSystem:
     return pafs.GcsFileSystem(**{"retry_time_limit": _GCS_PATIENCE, **given})
 
 
-def _azure_of(account: str | None, given: dict[str, Any]) -> pafs.FileSystem:
-    account = account or given.pop("account_name", os.environ.get("AZURE_STORAGE_ACCOUNT"))
-    if account is None:
+def _azure(account: str | None, given: dict[str, Any]) -> pafs.FileSystem:
+    named = given.pop("account_name", os.environ.get("AZURE_STORAGE_ACCOUNT"))
+    if (account := account or named) is None:
         raise ConfigError(
             "it names no account: give `storage_option` account_name=ACCOUNT, or write "
             "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
         )
-    given.pop("account_name", None)
-    if not {"account_key", "sas_token", "client_id"} & given.keys():
-        key = os.environ.get("AZURE_STORAGE_KEY")
-        given = {**given, "account_key": key} if key else given
+    key = os.environ.get("AZURE_STORAGE_KEY")
+    if key and not {"account_key", "sas_token", "client_id"} & given.keys():
+        given["account_key"] = key
     return pafs.AzureFileSystem(account, **given)
 
 
@@ -270,35 +253,20 @@ def _hdfs(of: str | None, given: dict[str, Any]) -> pafs.FileSystem:
         ) from error
 
 
-def _s3(bucket: str | None, given: dict[str, Any]) -> pafs.FileSystem:
+def _s3(_: str | None, given: dict[str, Any]) -> pafs.FileSystem:
+    environment = os.environ
+    tries = environment.get("AWS_MAX_ATTEMPTS") or str(_TRIES)  # as the SDKs of AWS call it
+    if not tries.isdecimal() or not 0 < int(tries) < 10_000:
+        raise ConfigError(f"AWS_MAX_ATTEMPTS={tries} is not a number from 1 to 9999")
     made: dict[str, Any] = {
         "connect_timeout": _CONNECT_SECONDS,
         "allow_delayed_open": True,  # one request for a small object, where it would be three
-        "retry_strategy": pafs.AwsStandardS3RetryStrategy(max_attempts=_s3_attempts()),
+        "retry_strategy": pafs.AwsStandardS3RetryStrategy(max_attempts=int(tries)),
     }
-    environment = os.environ
     endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
     if endpoint:
         made["endpoint_override"] = endpoint
-    made.update(given)
-    said = made.get("region") or environment.get("AWS_REGION")
-    region = said or environment.get("AWS_DEFAULT_REGION")
-    if region is None and "endpoint_override" not in made:
-        try:
-            region = pafs.resolve_s3_region(bucket)
-        except OSError:  # offline, or no such bucket: the first request says it better
-            region = None
-    if region is not None:
-        made["region"] = region
-    return pafs.S3FileSystem(**made)
-
-
-def _s3_attempts() -> int:
-    """How often a request to S3 is sent; the variable is that of the SDKs of AWS."""
-    said = os.environ.get("AWS_MAX_ATTEMPTS") or str(_TRIES)
-    if not re.fullmatch("[1-9][0-9]{0,3}", said):
-        raise ConfigError(f"AWS_MAX_ATTEMPTS={said} is not a number from 1 to 9999")
-    return int(said)
+    return pafs.S3FileSystem(**{**made, **given})
 
 
 class _MemoryHandler(pafs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no types
@@ -338,7 +306,7 @@ def _of_fsspec(scheme: str, given: dict[str, Any]) -> pafs.FileSystem:
         ) from error
 
 
-_REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
+_REMEDIES = (
     (("NO_SUCH_BUCKET", "bucket does not exist"), "make the bucket, or correct its name"),
     (("status 301", "PermanentRedirect"), "give `storage_option` region=REGION of the bucket"),
     (
@@ -366,8 +334,8 @@ class _Store(NamedTuple):
     Attributes:
         kind: its class in `pyarrow.fs`.
         schemes: of its URLs.
-        locate: takes a URL, its scheme and the rest of it apart: what the filesystem is made for (a
-            bucket, a host, an account; None: all), and the path in it.
+        locate: takes the scheme and the rest of a URL apart: what the filesystem is made for (a
+            host, an account; None: all), and the path in it.
         make: makes it for that, with options.
         keys: where to give keys.
         denials: what is in the errors of keys that are missing, wrong, or do not allow something.
@@ -375,7 +343,7 @@ class _Store(NamedTuple):
 
     kind: str
     schemes: tuple[str, ...]
-    locate: Callable[[str, str, str], tuple[str | None, str]]
+    locate: Callable[[str, str], tuple[str | None, str]]
     make: Callable[[str | None, dict[str, Any]], pafs.FileSystem]
     keys: str = ""
     denials: tuple[str, ...] = ()
@@ -399,7 +367,7 @@ _STORES = {
         _Store(
             kind="GcsFileSystem",
             schemes=("gs", "gcs"),
-            locate=_in_gcs,
+            locate=_in_bucket,
             make=_gcs,
             keys="GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login, or "
             "`storage_option` anonymous=true for a public bucket",
@@ -409,7 +377,7 @@ _STORES = {
             kind="AzureFileSystem",
             schemes=("abfs", "abfss", "azfs", "az"),
             locate=_in_azure,
-            make=_azure_of,
+            make=_azure,
             keys="AZURE_STORAGE_KEY, `storage_option` account_key or sas_token",
             denials=(
                 *("AuthenticationFailed", "AuthorizationFailure"),
