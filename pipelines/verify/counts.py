@@ -37,11 +37,11 @@ from pipelines.count.check_parts import (
     stored_sets,
     stored_totals,
 )
-from pipelines.count.job import CountRequest, run_count
+from pipelines.count.job import CountRequest
 from pipelines.count.steps import CountJob, count_plan
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.names import TOKENIZER
-from pipelines.planned import Planned, anywhere
+from pipelines.planned import Planned, run_once
 from pipelines.settings import OutputSettings
 from pipelines.storage import join
 from pipelines.verify.checks import Check
@@ -225,10 +225,9 @@ def verify_counts(job: Verification) -> dict[str, Any]:
     root = job.directory
     sets = stored_sets(root)
     check_tokenizers(root, sets)
-    again, planned = None, None
-    if job.inputs is not None:
-        again = _again(job, sets, job.inputs)
-        planned = replace(again, inputs=job.inputs).plan()
+    again = None if job.inputs is None else _again(job, sets, job.inputs)
+    if again is not None:
+        again.plan()  # before all else: whether these are the inputs
     files: list[StoredPart | StoredLetters] = [*stored_parts(sets), *stored_letters(root, sets)]
     job.pin("parts", encode([one for one in files if isinstance(one, StoredPart)]))
     job.pin("letters", encode([one for one in files if isinstance(one, StoredLetters)]))
@@ -236,8 +235,8 @@ def verify_counts(job: Verification) -> dict[str, Any]:
     size = sum(one.size for one in files)
     check = CheckCounts(output=root, work=job.work, reads=again is None)
     job.run(check, pieces=len(files), size=size)
-    if again is not None and planned is not None:
-        run_count(again, planned, execution=job.execution, progress=job.progress)
+    if again is not None:
+        run_once(again, execution=job.execution, progress=job.progress)
         (counted,) = stored_sets(again.directory)
         shards, unit = again.job.shards, again.job.unit
         compare = CompareShards(output=root, work=job.work, shards=shards, unit=unit)
@@ -276,7 +275,7 @@ def _again(job: Verification, sets: Sequence[CountsSet], inputs: InputSettings) 
             "with no input; verify those they were made of"
         )
     return CountAgain(
-        inputs=replace(anywhere(inputs), max_failures=sys.maxsize),
+        inputs=replace(inputs, max_failures=sys.maxsize),
         output=OutputSettings(directory=directory),
         counted=root,
         group_field=sets[0].group_field,

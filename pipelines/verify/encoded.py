@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from bpe._codec import decode, encode
 from bpe._inputs_file import beside
 from pipelines.corpus.splits import FileRange, Split
 from pipelines.elements import OncePerProcess
 from pipelines.encode.duplicates import duplicate_ids
-from pipelines.encode.manifest import Totals, encoded_of, read_encoded
+from pipelines.encode.manifest import EncodedManifest, Totals, read_encoded
 from pipelines.encode.parts import open_part
 from pipelines.encode.rows import ID
 from pipelines.encode.steps import EncodeJob, make, tokenizer_of
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
-    from pipelines.encode.manifest import EncodedManifest, Part
+    from pipelines.encode.manifest import Part
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
     from pipelines.totals import DuplicateIds
@@ -73,7 +74,7 @@ class CheckParts(Check):
 
     def pieces(self) -> Iterator[tuple[StoredPart, int]]:
         """The parts of the pinned manifest."""
-        manifest = encoded_of(self.pinned("manifest"), self.output)
+        manifest = decode(EncodedManifest, self.pinned("manifest"))
         for stored in stored_parts(manifest, self.pinned("paths")):
             yield stored, stored.split.size if self.compares else stored.part.bytes
 
@@ -182,7 +183,7 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
         files = match_inputs(root, job.inputs, stated, set_aside=manifest.set_aside)
         paths = [file.path for file in files]
     parts = stored_parts(manifest, paths)
-    job.pin("manifest", manifest.to_json())
+    job.pin("manifest", encode(manifest))
     job.pin("paths", paths)
     check = CheckParts(
         output=root,
