@@ -178,7 +178,8 @@ class Verification:
 
     def pin(self, name: str, value: Any) -> None:
         """Keep JSON values for the checks, whatever becomes of the output meanwhile."""
-        storage.write(join(self.work, f"{name}.json"), json_bytes(value))
+        # In ASCII: names of files need not be Unicode.
+        storage.write(join(self.work, f"{name}.json"), json.dumps(value).encode())
 
     def run(self, *checks: Stage, reads: Iterable[str] = (), pieces: int, size: int) -> None:
         """Run checks, all of which must end well.
