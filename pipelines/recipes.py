@@ -24,6 +24,7 @@ from pipelines.corpus.inputs import check_sources, find_inputs
 from pipelines.count.directory import read_counts_manifest
 from pipelines.count.job import count
 from pipelines.count.runs import RunsOf
+from pipelines.count.steps import count_job
 from pipelines.encode.discard import discard_parts
 from pipelines.encode.job import encode
 from pipelines.encode.kept import find_kept
@@ -216,6 +217,8 @@ def count_and_train(
             job = counted()
             job.check_counts()
         else:
+            # Its errors come before the directory is there.
+            count_job(pretokens, output, counting, sources=tuple(sorted(shares)))
             check_training(
                 training,
                 pretokenizer=pretokens.cut,
