@@ -209,7 +209,7 @@ def _stated(sets: Sequence[CountsSet]) -> list[Stated]:
         for first, end in one.inputs
         for file in sets[0].manifest.inputs[first:end]
     }
-    return [Stated(one.name, one.size, sources.get(one.name, "")) for one in inputs]
+    return [Stated(one.name, one.size, sources.get(one.name)) for one in inputs]
 
 
 def verify_counts(job: Verification) -> dict[str, Any]:

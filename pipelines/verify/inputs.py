@@ -18,11 +18,17 @@ if TYPE_CHECKING:
 
 
 class Stated(NamedTuple):
-    """An input as a manifest names it; ``size`` in bytes, ``source`` empty where it has no name."""
+    """An input as a manifest names it.
+
+    Attributes:
+        name: of the file.
+        size: in bytes.
+        source: empty where it has no name; None where the manifest says nothing of sources.
+    """
 
     name: str
     size: int
-    source: str = ""
+    source: str | None = None
 
 
 def match_inputs(
@@ -59,7 +65,7 @@ def match_inputs(
                 f"{directory}: input {name!r} of the manifest is not among the files given: {same}"
             )
         file = given[name].pop(0)
-        if file.source not in ("", source):
+        if source is not None and file.source not in ("", source):
             raise VerificationError(
                 f"{file.path} was given as of the source {file.source}, and the manifest says "
                 f"{source or 'that it is of none'}: give the same `input` NAME=PATTERN as for the "

@@ -124,7 +124,9 @@ def test_counts_are_verified_with_names_and_without(folder: Path, tmp_path: Path
     directory = str(tmp_path / "model/counts")
     for inputs in (named(folder), plain(folder)):
         assert jobs.verify(directory=directory, inputs=inputs).documents == 54
-    with pytest.raises(VerificationError, match="was given as of the source web, and was counted"):
+    with pytest.raises(
+        VerificationError, match="was given as of the source web, and the manifest says code"
+    ):
         jobs.verify(directory=directory, inputs=swapped(folder))
     manifest = json.loads((tmp_path / "model/counts/manifest.json").read_text())
     assert [source["name"] for source in manifest["sources"]] == ["code", "web"]
