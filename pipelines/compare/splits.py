@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,7 @@ class CompareSplits:
             )
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Encode a split; its totals by group, and a file of counted pieces."""
+        """Encode a split; a file of counted pieces and, behind them, of totals by group."""
         comparer = self._comparer()
         subject, pieces = comparer.subject, comparer.counting.pretoken_counter()
         groups: dict[str, GroupTotals] = {}
@@ -128,6 +129,8 @@ class CompareSplits:
                         drain()
             dead = reader.finish()
             drain()
+            totals_at = sink.tell()
+            sink.write(json_bytes({key: one.to_record() for key, one in groups.items()}))
         total = groups.get(TOTAL, GroupTotals())
         counter("documents_compared").inc(total.documents)
         counter("tokens_compared").inc(sum(one.tokens for one in total.measures))
@@ -136,7 +139,7 @@ class CompareSplits:
             files=(StoredFile(file=file, bytes=written.bytes, sha256=written.sha256),),
             totals={
                 "documents": total.documents,
-                "groups": {key: one.to_record() for key, one in groups.items()},
+                "groups": (totals_at, written.bytes - totals_at),
                 "runs": runs,
                 "failures": 0 if dead is None else dead.records,
             },
@@ -153,7 +156,8 @@ class CompareSplits:
         tokenizers = comparer.tokenizers
         groups = {TOTAL: GroupTotals(measures=(Measures(),) * len(tokenizers))}
         for record in records:
-            more = record.totals["groups"].items()
+            (data,) = self._read(record, [record.totals["groups"]])
+            more = json.loads(data).items()
             read = {key: GroupTotals.from_record(one) for key, one in more}
             add_groups(groups, read, whole=TOTAL)
         check_groups(comparer.subject.by, len(groups) - 1)
@@ -184,11 +188,15 @@ class CompareSplits:
         for record in records:
             places = [(at, size) for of, at, size in record.totals["runs"] if of == shard]
             if places:
-                path = join(self.directory, record.files[0].file)
-                with storage.reading(path), storage.open_binary(path) as file:
-                    for at, size in places:
-                        file.seek(at)
-                        yield bytes(file.read(size))
+                yield from self._read(record, places)
+
+    def _read(self, record: Record, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+        """So many bytes each from some places of the file of a split."""
+        path = join(self.directory, record.files[0].file)
+        with storage.reading(path), storage.open_binary(path) as file:
+            for at, size in places:
+                file.seek(at)
+                yield bytes(file.read(size))
 
     def _comparer(self) -> _Comparer:
         subject = self.subject()
