@@ -270,7 +270,6 @@ def observe(result: Any, stage: Stage) -> None:
         documents=totals.get("documents_read", 0) + totals.get("documents_kept", 0),
         bytes=totals.get("bytes_read", 0) + kept_bytes,
         kept_bytes=kept_bytes,
-        parts=sum(totals.get(f"parts_{how}", 0) for how in ("written", "resumed")),
     )
 
 

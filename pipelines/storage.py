@@ -176,11 +176,10 @@ class Entry:
     size: int
 
 
-def entries(directory: str, *, beginning: str = "") -> list[Entry]:
+def entries(directory: str) -> list[Entry]:
     """What ``directory`` holds, sorted by name, not recursively; nothing where it is not there.
 
-    On object stores only the objects right below ``directory`` are listed. Names may be asked for
-    by their ``beginning``.
+    On object stores only the objects right below ``directory`` are listed.
 
     Raises:
         OutputError: ``directory`` is a file, or cannot be listed.
@@ -188,17 +187,12 @@ def entries(directory: str, *, beginning: str = "") -> list[Entry]:
     try:
         if is_local(directory):
             with os.scandir(directory) as found:
-                named = [one for one in found if one.name.startswith(beginning)]
-            listed = [entry for one in named if (entry := _local_entry(one)) is not None]
+                listed = [entry for one in found if (entry := _local_entry(one)) is not None]
         else:
             listed = [
-                Entry(
-                    name=name,
-                    kind="file",
-                    size=int(info.size or 0),
-                )
+                Entry(name=name, kind="file", size=int(info.size or 0))
                 for name, info in _listed(directory, recursive=False)
-                if info.type == pafs.FileType.File and name.startswith(beginning)
+                if info.type == pafs.FileType.File
             ]
     except FileNotFoundError:
         return []

@@ -139,8 +139,6 @@ class JsonProgress(LineProgress):
         fields["bytes_per_second"] = round(now.speed)
         if now.total:
             fields |= {now.unit: now.done, f"total_{now.unit}": now.total}
-        if now.total_parts:
-            fields |= {"parts": now.parts, "total_parts": now.total_parts}
         left = now.seconds_left if event == "running" else None
         fields["seconds_left"] = None if left is None else round(left, 1)
         said = ": ".join(filter(None, [event, now.measures(), now.stall()]))

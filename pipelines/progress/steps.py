@@ -24,9 +24,8 @@ _TELLING = 0.02  # of the merges: what comes before says little of those behind
 class Snapshot:
     """How far a step is at one moment; ``seconds`` since it began, sizes in bytes.
 
-    ``parts`` of ``total_parts`` are made, where this begins when all bytes are read. ``state`` is
-    what a runner elsewhere calls it, which is all there may be to say; ``unchanged`` is for how
-    many seconds that runner has told of no new work.
+    ``state`` is what a runner elsewhere calls it, which is all there may be to say; ``unchanged``
+    is for how many seconds that runner has told of no new work.
     """
 
     seconds: float
@@ -37,8 +36,6 @@ class Snapshot:
     done: int = 0
     total: int = 0
     unit: str = "merges"
-    parts: int = 0
-    total_parts: int = 0
     why: str = ""
     state: str = ""
     unchanged: float = 0.0
@@ -60,8 +57,7 @@ class Snapshot:
             return min(1.0, self.done / self.total)
         if not self.total_bytes:
             return None
-        read = min(1.0, self.bytes / self.total_bytes)
-        return (read + self.parts / self.total_parts) / 2 if self.total_parts else read
+        return min(1.0, self.bytes / self.total_bytes)
 
     @property
     def speed(self) -> float:
@@ -78,9 +74,6 @@ class Snapshot:
         left: float
         if self.total:
             left, rate = self.total - self.done, self.done / max(self.seconds, 1e-9)
-        elif self.total_bytes and self.total_parts:
-            share, kept = self.fraction or 0.0, self.kept_bytes / self.total_bytes / 2
-            left, rate = 1.0 - share, (share - kept) / max(self.seconds, 1e-9)
         elif self.total_bytes:
             left, rate = self.total_bytes - self.bytes, self.speed
         else:
@@ -106,8 +99,6 @@ class Snapshot:
             parts.append(f"{size_text(self.speed)}/s")
         elif self.kept_bytes and self.bytes >= (self.total_bytes or 0):
             parts.append("all by an earlier run")
-        if self.parts:
-            parts.append(f"{self.parts:,} of {many(self.total_parts, 'part')}")
         return ", ".join(parts)
 
     def at_end(self) -> str:
@@ -148,8 +139,8 @@ class Stage:
 
     counters_path: str | None = None
 
-    def set_slots(self, parts: int, *, later: int = 0) -> None:
-        """Make room for ``parts`` parts, numbered from 0, and for those made of them ``later``."""
+    def set_slots(self, parts: int) -> None:
+        """Make room for ``parts`` parts, numbered from 0."""
 
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
@@ -161,7 +152,6 @@ class Stage:
         documents: int = 0,
         bytes: int = 0,  # noqa: A002 - the unit is the name
         kept_bytes: int = 0,
-        parts: int = 0,
     ) -> None:
         """Set what a runner elsewhere says: its state, and its counters where it has them."""
 
@@ -179,18 +169,16 @@ class LiveStage(Stage):
         self._began = time.monotonic()
         self._advanced = (0, 0)
         self._observed = (0, 0, 0)
-        self._observed_parts = self._total_parts = 0
-        self._seen = (0, 0, 0, 0)  # at the last change, which was then:
+        self._seen = (0, 0, 0)  # at the last change, which was then:
         self._changed = self._began
         self._state = ""
         self._why = ""
 
-    def set_slots(self, parts: int, *, later: int = 0) -> None:
+    def set_slots(self, parts: int) -> None:
         """Make the file of slots; without room for one, the step goes on unmeasured."""
         self.close()
-        self._total_parts = later
         with contextlib.suppress(OSError):
-            self.counters_path = make_slots(parts + later)
+            self.counters_path = make_slots(parts)
 
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
@@ -203,7 +191,6 @@ class LiveStage(Stage):
         documents: int = 0,
         bytes: int = 0,  # noqa: A002 - the unit is the name
         kept_bytes: int = 0,
-        parts: int = 0,
     ) -> None:
         """Set what a runner elsewhere says; what workers of this machine tell counts too.
 
@@ -212,7 +199,6 @@ class LiveStage(Stage):
         self._state = state or self._state
         if documents or bytes:
             self._observed = (documents, bytes, kept_bytes)
-        self._observed_parts = max(parts, self._observed_parts)
 
     def ended(self, why: str) -> None:
         """Say why the step ended, where it need not reach its total."""
@@ -229,11 +215,8 @@ class LiveStage(Stage):
                 done, total = steps if steps[1] else (done, total)
         if self._observed[1] > size:  # two views of the same work: the one that is ahead
             documents, size, kept = self._observed
-        parts = min(max(done, self._observed_parts), self._total_parts)
-        if self._total_parts:
-            done = total = 0
-        if self._seen != (documents, size, kept, parts):
-            self._seen, self._changed = (documents, size, kept, parts), now
+        if self._seen != (documents, size, kept):
+            self._seen, self._changed = (documents, size, kept), now
         return Snapshot(
             seconds=now - self._began,
             documents=documents,
@@ -243,8 +226,6 @@ class LiveStage(Stage):
             done=done,
             total=total,
             unit=self._unit,
-            parts=parts,
-            total_parts=self._total_parts,
             why=self._why,
             state=self._state,
             unchanged=now - self._changed,

@@ -31,7 +31,6 @@ def run_job(
     reads: Iterable[str],
     pieces: int,
     size: int | None,
-    writes: str = "",
     lock: bool = True,
     ready: Callable[[], object] = lambda: None,
 ) -> Iterator[Any]:
@@ -44,14 +43,13 @@ def run_job(
         reads: files or directories that workers read.
         pieces: in how many units the last stage does its work, about.
         size: bytes that it reads, about; None where nobody knows.
-        writes: where workers write; empty for the directory of the job.
         lock: whether to keep other jobs out of the directory.
         ready: called when they are, before anything changes; it may refuse the job.
 
     Raises:
         JobError: something is wrong; the class says what.
     """
-    check_job(execution, progress, reads=reads, writes=writes or job.directory)
+    check_job(execution, progress, reads=reads, writes=job.directory)
     with locked(job.directory) if lock else contextlib.nullcontext():
         ready()
         with progress.stage(job.name, size) as stage:

@@ -111,30 +111,6 @@ def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:
     assert now.seconds_left == 1.0
 
 
-def test_parts_that_are_made_of_all_that_was_read_are_half_of_the_work() -> None:
-    stream = io.StringIO()
-    with LineProgress(stream, interval=0.01).stage("encode", 4_000_000) as stage:
-        stage.set_slots(2, later=4)
-        with SlotWriter(stage.counters_path, 0) as slot:
-            slot.update(documents=9, bytes=2_000_000)
-        wait_for("25%: 9 documents, 2.00 MB of 4.00 MB read, ", stream)
-        with SlotWriter(stage.counters_path, 1) as slot:
-            slot.update(documents=1, bytes=2_000_000)
-        wait_for("50%: 10 documents, 4.00 MB read, ", stream)
-        for part in (0, 1, 1):
-            with SlotWriter(stage.counters_path, 2 + part) as slot:
-                slot.advance(1, 1)
-        wait_for(", 2 of 4 parts, ", stream)
-        wait_for("75%: 10 documents, 4.00 MB read, ", stream)
-        stage.observe(state="RUNNING", documents=10, bytes=4_000_000, parts=4)  # elsewhere
-        wait_for(", 4 of 4 parts, finishing", stream)
-    done: dict[str, Any] = {"bytes": 4, "total_bytes": 4, "total_parts": 4}
-    assert Snapshot(seconds=3.0, parts=2, **done).seconds_left == 1.0
-    assert Snapshot(seconds=3.0, parts=2, kept_bytes=2, **done).seconds_left == 1.5
-    still = Snapshot(seconds=90.0, state="RUNNING", unchanged=61.0, parts=2, **done)
-    assert "; no progress for 1 min 1 s: if a worker was lost" in still.running()
-
-
 def test_steps_that_count_merges() -> None:
     stream = io.StringIO()
     with LineProgress(stream, interval=0.01).stage("train", None) as stage:
