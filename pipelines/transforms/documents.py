@@ -41,7 +41,7 @@ class ReadDocuments(ExceptionHandling):
 
     Reads what ``bpe count`` and ``bpe encode`` read, with the same ids. The pipeline lists the
     files when it runs, cuts large ones, and deals the pieces to its workers. ``as_tables`` gives
-    ``pyarrow.Table`` with the same columns, of about 4 MiB of text each: Beam takes about 10 µs
+    ``pyarrow.Table`` with the same columns, of about 2 MiB of text each: Beam takes about 10 µs
     for each element, whatever it holds.
 
     Example::
