@@ -229,7 +229,7 @@ $(OLDEST)/.installed: $(VENV)/.core tests/oldest.txt
 	rm -rf $(OLDEST) && $(OLDEST_PYTHON) -m venv $(OLDEST)
 	$(BIN)/python scripts/requirements.py --build > $(OLDEST)/package.txt
 	$(OLDEST)/bin/python $(PIP) -r $(OLDEST)/package.txt -c tests/oldest.txt \
-	    'pytest>=8' 'pytest-timeout>=2.3' 'hypothesis>=6.100'
+	    'pytest>=8' 'pytest-timeout>=2.3' 'hypothesis>=6.100' 'fsspec>=2023.1'
 	$(OLDEST)/bin/python -c 'import bpe._native' 2>/dev/null || \
 	    $(OLDEST)/bin/python setup.py -q build_ext --inplace
 	touch $@
