@@ -491,7 +491,7 @@ def as_lists(data: pa.LargeBinaryArray, kind: pa.DataType) -> pa.ListArray:
     _, bounds, values = data.buffers()
     offsets = np.frombuffer(bounds, np.int64)[data.offset : data.offset + len(data) + 1]
     ids = np.frombuffer(values or b"", np.uint8)[offsets[0] : offsets[-1]]
-    ids = ids.view(kind.value_type.to_pandas_dtype())
+    ids = ids.view(str(kind.value_type))
     return lists_of(pa.array(ids), (offsets - offsets[0]) // ids.itemsize, kind)
 
 
