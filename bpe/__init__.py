@@ -13,7 +13,8 @@ From texts to ids, in the order in which modules import each other:
 - ``dropout``, ``_encoding``, ``tokenizer``: texts to ids; ``explain``, ``diff``: for people.
 - ``run_counting``: texts to counts of runs of its tokens; ``superword_trainer``: these to
   superwords.
-- ``formats``: tokenizer files; ``presets``: settings by name; ``errors``: every error.
+- ``formats``: tokenizer files; ``regex``: regular expressions; ``presets``: settings by name;
+  ``errors``: every error.
 - ``native``: the C++ core (``_native``); ``reference``: its readable twin,
   which `explain` and tests use.
 

@@ -25,7 +25,7 @@ UNICODE_VERSION: str
 PRETOKENIZERS: tuple[tuple[str, str, bool], ...]
 
 class PatternTable:
-    """A regular expression as a table of steps (``bpe/pattern_table.py`` makes it); immutable."""
+    """A regular expression as a table of steps (``bpe/regex/table.py`` makes it); immutable."""
 
     def __init__(self, symbols: Readable, steps: Readable, roles: Readable, few: Readable) -> None:
         """Check a table.

@@ -3,8 +3,8 @@
 Each name is a hand-written scanner of the core over one version of Unicode
 (``bpe._native.UNICODE_VERSION``), in linear time. Any other regular expression can be given by
 value, in the syntax of the package ``regex`` and over the Unicode of that package. Most run in the
-core, too, as a table (`bpe.pattern_table`). What a table cannot say, such as a backreference, runs
-in ``regex``: 10 to 100 times slower, and within a time limit (`bpe.searching`).
+core, too, as a table (`bpe.regex.table`). What a table cannot say, such as a backreference, runs
+in ``regex``: 10 to 100 times slower, and within a time limit (`bpe.regex.search`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from bpe._arrow import utf8
 from bpe._native import PatternTable, scan
 from bpe.errors import PretokenizerError
 from bpe.normalizer import check_normalizer, normalize
-from bpe.pattern_table import never_split_tables, pattern_table
-from bpe.searching import TimedSearch
+from bpe.regex.search import TimedSearch
+from bpe.regex.table import never_split_tables, pattern_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

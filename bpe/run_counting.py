@@ -21,7 +21,7 @@ from bpe.counts.pretokens import PretokenCounts
 from bpe.counts.runs import CutRuns, Runs, id_bytes
 from bpe.errors import CountsError, EncodingError, PatternTimeoutError
 from bpe.models import ByteLevel
-from bpe.searching import TimedSearch
+from bpe.regex.search import TimedSearch
 from bpe.segments import Pieces, TextCutter
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from bpe.byte_alphabet import to_text
 from bpe.errors import PretokenizerError, TokenizerError
-from bpe.formats.oniguruma import check_size
 from bpe.formats.strict_json import shorten
 from bpe.formats.token_text import read_merges, read_strings, read_tokens
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
+from bpe.regex.oniguruma import check_size
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:

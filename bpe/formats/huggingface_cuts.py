@@ -6,15 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bpe.errors import InexpressibleError, PretokenizerError
-from bpe.formats.oniguruma import (
-    check_size,
-    from_huggingface,
-    other_characters,
-    to_huggingface,
-)
 from bpe.formats.strict_json import Entry, shorten
 from bpe.normalizer import MARK, PREPENDING
 from bpe.pretokenizer import NAMED, PRETOKENIZERS, Pretokenizer
+from bpe.regex.oniguruma import check_size, from_huggingface, other_characters, to_huggingface
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe._native import PatternTable, scan
-from bpe.pattern_table import pattern_table
+from bpe.regex.table import pattern_table
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference.pretokenize import split as reference_split
 from tests.bpe.steps import assert_linear, counts_steps

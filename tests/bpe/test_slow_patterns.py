@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 import bpe
-from bpe import searching
+from bpe.regex import search
 from bpe.counting import PretokenCounter
 from bpe.errors import PatternTimeoutError
 from bpe.pretokenizer import Pretokenizer
-from bpe.searching import TimedSearch
+from bpe.regex.search import TimedSearch
 
 SLOW = r"(x|a|aa)+(?<!z)$"
 EVIL = "a" * 60 + "!"
@@ -27,7 +27,7 @@ WAYS: list[dict[str, Any]] = [
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A time limit that tests can wait for."""
-    monkeypatch.setattr(searching, "SECONDS", 0.2)
+    monkeypatch.setattr(search, "SECONDS", 0.2)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -87,7 +87,7 @@ def test_other_threads_take_no_time_of_a_search() -> None:
 
 
 def test_longer_texts_have_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searching, "SECONDS_PER_BYTE", 1.0)
+    monkeypatch.setattr(search, "SECONDS_PER_BYTE", 1.0)
     TimedSearch(1000).run(
         "x", lambda *, timeout: timeout > 1000 or pytest.fail("it has no more time")
     )

@@ -15,7 +15,7 @@ from apache_beam.testing.test_pipeline import TestPipeline
 from apache_beam.testing.util import assert_that, equal_to
 
 import bpe
-from bpe import searching
+from bpe.regex import search
 from pipelines.compare.tokenizers import TokenizerFile
 from pipelines.errors import RecordError
 from pipelines.settings import EncodeSettings, Execution, OutputSettings, PretokenSettings
@@ -41,7 +41,7 @@ REASON = f"the pattern {SLOW!r} is too slow for this text"
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A time limit that tests can wait for; workers are threads."""
-    monkeypatch.setattr(searching, "SECONDS", 0.2)
+    monkeypatch.setattr(search, "SECONDS", 0.2)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-// A regular expression as a table of steps, made by bpe/pattern_table.py.
+// A regular expression as a table of steps, made by bpe/regex/table.py.
 #pragma once
 
 #include <algorithm>
