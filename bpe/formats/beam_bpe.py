@@ -22,7 +22,7 @@ from bpe.formats.token_text import read_merges, read_strings, read_tokens
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
-from bpe.regex.oniguruma import check_size
+from bpe.regex.syntax import check_size
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from bpe.errors import InexpressibleError, PretokenizerError
 from bpe.formats.strict_json import Entry, shorten
 from bpe.normalizer import MARK, PREPENDING
 from bpe.pretokenizer import NAMED, PRETOKENIZERS, Pretokenizer
-from bpe.regex.oniguruma import check_size, from_huggingface, other_characters, to_huggingface
+from bpe.regex.oniguruma import from_huggingface, other_characters, to_huggingface
+from bpe.regex.syntax import check_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,32 +9,38 @@ anchors are rewritten, and everything else is refused by name.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
+
+from bpe.regex.syntax import (
+    Anchor,
+    Choice,
+    Class,
+    Group,
+    Node,
+    Repeat,
+    Sequence,
+    is_nullable,
+    parse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-
-# The properties that are taken over: general categories, and the script of Chinese.
-_CATEGORIES = re.compile(r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cf]?|Han")
 
 # Without flags, which are refused, "^" and "$" are of the whole text in Python.
 _TO_HUGGINGFACE = {"^": r"\A", "$": r"\Z", r"\A": r"\A", r"\Z": r"\z"}
 _FROM_HUGGINGFACE = {r"\A": r"\A", r"\Z": "$", r"\z": r"\Z", "$": r"(?:(?=\n)|\Z)"}
 
+# The properties that are taken over: general categories, and the script of Chinese.
+_CATEGORY = r"L[ultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cf]?|Han"
 _ESCAPE = re.compile(
-    r"\\(?:[pP]\{(?P<property>\w+)\}|x[0-7][0-9a-fA-F]|u[0-9a-fA-F]{4}|[sSdDrntf]|[^\w\s])"
+    rf"\\(?:[pP]\{{(?:{_CATEGORY})\}}|x[0-7][0-9a-fA-F]|u[0-9a-fA-F]{{4}}|[sSdDrntf]|[^\w\s])"
 )
-_GROUP = re.compile(r"\((?:\?(?:i?:|>|=|!))?(?![?*])")
-_QUANTIFIER = re.compile(r"(?:[?*+][?+]?|\{\d+(?:,\d*)?\})(?![?+*{])")
-_PLAIN = re.compile(r"[^\\^$.\[\](){}?*+|]|[.|]")
-_MAY_SKIP = re.compile(r"[?*]|\{0+[,}]")
-# Single characters, ranges and escapes.
+_OPENINGS = ("(", "(?:", "(?i:", "(?>", "(?=", "(?!")
+_QUANTIFIER = re.compile(r"[?*+][?+]?|\{\d+(?:,\d*)?\}")
 _OPERATORS = ("&&", "--", "||", "~~")  # between sets, to `regex`
-_CLASS_ITEM = re.compile(r"(?!&&|--|\|\||~~)[^\\\[\]]")
+_ITEM = re.compile(rf"{_ESCAPE.pattern}|(?!&&|--|\|\||~~)[^\\\[\]]")
 # A set within a set, to Oniguruma: its characters belong to the outer one. Not [:alpha:] of POSIX.
-_INNER_CLASS = re.compile(r"\[(?![\^:\-\]])")
+_INNER_SET = re.compile(rf"\[(?![\^:\-\]])((?:{_ITEM.pattern})+)\]")
 
 # Ignoring case is not sure for other letters than ASCII, properties, or what is excluded.
 _LIGATURE = re.compile(r"[sf\[][sfilt\[]")
@@ -48,183 +54,116 @@ def to_huggingface(pattern: str) -> str:
         ValueError: it holds something that cannot be carried over with certainty; the message
             names it and its position.
     """
-    return _Rewriter(pattern, _TO_HUGGINGFACE).rewrite()
+    return _Writer(pattern, _TO_HUGGINGFACE, nests=False).whole()
 
 
 def from_huggingface(pattern: str) -> str:
     """A pattern of Oniguruma as ``regex`` has to read it; raises as :func:`to_huggingface`."""
-    return _Rewriter(pattern, _FROM_HUGGINGFACE, nests=True).rewrite()
+    return _Writer(pattern, _FROM_HUGGINGFACE, nests=True).whole()
 
 
-@dataclass
-class _Group:
-    """What is known of a group (or the whole pattern) while it is read.
+class _Writer:
+    """Writes what it knows to mean the same."""
 
-    ``consumes`` says of the branch that is being read, ``all_consume`` of those before it, whether
-    they match at least one character; ``atom`` of the last element, which a quantifier may undo.
-    ``elements`` and ``anchors`` count in the branch: Oniguruma repeats no group (``repeatable``)
-    with a branch of anchors only.
-    """
+    def __init__(self, pattern: str, anchors: Mapping[str, str], *, nests: bool) -> None:
+        self._pattern = pattern
+        self._anchors = anchors
+        self._nests = nests  # whether a set may hold sets
+        self._letters = ""  # elements of the branch whose case is ignored; "[" for a set
 
-    ignores_case: bool
-    looks_around: bool = False
-    all_consume: bool = True
-    consumes: bool = False
-    atom: bool = False
-    elements: int = 0
-    anchors: int = 0
-    repeatable: bool = True
-
-    def add(self, *, anchor: bool) -> None:
-        self.elements += 1
-        self.anchors += anchor
-
-    def end_atom(self) -> None:
-        self.consumes |= self.atom
-        self.atom = False
-
-    def end_branch(self) -> None:
-        self.end_atom()
-        self.all_consume &= self.consumes
-        self.consumes = False
-        self.repeatable &= self.anchors == 0 or self.anchors < self.elements
-        self.elements = self.anchors = 0
-
-
-class _Rewriter:
-    """Reads a pattern from left to right and takes over what it knows."""
-
-    def __init__(self, pattern: str, anchors: Mapping[str, str], *, nests: bool = False) -> None:
-        self.pattern = pattern
-        self.anchors = anchors
-        self.nests = nests  # whether a class may hold others
-        self.at = 0
-        self.groups = [_Group(ignores_case=False)]
-        self.repeatable = False  # whether what was read last can have a quantifier in both
-        self.letters = ""  # elements of the branch whose case is ignored; "[" for a class
-
-    def rewrite(self) -> str:
-        out = []
-        while self.at < len(self.pattern):
-            out.append(self.anchor() or self.element())
-        self.groups[0].end_branch()
-        if not self.groups[0].all_consume:
+    def whole(self) -> str:
+        node = parse(self._pattern, nests=self._nests)
+        written = self._node(node)
+        if is_nullable(node):
             raise ValueError(
-                f"the pattern {self.pattern!r} can match the empty string; Hugging Face cuts the "
+                f"the pattern {self._pattern!r} can match the empty string; Hugging Face cuts the "
                 "text at such a match"
             )
-        return "".join(out)
-
-    def fail(self) -> NoReturn:
-        raise ValueError(
-            f"{self.pattern[self.at : self.at + 4]!r} at character {self.at} of the pattern "
-            f"{self.pattern!r} may differ between Python's regex and Hugging Face's Oniguruma"
-        )
-
-    def take(self, expression: re.Pattern[str]) -> str:
-        match = expression.match(self.pattern, self.at)
-        if match is None or not _CATEGORIES.fullmatch(match.groupdict().get("property") or "L"):
-            self.fail()
-        self.at = match.end()
-        return match[0]
-
-    def anchor(self) -> str | None:
-        size = 2 if self.pattern[self.at] == "\\" else 1
-        written = self.anchors.get(self.pattern[self.at : self.at + size])
-        if written is not None:
-            self.at += size
-            self.groups[-1].end_atom()
-            self.groups[-1].add(anchor=True)
-            self.repeatable = False
         return written
 
-    def element(self) -> str:
-        begin = self.at
-        char = self.pattern[begin]
-        group = self.groups[-1]
-        repeatable, self.repeatable = self.repeatable, True
-        if char in "?*+{":
-            if not repeatable:
-                self.fail()
-            taken = self.take(_QUANTIFIER)
-            group.atom &= not _MAY_SKIP.match(taken)
-        elif char == "|":
-            taken = self.take(_PLAIN)
-            group.end_branch()
-            self.letters = ""
-        elif char == "(":
-            taken = self.take(_GROUP)
-            group.end_atom()
-            ignores_case = group.ignores_case or taken == "(?i:"
-            self.groups.append(_Group(ignores_case, looks_around=taken[-1] in "=!"))
-        elif char == ")" and len(self.groups) > 1:
-            taken = char
-            self.at += 1
-            self.groups.pop()
-            group.end_branch()
-            self.groups[-1].atom = group.all_consume and not group.looks_around
-            self.repeatable = group.repeatable and not group.looks_around
-            self.groups[-1].add(anchor=not self.repeatable)
-        else:
-            group.end_atom()
-            group.add(anchor=False)
-            group.atom = True
-            if char == "[":
-                taken = self.character_class()
-            else:
-                taken = self.take(_ESCAPE if char == "\\" else _PLAIN)
-            if group.ignores_case and self.case_is_unsure(taken):
-                self.at = begin
-                self.fail()
-        return taken
+    def _fail(self, at: int) -> NoReturn:
+        raise ValueError(
+            f"{self._pattern[at : at + 4]!r} at character {at} of the pattern "
+            f"{self._pattern!r} may differ between Python's regex and Hugging Face's Oniguruma"
+        )
 
-    def case_is_unsure(self, taken: str) -> bool:
+    def _node(self, node: Node) -> str:
+        if isinstance(node, Sequence):
+            return "".join(map(self._node, node.nodes))
+        if isinstance(node, Choice):
+            first, *others = node.nodes
+            return "|".join([self._node(first), *map(self._next_branch, others)])
+        if isinstance(node, Repeat):
+            written = self._node(node.node)
+            if not _QUANTIFIER.fullmatch(node.source) or _holds_place(node.node):
+                self._fail(node.at)
+            return written + node.source
+        if isinstance(node, Group) and node.opening in _OPENINGS:
+            return f"{node.opening}{self._node(node.node)})"
+        if isinstance(node, Anchor) and node.source in self._anchors:
+            return self._anchors[node.source]
+        if not isinstance(node, Class):
+            self._fail(node.at)
+        return self._class(node)
+
+    def _next_branch(self, node: Node) -> str:
+        self._letters = ""
+        return self._node(node)
+
+    def _class(self, node: Class) -> str:
+        written = self._set(node) if node.source[0] == "[" else node.source
+        unknown = written[0] == "\\" and not _ESCAPE.fullmatch(written)
+        if unknown or ("i" in node.flags and self._case_is_unsure(written)):
+            self._fail(node.at)
+        return written
+
+    def _case_is_unsure(self, written: str) -> bool:
         """Whether ignoring the case of this element could be another thing in Oniguruma.
 
         ASCII is sure, but for the i, which is the same as U+0130 to ``regex``, and for letters of
         which two or three are the same as a ligature (``ffl`` and U+FB04) there: brackets and
         quantifiers between them do not matter, so as to be sure.
         """
-        self.letters += "[" if taken[0] == "[" else taken
+        self._letters += "[" if written[0] == "[" else written
         return bool(
-            _CASE_UNSURE.search(taken)
-            or _LIGATURE.search(self.letters.lower())
-            or (taken != "." and re.fullmatch(taken, "i", re.IGNORECASE))
+            _CASE_UNSURE.search(written)
+            or _LIGATURE.search(self._letters.lower())
+            or (written != "." and re.fullmatch(written, "i", re.IGNORECASE))
         )
 
-    def character_class(self) -> str:
-        """The class that begins here, with the characters of classes in it among its own."""
-        begin = self.at
-        self.at += 2 if self.pattern.startswith("[^", begin) else 1
-        taken, plain = [self.pattern[begin : self.at]], True
-        while len(taken) == 1 or not self.pattern.startswith("]", self.at):
-            if self.nests and self.pattern.startswith("[", self.at):
-                plain = False
-                taken.append(self.inner_class(after=taken[-1]))
-            else:
-                taken.append(self.class_item())
-        self.at += 1
-        written = "".join([*taken, "]"])
-        if not plain and any(operator in written for operator in _OPERATORS):
-            self.at = begin
-            self.fail()
-        return written
+    def _set(self, node: Class) -> str:
+        """The set with the characters of sets in it among its own."""
+        written = "[^" if node.source.startswith("[^") else "["
+        at, before, inner_items = len(written), "", 0
+        while at < len(node.source) - 1:
+            inner = _INNER_SET.match(node.source, at) if self._nests else None
+            match = inner or _ITEM.match(node.source, at)
+            if match is None:
+                self._fail(node.at + at)
+            at = match.end()
+            if inner is not None:  # a hyphen at its border would be a range in the outer one
+                inner_items += 1
+                *_, last = _ITEM.findall(inner[1])
+                if "-" in (before, last, node.source[at]):
+                    self._fail(node.at)
+            before = match[1] if inner else match[0]
+            written += before
+        if inner_items and any(operator in written for operator in _OPERATORS):
+            self._fail(node.at)
+        return written + "]"
 
-    def class_item(self) -> str:
-        return self.take(_ESCAPE if self.pattern.startswith("\\", self.at) else _CLASS_ITEM)
 
-    def inner_class(self, *, after: str) -> str:
-        """The items of a class in a class; a hyphen at its border would be a range in the outer."""
-        begin = self.at
-        self.take(_INNER_CLASS)
-        items = [self.class_item()]
-        while not self.pattern.startswith("]", self.at):
-            items.append(self.class_item())
-        self.at += 1
-        if "-" in (after, items[-1]) or self.pattern.startswith("-", self.at):
-            self.at = begin
-            self.fail()
-        return "".join(items)
+def _holds_place(node: Node) -> bool:
+    """Whether a node is an anchor, or a group with a branch of anchors only: none is repeated."""
+    if not isinstance(node, Group):
+        return isinstance(node, Anchor)
+    branches = node.node.nodes if isinstance(node.node, Choice) else (node.node,)
+    return node.looks_around or any(map(_is_of_anchors, branches))
+
+
+def _is_of_anchors(branch: Node) -> bool:
+    elements = branch.nodes if isinstance(branch, Sequence) else (branch,)
+    return bool(elements) and all(map(_holds_place, elements))
 
 
 def other_characters(pattern: str) -> str | None:
@@ -236,61 +175,12 @@ def other_characters(pattern: str) -> str | None:
     >>> other_characters("[a-z]"), other_characters(r"[^\s]"), other_characters(r"\p{L}+")
     ('[^a-z]', '[\\s]', None)
     """
-    if pattern.startswith("["):
-        is_class = re.fullmatch(r"\[(?:\\.|[^\]\\])*\]", pattern, re.DOTALL)
-        if is_class is None:
-            return None
-        if pattern[1] != "^":
-            return f"[^{pattern[1:]}"
-        escape = "\\" if pattern[2] == "^" else ""  # no longer behind a "^", it would exclude
-        return f"[{escape}{pattern[2:]}"
-    is_one = _ESCAPE.fullmatch(pattern) or (len(pattern) == 1 and _PLAIN.fullmatch(pattern))
-    return f"[^{pattern}]" if is_one and pattern not in (".", "|") else None
-
-
-_MAX_SIZE = 4096
-_MAX_DEPTH = 50
-
-_TOKEN = re.compile(
-    r"""
-      \\[pPNxuU]\{[^}]*\} | \\.           # an escape
-    | \[\^?\]?(?:\\.|[^\]\\])*\]          # a set
-    | \{(?P<least>\d*)(?P<comma>,)?(?P<most>\d*)\}  # a repetition
-    | .
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-
-def check_size(pattern: str) -> None:
-    """Refuse patterns that nest deeply, or are long once their repetitions are written out.
-
-    Raises:
-        ValueError: the pattern is one of them.
-    """
-    groups = [0]  # the size of each open group
-    last = 0  # that of the last element
-    for token in _TOKEN.finditer(pattern):
-        text = token[0]
-        if text == "(":
-            groups.append(0)
-            last = 0
-        elif text == ")" and len(groups) > 1:
-            last = groups.pop()
-            groups[-1] += last
-        elif text[0] == "{" and len(text) > 1 and (token["least"] or token["most"]):
-            times = max(_count(token["least"]), _count(token["most"]))
-            groups[-1] += last * (times - 1)
-            last *= times
-        else:
-            last = 1
-            groups[-1] += 1
-        if len(groups) > _MAX_DEPTH or groups[-1] > _MAX_SIZE:
-            raise ValueError(
-                f"the pattern {pattern[:60]!r} nests more than {_MAX_DEPTH} deep, or has more than "
-                f"{_MAX_SIZE} elements with its repetitions written out"
-            )
-
-
-def _count(digits: str) -> int:
-    return min(int(digits[:7] or 1), _MAX_SIZE + 1) if len(digits) < 8 else _MAX_SIZE + 1
+    node = parse(pattern)
+    if not isinstance(node, Class) or pattern == ".":
+        return None
+    if pattern[0] != "[":
+        return f"[^{pattern}]"
+    if pattern[1] != "^":
+        return f"[^{pattern[1:]}"
+    escape = "\\" if pattern[2] == "^" else ""  # no longer behind a "^", it would exclude
+    return f"[{escape}{pattern[2:]}"

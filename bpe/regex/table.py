@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,12 +31,22 @@ import numpy.typing as npt
 import regex
 
 from bpe._native import PatternTable
+from bpe.regex.syntax import (
+    Anchor,
+    Choice,
+    Class,
+    Group,
+    Node,
+    Repeat,
+    Sequence,
+    is_nullable,
+    parse,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
 _CODE_POINTS = 0x110000
-_MAX_DEPTH = 100  # nested groups
 _MAX_CLASSES = 128  # each takes some hundredths of a second
 _MAX_SYMBOLS = 254  # and the two of the end
 _MAX_PROGRAM = 4096  # instructions
@@ -56,7 +66,7 @@ def pattern_table(pattern: str) -> PatternTable | None:
     ``finditer`` does around empty matches.
     """
     try:
-        behind, node = _Parser(pattern).parse()
+        behind, node = _parsed(pattern)
         return _table(node, behind, _symbols(_classes(node, behind)))
     except _NotATable:
         return None
@@ -69,18 +79,18 @@ def never_split_tables(pattern: str) -> tuple[PatternTable, PatternTable] | None
     None if only ``regex`` can run it, or if a match alone may be none: with positive lookahead.
     """
     try:
-        behind, node = _Parser(pattern).parse()
+        behind, node = _parsed(pattern)
         if _looks_ahead(node):
             return None
         symbols = _symbols(_classes(node, behind))
-        whole = _Sequence((node, _Ahead(end=True)))
+        whole = Sequence((node, _Ahead("", 0, end=True)))
         return _table(node, behind, symbols), _table(whole, behind, symbols)
     except _NotATable:
         return None
 
 
-def _table(node: _Node, behind: str, symbols: _Symbols) -> PatternTable:
-    if _nullable(node):
+def _table(node: Node, behind: str, symbols: _Symbols) -> PatternTable:
+    if is_nullable(node):
         raise _NotATable("it matches the empty string")
     steps = _steps(_program(node, symbols.sets, symbols.width), symbols.width)
     roles = _roles(node, behind, symbols, steps)
@@ -92,15 +102,8 @@ def _table(node: _Node, behind: str, symbols: _Symbols) -> PatternTable:
 # What a pattern is made of.
 
 
-@dataclass(frozen=True)
-class _Class:
-    """One character of a class."""
-
-    source: str
-
-
-@dataclass(frozen=True)
-class _Ahead:
+@dataclass(frozen=True, kw_only=True)
+class _Ahead(Anchor):
     """No character; the one that follows is of a class, or is not, or the text ends.
 
     Attributes:
@@ -110,219 +113,90 @@ class _Ahead:
         last_line_feed: whether a line feed may follow that ends the text, whatever its class.
     """
 
-    source: str = ""
     of_class: bool = True
     end: bool = False
     last_line_feed: bool = False
 
 
-@dataclass(frozen=True)
-class _Sequence:
-    """One after the other."""
-
-    nodes: tuple[_Node, ...]
-
-
-@dataclass(frozen=True)
-class _Choice:
-    """One of these, the first that leads to a match."""
-
-    nodes: tuple[_Node, ...]
-
-
-@dataclass(frozen=True)
-class _Repeat:
-    """A node several times.
-
-    Attributes:
-        node: that is repeated.
-        least: times.
-        most: times; None for any number.
-        kind: "" for as often as leads to a match, "?" for as seldom, "+" for as often as it goes.
-    """
-
-    node: _Node
-    least: int
-    most: int | None
-    kind: str
-
-
-_Node: TypeAlias = _Class | _Ahead | _Sequence | _Choice | _Repeat
-
-_SPECIAL = frozenset("\\.^$*+?{}[]()|")
-_BRACES = regex.compile(r"\{(?:(\d+)(,(\d*))?|,(\d+))\}")
+_ENDS = {
+    "$": _Ahead("", 0, end=True, last_line_feed=True),
+    **dict.fromkeys((r"\Z", r"\z"), _Ahead("", 0, end=True)),
+}
 _ESCAPE = regex.compile(
     r"\\(?:[sSdDwW]|[pP]\{\^?[\w\s:=\-.&]+\}|[pP]\w|[nrtfva]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}"
     r"|U[0-9A-Fa-f]{8}|[\W_])"
 )
-_GROUP = regex.compile(r"\((?:\?(?:P?<[^\W\d]\w*>|([is]*)(?:-([is]+))?:))?(?!\?)")
+_SET = regex.compile(rf"\[\^?\]?(?:{_ESCAPE.pattern}|(?!--|&&|\|\||~~)[^\\\[\]])*\]")
+_OPENING = regex.compile(r"\((?:\?(?:P?<\w+>|[is]*(?:-[is]+)?:))?")
 
 
-class _Parser:
-    """Reads a pattern that ``regex`` has compiled, so its syntax is known to be right."""
-
-    def __init__(self, pattern: str) -> None:
-        self._text = pattern
-        self._at = 0
-        self._depth = 0
-
-    def parse(self) -> tuple[str, _Node]:
-        """The class of characters that no match begins behind, "" for none; and the rest."""
-        flags = frozenset[str]()
-        if leading := regex.match(r"\(\?([is]+)\)", self._text):
-            flags, self._at = frozenset(leading[1]), leading.end()
-        behind = ""
-        if self._text.startswith("(?<!", self._at):
-            self._at += len("(?<!")
-            behind = self._one_class(flags)
-        node = self._sequence(flags) if behind else self._choice(flags)
-        if self._at < len(self._text):
-            raise _NotATable(f"{self._text[self._at]!r} at {self._at}")
-        return behind, node
-
-    def _choice(self, flags: frozenset[str]) -> _Node:
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise _NotATable("too many nested groups")
-        nodes = [self._sequence(flags)]
-        while self._take("|"):
-            nodes.append(self._sequence(flags))
-        self._depth -= 1
-        return nodes[0] if len(nodes) == 1 else _Choice(tuple(nodes))
-
-    def _sequence(self, flags: frozenset[str]) -> _Node:
-        nodes = []
-        while self._at < len(self._text) and self._text[self._at] not in "|)":
-            nodes.append(self._repeat(self._atom(flags)))
-        return nodes[0] if len(nodes) == 1 else _Sequence(tuple(nodes))
-
-    def _repeat(self, node: _Node) -> _Node:
-        if self._at == len(self._text):
-            return node
-        mark = self._text[self._at]
-        if mark in "*+?":
-            self._at += 1
-            least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[mark]
-        elif mark == "{":
-            match = _BRACES.match(self._text, self._at)
-            if not match:
-                raise _NotATable("a brace that is no repetition")
-            self._at = match.end()
-            least = int(match[1] or 0)
-            most = least if match[2] is None and match[4] is None else None
-            if match[3] or match[4]:
-                most = int(match[3] or match[4])
-        else:
-            return node
-        kind = self._take("?") or self._take("+")
-        if self._at < len(self._text) and self._text[self._at] in "*+?{":
-            raise _NotATable("a repetition of a repetition")
-        if isinstance(node, _Ahead):
-            raise _NotATable("a repetition of a lookahead")
-        if kind == "+" and not isinstance(node, _Class):
-            raise _NotATable("a possessive repetition of more than a class")
-        if _nullable(node) and most != 1:
-            raise _NotATable("a repetition of what can be empty")
-        return _Repeat(node, least, most, kind)
-
-    def _atom(self, flags: frozenset[str]) -> _Node:
-        mark = self._text[self._at]
-        if mark == "(":
-            return self._group(flags)
-        if mark == "$":
-            self._at += 1
-            return _Ahead(end=True, last_line_feed=True)
-        if mark == "\\" and self._text[self._at : self._at + 2] in ("\\Z", "\\z"):
-            self._at += 2
-            return _Ahead(end=True)
-        return self._class(flags)
-
-    def _group(self, flags: frozenset[str]) -> _Node:
-        if self._text.startswith(("(?=", "(?!"), self._at):
-            positive = self._text[self._at + 2] == "="
-            self._at += 3
-            return _Ahead(self._one_class(flags), of_class=positive, end=not positive)
-        match = _GROUP.match(self._text, self._at)
-        if not match:
-            raise _NotATable(f"the group at {self._at}")
-        self._at = match.end()
-        node = self._choice((flags | set(match[1] or "")) - set(match[2] or ""))
-        self._close()
-        return node
-
-    def _one_class(self, flags: frozenset[str]) -> str:
-        """The class that is all of a group, of which the beginning is read."""
-        node = self._choice(flags)
-        self._close()
-        if not isinstance(node, _Class):
-            raise _NotATable("a look at more than a character")
-        return node.source
-
-    def _class(self, flags: frozenset[str]) -> _Class:
-        begin = self._at
-        mark = self._text[begin]
-        if mark == "[":
-            self._at = self._set_end(begin)
-        elif mark == "\\":
-            self._at = self._escape_end(begin)
-        elif mark != "." and mark in _SPECIAL:
-            raise _NotATable(f"{mark!r} at {begin}")
-        else:
-            self._at += 1
-        source = self._text[begin : self._at]
-        return _Class(f"(?{''.join(sorted(flags))}:{source})" if flags else source)
-
-    def _escape_end(self, begin: int) -> int:
-        match = _ESCAPE.match(self._text, begin)
-        if not match:
-            raise _NotATable(f"{self._text[begin : begin + 2]!r} at {begin}")
-        return int(match.end())
-
-    def _set_end(self, begin: int) -> int:
-        at = begin + 1 + self._text.startswith("^", begin + 1)
-        first = at
-        while (mark := self._text[at]) != "]" or at == first:
-            if mark == "[" or self._text.startswith(("--", "&&", "||", "~~"), at):
-                raise _NotATable("a set of sets")
-            at = self._escape_end(at) if mark == "\\" else at + 1
-        return at + 1
-
-    def _take(self, mark: str) -> str:
-        if not self._text.startswith(mark, self._at):
-            return ""
-        self._at += len(mark)
-        return mark
-
-    def _close(self) -> None:
-        if not self._take(")"):
-            raise _NotATable(f"no end of the group before {self._at}")
+def _parsed(pattern: str) -> tuple[str, Node]:
+    """The class of characters that no match begins behind, "" for none; and the rest."""
+    leading = regex.match(r"\(\?([is]+)\)", pattern)
+    flags, begin = (frozenset(leading[1]), leading.end()) if leading else (frozenset[str](), 0)
+    try:
+        tree = parse(pattern, begin=begin, flags=flags)
+    except ValueError as error:
+        raise _NotATable(str(error)) from None
+    first, *others = tree.nodes if isinstance(tree, Sequence) and tree.nodes else [tree]
+    if isinstance(first, Group) and first.opening == "(?<!":
+        return _one_class(first), _lowered(Sequence(tuple(others)))
+    return "", _lowered(tree)
 
 
-def _nullable(node: _Node) -> bool:
-    """Whether the node can match without a character."""
-    if isinstance(node, _Class):
-        return False
-    if isinstance(node, _Ahead):
-        return True
-    if isinstance(node, _Sequence):
-        return all(map(_nullable, node.nodes))
-    if isinstance(node, _Choice):
-        return any(map(_nullable, node.nodes))
-    return node.least == 0 or _nullable(node.node)
+def _lowered(node: Node) -> Node:
+    """A node of what a table can say: without groups, and flags are in the classes."""
+    if isinstance(node, Sequence | Choice):
+        return replace(node, nodes=tuple(map(_lowered, node.nodes)))
+    if isinstance(node, Repeat):
+        return _repeated(node)
+    if isinstance(node, Group):
+        if node.opening in ("(?=", "(?!"):
+            positive = node.opening == "(?="
+            return _Ahead(_one_class(node), node.at, of_class=positive, end=not positive)
+        if _OPENING.fullmatch(node.opening):
+            return _lowered(node.node)
+    if isinstance(node, Class):
+        known = {"[": _SET, "\\": _ESCAPE}.get(node.source[0])
+        if known is None or known.fullmatch(node.source):
+            flags = "".join(sorted(node.flags))
+            return Class(f"(?{flags}:{node.source})" if flags else node.source, node.at)
+    if isinstance(node, Anchor) and node.source in _ENDS:
+        return _ENDS[node.source]
+    raise _NotATable(f"{node}")
 
 
-def _leaves(node: _Node) -> Iterator[_Class | _Ahead]:
+def _repeated(node: Repeat) -> Repeat:
+    inside = _lowered(node.node)
+    if isinstance(inside, Anchor):
+        raise _NotATable("a repetition of a lookahead")
+    if node.kind == "+" and not isinstance(inside, Class):
+        raise _NotATable("a possessive repetition of more than a class")
+    if is_nullable(inside) and node.most != 1:
+        raise _NotATable("a repetition of what can be empty")
+    return replace(node, node=inside)
+
+
+def _one_class(group: Group) -> str:
+    """The class that is all of a group."""
+    inside = _lowered(group.node)
+    if not isinstance(inside, Class):
+        raise _NotATable("a look at more than a character")
+    return inside.source
+
+
+def _leaves(node: Node) -> Iterator[Class | _Ahead]:
     """All that a node is made of in the end."""
-    if isinstance(node, _Class | _Ahead):
+    if isinstance(node, Class | _Ahead):
         yield node
-    elif isinstance(node, _Repeat):
+    elif isinstance(node, Repeat):
         yield from _leaves(node.node)
-    else:
+    elif isinstance(node, Sequence | Choice):
         for inside in node.nodes:
             yield from _leaves(inside)
 
 
-def _looks_ahead(node: _Node) -> bool:
+def _looks_ahead(node: Node) -> bool:
     """Whether the node holds a positive lookahead."""
     return any(isinstance(leaf, _Ahead) and leaf.source and leaf.of_class for leaf in _leaves(node))
 
@@ -349,7 +223,7 @@ class _Symbols(NamedTuple):
         return np.array([bool(held >> symbol & 1) for symbol in range(self.width)])
 
 
-def _classes(node: _Node, behind: str) -> list[str]:
+def _classes(node: Node, behind: str) -> list[str]:
     """The classes in a node, each once, and the one behind which it does not begin."""
     sources = [*(leaf.source for leaf in _leaves(node)), behind]
     return list(dict.fromkeys(filter(None, sources)))
@@ -369,7 +243,7 @@ def _members(source: str) -> npt.NDArray[np.int64]:
     return np.concatenate([np.arange(0), *(np.arange(run.start(), run.end()) for run in runs)])
 
 
-def _symbols(sources: Sequence[str]) -> _Symbols:
+def _symbols(sources: list[str]) -> _Symbols:
     """The symbols that tell characters of these classes apart."""
     if len(sources) > _MAX_CLASSES:
         raise _NotATable("too many classes")
@@ -427,19 +301,22 @@ class _Compiler:
         self._all = (1 << width) - 1
         self._end, self._line_feed = 1 << (width - 1), 1 << (width - 2)
 
-    def add(self, node: _Node, then: int) -> int:
+    def add(self, node: Node, then: int) -> int:
         """Where the instructions of a node begin, which go on at ``then``."""
-        if isinstance(node, _Class):
+        if isinstance(node, Class):
             return self._put(_Instruction(self._sets[node.source], True, (then,)))
         if isinstance(node, _Ahead):
             return self._put(_Instruction(self._ahead(node), False, (then,)))
-        if isinstance(node, _Sequence):
+        if isinstance(node, Sequence):
             for one in reversed(node.nodes):
                 then = self.add(one, then)
             return then
-        if isinstance(node, _Choice):
-            return self._split([self.add(one, then) for one in node.nodes])
-        return self._repeat(node, then)
+        if isinstance(node, Choice):
+            targets = tuple(self.add(one, then) for one in node.nodes)
+            return self._put(_Instruction(_ANYTHING, False, targets))
+        if isinstance(node, Repeat):
+            return self._repeat(node, then)
+        raise _NotATable(f"{node}")
 
     def _ahead(self, node: _Ahead) -> int:
         symbols = self._sets.get(node.source, 0)
@@ -451,9 +328,9 @@ class _Compiler:
             | (self._line_feed if node.last_line_feed else 0)
         )
 
-    def _repeat(self, node: _Repeat, then: int) -> int:
+    def _repeat(self, node: Repeat, then: int) -> int:
         leave = then
-        if node.kind == "+" and isinstance(node.node, _Class):
+        if node.kind == "+" and isinstance(node.node, Class):
             # As many as there are: something else follows, or it is the most that may be.
             other = self._all & ~self._sets[node.node.source]
             leave = self._put(_Instruction(other, False, (then,)))
@@ -470,13 +347,10 @@ class _Compiler:
             begin = self.add(node.node, begin)
         return begin
 
-    def _choose(self, node: _Repeat, again: int, leave: int) -> _Instruction:
+    def _choose(self, node: Repeat, again: int, leave: int) -> _Instruction:
         return _Instruction(
             _ANYTHING, False, (leave, again) if node.kind == "?" else (again, leave)
         )
-
-    def _split(self, targets: list[int]) -> int:
-        return self._put(_Instruction(_ANYTHING, False, tuple(targets)))
 
     def _put(self, instruction: _Instruction) -> int:
         if len(self.instructions) == _MAX_PROGRAM:
@@ -485,7 +359,7 @@ class _Compiler:
         return len(self.instructions) - 1
 
 
-def _program(node: _Node, sets: Mapping[str, int], width: int) -> list[_Instruction]:
+def _program(node: Node, sets: Mapping[str, int], width: int) -> list[_Instruction]:
     """The instructions of a pattern; the last one is the first to be done."""
     compiler = _Compiler(sets, width)
     begin = compiler.add(node, 0)
@@ -566,7 +440,7 @@ class _Required(NamedTuple):
 
 
 def _roles(
-    node: _Node, behind: str, symbols: _Symbols, steps: npt.NDArray[np.uint32]
+    node: Node, behind: str, symbols: _Symbols, steps: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint8]:
     """What each symbol is to a search, as `PatternTable` has it."""
     common = np.zeros(symbols.width, np.int64)
@@ -585,17 +459,17 @@ def _roles(
     ).astype(np.uint8)
 
 
-def _required(node: _Node, symbols: _Symbols, common: npt.NDArray[np.int64]) -> _Required | None:
+def _required(node: Node, symbols: _Symbols, common: npt.NDArray[np.int64]) -> _Required | None:
     """None if there are no such classes: the node can match the empty string."""
-    if isinstance(node, _Class):
+    if isinstance(node, Class):
         return _Required(int(common @ symbols.members([node.source])), (node.source,))
-    if isinstance(node, _Ahead):
-        return None
-    if isinstance(node, _Repeat):
+    if isinstance(node, Repeat):
         return _required(node.node, symbols, common) if node.least else None
+    if not isinstance(node, Sequence | Choice):
+        return None
     of_each = [_required(inside, symbols, common) for inside in node.nodes]
     known = [required for required in of_each if required]
-    if isinstance(node, _Sequence):
+    if isinstance(node, Sequence):
         return min(known, key=lambda required: required.weight, default=None)
     if len(known) < len(of_each):
         return None
