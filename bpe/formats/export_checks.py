@@ -13,11 +13,10 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from bpe.parts import Parts
-    from bpe.roles import Roles
 
 LossName: TypeAlias = Literal[
     "pretokenizer",
@@ -31,6 +30,23 @@ LossName: TypeAlias = Literal[
 ]
 LEAVE_OUT: tuple[LossName, ...] = get_args(LossName)
 """What :meth:`bpe.Tokenizer.save` can leave out of a file that cannot hold it."""
+
+Kind: TypeAlias = Literal["tiktoken", "vocab", "model", "tokenizer.json"]
+Fate: TypeAlias = Literal["held", "lost", "reported", "refused"]
+
+KINDS: Mapping[Kind, tuple[str, str]] = {
+    "tiktoken": (
+        "a .tiktoken file",
+        "pre-tokenizer and special tokens can be given when the file is loaded",
+    ),
+    "vocab": (
+        "vocab.json with merges.txt",
+        "the pre-tokenizer can be given when the files are loaded",
+    ),
+    "model": ("a .model file of SentencePiece", "it cannot be given on loading"),
+    "tokenizer.json": ("a tokenizer.json of another name", ""),
+}
+"""The formats: what messages call their files, and what can be given again on loading."""
 
 _SHOWN = 5
 
@@ -46,30 +62,6 @@ class Loss(NamedTuple):
 
     what: str
     reported: bool = False
-
-
-def check_losses(
-    losses: Mapping[LossName, Loss], leave_out: Collection[str], *, kind: str, loading: str
-) -> None:
-    """Refuse to write a file that silently loses something.
-
-    Args:
-        losses: what the file does not hold, by its name in :data:`LEAVE_OUT`.
-        leave_out: the losses that the caller accepts.
-        kind: the format, for the message.
-        loading: what can be given again on loading, for the message.
-
-    Raises:
-        TokenizerError: something else is lost silently.
-    """
-    silent = {name: loss for name, loss in losses.items() if not loss.reported}
-    refused = [name for name in silent if name not in leave_out]
-    if refused:
-        values = "; ".join(silent[name].what for name in refused)
-        raise TokenizerError(
-            f"{kind} cannot hold {values}; to write it without, give "
-            f"{' '.join(f'`leave_out` {name}' for name in refused)}; {loading}"
-        )
 
 
 def check_leave_out(leave_out: Collection[str]) -> None:
@@ -94,34 +86,92 @@ def named_tokens(named: Mapping[str, int], *, of: Collection[str] | None = None)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def common_losses(parts: Parts) -> dict[LossName, Loss]:
-    """The losses of both ``.tiktoken`` and ``vocab.json`` with ``merges.txt``."""
-    losses: dict[LossName, Loss] = {}
-    cut = parts.pretokenizer
-    if cut.normalizer:
-        losses["normalizer"] = Loss(f"the normalizer {', '.join(cut.normalizer)}")
-    if cut.never_split:
-        losses["never-split"] = Loss(f"what is never split: {', '.join(cut.never_split)}")
-    if parts.added_tokens:
-        losses["added-tokens"] = Loss(
-            f"the added tokens {named_tokens(parts.added_tokens)}, which are cut out of every text"
-        )
+def _normalizer(parts: Parts) -> str:
+    steps = parts.pretokenizer.normalizer
+    return f"the normalizer {', '.join(steps)}" if steps else ""
+
+
+def _never_split(parts: Parts) -> str:
+    patterns = parts.pretokenizer.never_split
+    return f"what is never split: {', '.join(patterns)}" if patterns else ""
+
+
+def _special_tokens(parts: Parts) -> str:
+    tokens = parts.special_tokens
+    return f"the special tokens {named_tokens(tokens)}" if tokens else ""
+
+
+def _added_tokens(parts: Parts) -> str:
+    tokens = named_tokens(parts.added_tokens)
+    return f"the added tokens {tokens}, which are cut out of every text" if tokens else ""
+
+
+def _token_flags(parts: Parts) -> str:
     stripping = [token for token, flags in parts.token_flags.items() if flags.change_matches]
-    if stripping:
-        named = named_tokens(parts.cut_tokens, of=stripping)
-        losses["token-flags"] = Loss(f"lstrip, rstrip or single_word of {named}")
-    if adds := not_applied(parts.post_processor):
-        losses["post-processor"] = Loss("; ".join(adds))
-    if parts.roles:
-        losses["roles"] = lost_roles(parts.roles)
+    named = named_tokens(parts.cut_tokens, of=stripping)
+    return f"lstrip, rstrip or single_word of {named}" if stripping else ""
+
+
+def _post_processor(parts: Parts) -> str:
+    return "; ".join(not_applied(parts.post_processor))
+
+
+def _roles(parts: Parts) -> str:
+    """Roles change no id: what asks for one later is refused."""
+    named = [f"{role} {token!r}" for role, token in parts.roles.tokens.items()]
+    named += ["a chat template"] if parts.roles.chat_template is not None else []
+    return f"the roles of special tokens ({', '.join(named)})" if named else ""
+
+
+# Of each feature, what it is, empty where a tokenizer has none; and what becomes of it in a
+# .tiktoken file, in vocab.json with merges.txt, in a .model file, and in a tokenizer.json. How text
+# is cut depends on what the readers of a file assume.
+_TABLE: Mapping[LossName, tuple[Callable[[Parts], str], tuple[Fate, Fate, Fate, Fate]]] = {
+    "pretokenizer": (lambda _: "", ("lost", "lost", "lost", "held")),
+    "normalizer": (_normalizer, ("lost", "lost", "held", "held")),
+    "never-split": (_never_split, ("lost", "lost", "lost", "held")),
+    "special-tokens": (_special_tokens, ("lost", "held", "held", "held")),
+    "added-tokens": (_added_tokens, ("lost", "lost", "refused", "held")),
+    "token-flags": (_token_flags, ("lost", "lost", "lost", "held")),
+    "post-processor": (_post_processor, ("lost", "lost", "lost", "held")),
+    "roles": (_roles, ("reported", "reported", "reported", "reported")),
+}
+
+
+def check_losses(
+    parts: Parts,
+    kind: Kind,
+    leave_out: Collection[str],
+    *,
+    known: Mapping[LossName, Loss | None],
+) -> dict[LossName, Loss]:
+    """What a file does not hold of a tokenizer, by the table of formats.
+
+    Args:
+        parts: to be written.
+        kind: the format.
+        leave_out: the losses that the caller accepts.
+        known: of features that depend on more than the format, their loss, or None for none.
+
+    Raises:
+        TokenizerError: something else is lost silently, or the format can never hold it.
+    """
+    files, loading = KINDS[kind]
+    losses: dict[LossName, Loss] = {}
+    for name, (describe, fates) in _TABLE.items():
+        fate, what = fates[list(KINDS).index(kind)], describe(parts)
+        if fate == "refused" and what:
+            raise TokenizerError(f"{files} cannot hold {what}: leave them out of the tokenizer")
+        loss = Loss(what, reported=fate == "reported") if fate != "held" and what else None
+        if (loss := known.get(name, loss)) is not None:
+            losses[name] = loss
+    refused = [name for name in losses if not losses[name].reported and name not in leave_out]
+    if refused:
+        raise TokenizerError(
+            f"{files} cannot hold {'; '.join(losses[name].what for name in refused)}; to write it "
+            f"without, give {' '.join(f'`leave_out` {name}' for name in refused)}; {loading}"
+        )
     return losses
-
-
-def lost_roles(roles: Roles) -> Loss:
-    """The loss of roles, which changes no id: what asks for one later is refused."""
-    named = [f"{role} {token!r}" for role, token in roles.tokens.items()]
-    template = ["a chat template"] if roles.chat_template is not None else []
-    return Loss(f"the roles of special tokens ({', '.join(named + template)})", reported=True)
 
 
 def cuts_as(parts: Parts, name: str) -> bool:

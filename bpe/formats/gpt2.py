@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.export_checks import (
+    KINDS,
     Loss,
     Ordinary,
     check_losses,
-    common_losses,
     cuts_as,
     named_tokens,
     require_byte_level,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
+    from bpe.formats.export_checks import LossName
     from bpe.formats.format import SpecialIds
 
 VOCAB = "vocab.json"
@@ -101,7 +102,7 @@ def _lines(path: Path) -> list[str]:
     return [line.rstrip("\r") for line in lines if line.rstrip("\r")]
 
 
-_KIND = "vocab.json with merges.txt"
+_KIND, _ = KINDS["vocab"]
 _VERSION = "#version"
 
 
@@ -119,19 +120,14 @@ def write(
         TokenizerError: the files would silently lose something; the message names what.
     """
     require_byte_level(parts, kind=_KIND)
-    losses = common_losses(parts)
-    if not cuts_as(parts, "gpt2"):
-        losses["pretokenizer"] = Loss("a pre-tokenizer other than gpt2")
     ordinary = Ordinary(parts)
     _check_tokens(parts, ordinary)
+    known: dict[LossName, Loss | None] = {}
+    if not cuts_as(parts, "gpt2"):
+        known["pretokenizer"] = Loss("a pre-tokenizer other than gpt2")
     if parts.special_tokens and "special-tokens" in leave_out:
-        losses["special-tokens"] = Loss(f"the special tokens {named_tokens(parts.special_tokens)}")
-    check_losses(
-        losses,
-        leave_out,
-        kind=_KIND,
-        loading="the pre-tokenizer can be given when the files are loaded",
-    )
+        known["special-tokens"] = Loss(f"the special tokens {named_tokens(parts.special_tokens)}")
+    losses = check_losses(parts, "vocab", leave_out, known=known)
     names = token_names(parts, kind=_KIND)
     special = set(parts.special_tokens.values())
     written = {

@@ -21,7 +21,7 @@ from bpe.errors import (
 from bpe.files import uncollected
 from bpe.formats import beam_bpe, tokenizer_config
 from bpe.formats.cut_at_marks import cut_at_marks
-from bpe.formats.export_checks import lost_roles
+from bpe.formats.export_checks import check_losses
 from bpe.formats.format import Format, TokenizerFiles, id_limit
 from bpe.formats.huggingface_cuts import (
     cuts_bytes_at_digits,
@@ -85,11 +85,9 @@ def write(
 
     A file of another name has no roles. Raises as :func:`to_json`.
     """
-    losses: dict[LossName, Loss] = {}
-    beside = tokenizer_config.files(parts.roles)
-    if path.name != NAME and beside:
-        losses["roles"] = lost_roles(parts.roles)
-        beside = {}
+    beside = tokenizer_config.files(parts.roles) if path.name == NAME else {}
+    known: dict[LossName, Loss | None] = {"roles": None} if path.name == NAME else {}
+    losses = check_losses(parts, "tokenizer.json", (), known=known)
     text, reason = to_json_and_reason(parts, dialect=dialect)
     contents = {path.parent / name: data for name, data in beside.items()}
     return TokenizerFiles({**contents, path: text.encode()}, losses, reason)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.cut_at_marks import cut_at_marks
-from bpe.formats.export_checks import Loss, check_losses, common_losses, lost_roles, named_tokens
+from bpe.formats.export_checks import KINDS, Loss, check_losses
 from bpe.formats.format import Format, TokenizerFiles
 from bpe.formats.strict_json import read_bytes, shorten
 from bpe.models import BYTE_TOKENS, CharacterLevel
@@ -304,7 +304,7 @@ def _message() -> Any:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("model.Model"))
 
 
-_KIND = "a .model file of SentencePiece"
+_KIND, _ = KINDS["model"]
 _MOST_PIECES = 1 << 24  # of different scores, which are floats of 32 bits
 
 
@@ -331,23 +331,15 @@ def write(
             f"{_KIND} always fuses unknown characters, and never looks whole words up: this "
             "tokenizer does otherwise"
         )
-    losses = _losses(parts)
-    check_losses(losses, leave_out, kind=_KIND, loading="it cannot be given on loading")
+    losses = check_losses(parts, "model", leave_out, known=_known_losses(parts))
     data = _serialized(parts, model, _ranked(parts, model))
     return TokenizerFiles({path: data}, losses)
 
 
-def _losses(parts: Parts) -> dict[LossName, Loss]:
-    """What the file does not hold."""
+def _known_losses(parts: Parts) -> dict[LossName, Loss | None]:
+    """The losses of the pre-tokenizer, and of the roles that the file does not say."""
     cut = parts.pretokenizer
-    if parts.added_tokens:
-        raise TokenizerError(
-            f"{_KIND} with added tokens that are not special is not written: "
-            f"{named_tokens(parts.added_tokens)}"
-        )
-    losses = common_losses(parts)
     steps = cut.normalizer
-    losses.pop("normalizer", None)
     if sorted(steps) not in (["mark-spaces"], ["mark-spaces", "prepend-mark"]):
         named = ", ".join(steps) or "none"
         raise TokenizerError(
@@ -356,17 +348,12 @@ def _losses(parts: Parts) -> dict[LossName, Loss]:
         )
     whole = Pretokenizer("none", normalizer=steps)
     same = cut_at_marks(replace(parts, pretokenizer=whole)).pretokenizer
+    losses: dict[LossName, Loss | None] = {"roles": None}
+    if parts.roles.chat_template is not None:
+        losses["roles"] = Loss("the chat template among the roles", reported=True)
     if replace(cut, never_split=()) not in (whole, same):
         losses["pretokenizer"] = Loss(f"a pre-tokenizer, and here it is {cut}")
-    losses.pop("roles", None)
-    if unwritten := _unwritten_roles(parts.roles):
-        losses["roles"] = lost_roles(unwritten)
     return losses
-
-
-def _unwritten_roles(roles: Roles) -> Roles:
-    """The roles without the tokens of which the file says the role."""
-    return replace(roles, bos=None, eos=None, pad=None, unk=None, add_bos=False, add_eos=False)
 
 
 def _ranked(parts: Parts, model: CharacterLevel) -> list[int]:

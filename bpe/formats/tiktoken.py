@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from bpe._native import merges_of_ranks
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.export_checks import (
+    KINDS,
     Loss,
     Ordinary,
     check_losses,
-    common_losses,
     cuts_as,
     named_tokens,
     require_byte_level,
@@ -153,7 +153,7 @@ def _with_special_tokens(
     return tokens.extended(special)
 
 
-_KIND = "a .tiktoken file"
+_KIND, _ = KINDS["tiktoken"]
 
 
 def write(
@@ -175,18 +175,13 @@ def write(
         for id_, token in enumerate(ordinary.tokens)
         if token is not None
     )
-    check_losses(
-        losses := _losses(parts, data),
-        leave_out,
-        kind=_KIND,
-        loading="pre-tokenizer and special tokens can be given when the file is loaded",
-    )
-    return TokenizerFiles({path: data}, losses)
+    assumed = _assumed_losses(parts, data)
+    return TokenizerFiles({path: data}, check_losses(parts, "tiktoken", leave_out, known=assumed))
 
 
-def _losses(parts: Parts, data: bytes) -> dict[LossName, Loss]:
-    """What the file does not hold, or readers assume because OpenAI published these ranks."""
-    losses = common_losses(parts)
+def _assumed_losses(parts: Parts, data: bytes) -> dict[LossName, Loss | None]:
+    """What readers ask for, or assume because OpenAI published these ranks."""
+    losses: dict[LossName, Loss | None] = {"special-tokens": None}
     published = of_contents(data)
     known = published.special_tokens if published else {}
     if parts.special_tokens != known:
