@@ -286,7 +286,7 @@ def read_json_lines(
 def best_fit(sizes: Readable, capacity: int) -> Buffer:
     """The row (int64) of each piece by best-fit decreasing, in the order of opening.
 
-    Its twin is ``reference.pack.best_fit``.
+    Its twin is ``tests.bpe.test_pack.best_fit``.
 
     Args:
         sizes: int64, from 1 to ``capacity``.

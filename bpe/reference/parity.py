@@ -57,23 +57,27 @@ def train_parity(
     forbidden: Collection[bytes] = (),
 ) -> list[Chosen]:
     """The merges that groups choose in turn; arguments as those of ``bpe.train_parity``."""
+
+    def score(group: int) -> float:
+        """How badly a group is compressed: its tokens, or (negative) symbols per token by ratio."""
+        now = float(tokens((held_out or groups)[group]))
+        if held_out and ratios is None:
+            return now
+        return -(float(begin[group]) / now) / (ratios[group] if ratios else 1.0)
+
     groups, held_out = list(groups), list(held_out)
     begin = [tokens(words) for words in held_out or groups]
     ids = {symbol: i for i, symbol in enumerate(alphabet)}
     ranks: dict[Pair, int] = {}
     steps: list[Chosen] = []
     while len(steps) < max_merges and (vocab_size is None or len(ids) < vocab_size):
-        chooser = None
+        chooser, words = None, [word for group in groups for word in group]
         if len(steps) >= global_merges:
-            now = [tokens(words) for words in held_out or groups]
-            turns = [step.group for step in steps if step.group is not None]
-            chooser = worst(
-                scores(begin, now, ratios, relative=ratios is not None or not held_out),
-                turns=turns[-window:] if window else [],
-                most=alpha / len(groups) * (1 if window else float("inf")),
-                window=window or 1,
-            )
-        words = groups[chooser] if chooser is not None else [w for group in groups for w in group]
+            turns = [step.group for step in steps[-window:]] if window else []
+            most = alpha / len(groups)
+            allowed = [i for i in range(len(groups)) if turns.count(i) / (window or 1) <= most]
+            chooser = max(allowed, key=score)  # the first of equals
+            words = groups[chooser]
         counts = Counter(
             {
                 pair: count
@@ -93,19 +97,3 @@ def train_parity(
             Chosen(*pair, chooser, count, [*map(tokens, groups)], [*map(tokens, held_out)])
         )
     return steps
-
-
-def scores(
-    begin: Sequence[int], now: Sequence[int], ratios: Sequence[float] | None, *, relative: bool
-) -> list[float]:
-    """How badly each group is compressed: its tokens, or (negative) symbols per token by ratio."""
-    if not relative:
-        return [float(tokens) for tokens in now]
-    ratios = ratios or [1.0] * len(now)
-    return [-(float(b) / float(n)) / r for b, n, r in zip(begin, now, ratios, strict=True)]
-
-
-def worst(scores: Sequence[float], *, turns: Sequence[int], most: float, window: int) -> int:
-    """The group of the greatest score, the first of equals, that has not had too many turns."""
-    allowed = [i for i in range(len(scores)) if turns.count(i) / window <= most]
-    return max(allowed, key=lambda i: scores[i])

@@ -17,10 +17,9 @@ import unicodedata2
 
 from bpe.normalizer import HAN, MARK, PREPENDING
 from bpe.pretokenizer import LOSSY, NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
-from bpe.special_tokens import TokenFlags
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 
 def split(
@@ -131,47 +130,6 @@ def _isolated(pattern: str, text: str) -> list[str]:
             cuts |= set(match.span())
     ordered = sorted(cuts)
     return [text[begin:end] for begin, end in pairwise(ordered)]
-
-
-def cut_at_tokens(
-    text: bytes, tokens: Sequence[str], *, flags: Mapping[str, TokenFlags]
-) -> list[tuple[bytes, str | None]]:
-    """The parts of a text: tokens with what they take, and the text between (None).
-
-    As ``AddedVocabulary::extract_and_normalize`` of Hugging Face's ``added_vocabulary.rs``: first
-    the tokens that are not ``normalized``, then, in what they leave, the others.
-
-    >>> cut_at_tokens(b"a <m> b", ["<m>"], flags={"<m>": TokenFlags(lstrip=True)})
-    [(b'a', None), (b' <m>', '<m>'), (b' b', None)]
-    """
-    parts: list[tuple[str, str | None]] = [(text.decode("utf-8", "surrogateescape"), None)]
-    for normalized in (False, True):
-        named = {token: flags.get(token, TokenFlags()) for token in tokens}
-        named = {token: flag for token, flag in named.items() if flag.normalized is normalized}
-        parts = [
-            found
-            for part, token in parts
-            for found in (_found(part, named) if token is None else [(part, token)])
-        ]
-    return [(part.encode("utf-8", "surrogateescape"), token) for part, token in parts if part]
-
-
-def _found(text: str, tokens: Mapping[str, TokenFlags]) -> Iterator[tuple[str, str | None]]:
-    longest_first = sorted(tokens, key=len, reverse=True)
-    rest = 0
-    for match in re.finditer("|".join(map(re.escape, longest_first)) or "(?!)", text):
-        (begin, end), flags = match.span(), tokens[match.group()]
-        beside = text[:begin][-1:] + text[end:][:1]
-        if flags.single_word and regex.search(r"\w", beside):
-            continue
-        if flags.lstrip:
-            begin = max(regex.search(r"\s*\Z", text[:begin]).start(), rest)
-        if flags.rstrip:
-            end = regex.compile(r"\s*").match(text, end).end()
-        yield text[rest:begin], None
-        yield text[begin:end], match.group()
-        rest = end
-    yield text[rest:], None
 
 
 def count(

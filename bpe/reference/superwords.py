@@ -6,73 +6,18 @@ Superword Tokenization" (arXiv 2604.05192).
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import regex
 
 from bpe.reference.encode import WordEncoder, merge_with_dropout, row_random, runs
 from bpe.reference.merge import apply_merges
 from bpe.reference.train import train as train_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from bpe.reference.merge import Pair
     from bpe.reference.train import Words
     from bpe.training_report import TrainedMerge
-
-
-def eligible(
-    tokens: Mapping[int, bytes], *, encode: Callable[[bytes], Sequence[int]], merge_pattern: str
-) -> set[int]:
-    r"""The tokens that runs consist of.
-
-    Args:
-        tokens: those of words, by id.
-        encode: the ids of a text.
-        merge_pattern: is searched for in each.
-
-    >>> tokens = {0: b"1", 1: b"a", 2: b"ba"}
-    >>> eligible(tokens, encode=lambda text: [0] if text == b"1" else [1], merge_pattern=r"\p{L}")
-    {1}
-    """
-    return {
-        id_
-        for id_, token in tokens.items()
-        if list(encode(token)) == [id_]
-        and regex.search(merge_pattern, token.decode("utf-8", "surrogateescape"))
-    }
-
-
-def count_runs(
-    segments: Iterable[Sequence[bytes]],
-    *,
-    encode_word: Callable[[bytes], Sequence[int]],
-    of: Container[int],
-    is_never_split: Callable[[bytes], bool],
-    max_run: int | None = None,
-) -> Counter[tuple[int, ...]]:
-    """How often each run of two or more tokens occurs.
-
-    Args:
-        segments: pre-tokens that follow each other; of each document, those between its tokens that
-            are cut out.
-        encode_word: the ids of one pre-token.
-        of: the tokens that runs consist of.
-        is_never_split: whether a pre-token is never split.
-        max_run: longer runs are cut into pieces of so many tokens, of which the last may be
-            shorter.
-    """
-    counts: Counter[tuple[int, ...]] = Counter()
-    for segment in segments:
-        words = [encode_word(pretoken) for pretoken in segment]
-        for run in runs(words, of=of, never_split=list(map(is_never_split, segment))):
-            ids = tuple(words[number][0] for number in run)
-            size = max_run or len(ids)
-            pieces = (ids[begin : begin + size] for begin in range(0, len(ids), size))
-            counts.update(piece for piece in pieces if len(piece) > 1)
-    return counts
 
 
 def encode(

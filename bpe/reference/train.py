@@ -7,13 +7,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bpe.byte_alphabet import to_text
-from bpe.models import ByteLevel, Model, WordPiece
 from bpe.pair_counts import count_pairs
 from bpe.reference.merge import Pair, Symbols, apply_merges, join
 from bpe.training_report import TrainedMerge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Container, Mapping, Sequence
 
 Words = list[tuple[Symbols, int]]
 """Each distinct word as its symbols, with its count."""
@@ -126,45 +125,6 @@ def train(
         merges.append(TrainedMerge(*chosen, counts[chosen], tokens(words)))
     admit(waiting, ids, least=min_frequency, vocab_size=vocab_size, forbidden=forbidden)
     return Learnt(merges, list(ids), first_affected, tuple(several))
-
-
-def alphabet_of(
-    pretokens: Iterable[bytes], model: Model, *, initial: Iterable[str] = ()
-) -> list[bytes]:
-    """The symbols of words and of the characters in ``initial``, in the order of their ids."""
-    if isinstance(model, ByteLevel):
-        return [bytes([byte]) for byte in range(256)]
-    symbols = {symbol for pretoken in pretokens for symbol in model.symbols(pretoken)}
-    for character in initial:  # twice: at the beginning of a word, and within it
-        symbols.update(model.symbols(2 * character.encode()))
-    return sorted(symbols.union(model.symbols(b"")))
-
-
-def covered_characters(words: Mapping[bytes, int], coverage: Fraction) -> set[bytes]:
-    """The fewest characters that make up this share of all, as SentencePiece's trainer has it.
-
-    The most frequent ones; of equally frequent ones those of the smallest code points.
-
-    >>> sorted(covered_characters({b"aab": 2, b"ac": 1}, Fraction(3, 4)))
-    [b'a', b'b']
-    """
-    counts: Counter[str] = Counter()
-    for word, count in words.items():
-        for character in word.decode():
-            counts[character] += count
-    chosen: set[bytes] = set()
-    covered = 0
-    for character in sorted(counts, key=lambda character: (-counts[character], character)):
-        if covered >= coverage * counts.total():
-            break
-        chosen.add(character.encode())
-        covered += counts[character]
-    return chosen
-
-
-def prefix_of(model: Model) -> bytes | None:
-    """The prefix of a WordPiece; None for other models."""
-    return model.prefix.encode() if isinstance(model, WordPiece) else None
 
 
 def is_full(ids: Mapping[bytes, int], vocab_size: int | None) -> bool:

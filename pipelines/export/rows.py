@@ -312,8 +312,8 @@ class _BestFitRows:
 
     Documents are put into rows a window at a time (`WINDOW_IDS`, `WINDOW_DOCUMENTS`). A document
     longer than a row is cut into full rows and what is left; this and all shorter documents go
-    into rows by best fit (`bpe.reference.pack`). An empty document goes where the one before it
-    ends. Within a window, the rows are in the order of the first document of each, and the
+    into rows by best fit (``native/pack/best_fit.h``). An empty document goes where the one before
+    it ends. Within a window, the rows are in the order of the first document of each, and the
     documents of a row in their own order.
     """
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +20,8 @@ from bpe.counts import CutRuns, PretokenCounts
 from bpe.counts.files import run_table
 from bpe.errors import CountsError, EncodingError
 from bpe.parts import Merges
-from bpe.reference import superwords as textbook
 from bpe.reference.encode import encode as reference_encode
+from bpe.reference.encode import runs as runs_in
 from bpe.run_counting import RunCounter
 from tests.bpe.superword_tokenizers import ADDED, SPECIAL, segments_of, superword_tokenizers, texts
 from tests.bpe.vocabularies import BYTES
@@ -83,13 +84,21 @@ def reference(
             return []
         return [id_ for pretoken in segments[0] for id_ in encode_word(pretoken)]
 
-    return textbook.count_runs(
-        [part for row in rows for part in segments_of(tokenizer, row, special=True)[0]],
-        encode_word=encode_word,
-        of=textbook.eligible(tokens, encode=encode, merge_pattern=merge_pattern),
-        is_never_split=is_never_split,
-        max_run=max_run,
-    )
+    eligible = {
+        id_
+        for id_, token in tokens.items()
+        if encode(token) == [id_]
+        and regex.search(merge_pattern, token.decode("utf-8", "surrogateescape"))
+    }
+    counts = Runs()
+    for segment in (part for row in rows for part in segments_of(tokenizer, row, special=True)[0]):
+        words = [encode_word(pretoken) for pretoken in segment]
+        for run in runs_in(words, of=eligible, never_split=[*map(is_never_split, segment)]):
+            key = tuple(words[number][0] for number in run)
+            size = max_run or len(key)
+            pieces = (key[begin : begin + size] for begin in range(0, len(key), size))
+            counts.update(piece for piece in pieces if len(piece) > 1)
+    return counts
 
 
 @given(word_tokenizers, st.lists(texts, max_size=4), patterns, st.none() | st.integers(2, 4))

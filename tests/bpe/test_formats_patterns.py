@@ -14,9 +14,9 @@ from tokenizers import pre_tokenizers
 import bpe
 from bpe.errors import PretokenizerError
 from bpe.formats.huggingface_cuts import read_pre_tokenizer
-from bpe.regex.oniguruma import from_huggingface, to_huggingface
 from bpe.formats.strict_json import Entry
 from bpe.pretokenizer import NAMED
+from bpe.regex.oniguruma import from_huggingface, to_huggingface
 from tests.examples import examples
 
 ATOMS = [

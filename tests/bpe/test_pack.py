@@ -9,7 +9,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe import _native
-from bpe.reference.pack import best_fit
+
+
+def best_fit(sizes: list[int], capacity: int) -> list[int]:
+    """The row of each piece, where rows hold ``capacity`` ids; numbered in the order of opening.
+
+    The longest piece comes first, of equal ones the earlier. It goes into the row with the least
+    room that holds it, of equal ones the row opened earlier, else into a new row. (Ding et al.,
+    "Fewer Truncations Improve Language Modeling", 2024, section 3.)
+
+    Args:
+        sizes: ids of each piece, from 1 to ``capacity``.
+        capacity: ids of a row.
+    """
+    rooms: list[int] = []
+    rows = [0] * len(sizes)
+    for piece in sorted(range(len(sizes)), key=lambda piece: -sizes[piece]):
+        fitting = [row for row, room in enumerate(rooms) if room >= sizes[piece]]
+        row = min(fitting, key=lambda row: rooms[row], default=len(rooms))
+        if row == len(rooms):
+            rooms.append(capacity)
+        rooms[row] -= sizes[piece]
+        rows[piece] = row
+    return rows
 
 
 def fitted(sizes: list[int], capacity: int) -> list[int]:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe._native import PatternTable, scan
-from bpe.regex.table import pattern_table
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference.pretokenize import split as reference_split
+from bpe.regex.table import pattern_table
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import byte_strings, every_code_point, library_sources
 from tests.bpe.vocabularies import small_tokenizer

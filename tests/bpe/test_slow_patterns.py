@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import bpe
-from bpe.regex import search
 from bpe.counting import PretokenCounter
 from bpe.errors import PatternTimeoutError
 from bpe.pretokenizer import Pretokenizer
+from bpe.regex import search
 from bpe.regex.search import TimedSearch
 
 SLOW = r"(x|a|aa)+(?<!z)$"

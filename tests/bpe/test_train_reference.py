@@ -41,6 +41,16 @@ def in_order(counts: PretokenCounts) -> list[tuple[bytes, int]]:
     return [item for _, item in sorted(zip(places, counts.items(), strict=True))]
 
 
+def alphabet_of(words: list[bytes], model: Model, *, initial: str = "") -> list[bytes]:
+    """The symbols of words and of the characters in ``initial``, in the order of their ids."""
+    if isinstance(model, ByteLevel):
+        return [bytes([byte]) for byte in range(256)]
+    symbols = {symbol for word in words for symbol in model.symbols(word)}
+    for character in initial:  # twice: at the beginning of a word, and within it
+        symbols.update(model.symbols(2 * character.encode()))
+    return sorted(symbols.union(model.symbols(b"")))
+
+
 def learn(
     counts: PretokenCounts,
     *,
@@ -72,10 +82,10 @@ def learn(
         vocab_size=vocab_size,
         ties=ties,
         pair_counts=pair_counts,
-        alphabet=reference.alphabet_of((word for word, _ in split), model, initial=initial),
+        alphabet=alphabet_of([word for word, _ in split], model, initial=initial),
         forbidden=forbidden,
         whole=whole,
-        prefix=reference.prefix_of(model),
+        prefix=model.prefix.encode() if isinstance(model, WordPiece) else None,
         **limits,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import pickle
 import tempfile
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,7 +21,6 @@ import bpe
 from bpe.errors import TokenizerError, TrainingError
 from bpe.formats.cut_at_marks import WORDS
 from bpe.models import BYTE_TOKENS, SENTENCEPIECE_BPE
-from bpe.reference.train import covered_characters
 from bpe.reference.train import train as reference_train
 from bpe.roles import Roles
 from tests.bpe.texts import library_sources, strings
@@ -47,6 +47,27 @@ MODELS = [
     replace(SENTENCEPIECE_BPE, byte_fallback=False, fuse_unknown=False),
     bpe.CharacterLevel(unknown="<unk>"),
 ]
+
+
+def covered_characters(words: dict[bytes, int], coverage: Fraction) -> set[bytes]:
+    """The fewest characters that make up this share of all, as SentencePiece's trainer has it.
+
+    The most frequent ones; of equally frequent ones those of the smallest code points.
+    """
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for character in word.decode():
+            counts[character] += count
+    chosen: set[bytes] = set()
+    covered = 0
+    for character in sorted(counts, key=lambda character: (-counts[character], character)):
+        if covered >= coverage * counts.total():
+            break
+        chosen.add(character.encode())
+        covered += counts[character]
+    return chosen
+
+
 SHARES = st.fractions(min_value=Fraction(1, 50), max_value=1)
 RARE = st.text(alphabet="aab éß日🙂", max_size=8)
 

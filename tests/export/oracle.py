@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow.parquet as pq
 
-from bpe.reference.pack import best_fit
+from tests.bpe.test_pack import best_fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
