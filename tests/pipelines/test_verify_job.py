@@ -458,7 +458,7 @@ def test_the_graph_is_the_same_for_any_output(
         graphs.append(len(begin.pipeline.to_runner_api().SerializeToString(deterministic=True)))
         return done
 
-    for files in (3, 200):
+    for files in (3, 40):
         for number in range(files):
             (folder / f"{number}.txt").write_text("text")
         inputs = InputSettings(patterns=(str(folder),), split_size=4)
