@@ -75,7 +75,6 @@ test-runners: cluster ## jobs on Flink and Prism, processes killed on the way: a
 fuzz: $(SANITIZED)/.built ## the core beside the reference, under sanitizers: ten minutes, or FUZZ=seconds
 	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds $(or $(FUZZ),600) \
 	    $(FUZZ_FILES)
-	BPE_FUZZ=5000 $(BIN)/python -m pytest -q tests/bpe/test_formats_fuzz.py
 
 fuzz-short: $(SANITIZED)/.built ## a minute of it, or FUZZ=seconds
 	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds $(or $(FUZZ),60) \
@@ -145,8 +144,8 @@ format: $(VENV)/.lint ## bring the sources into shape
 SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
     arrow count_runs counts counts_of_runs counts_runs counts_special counts_weights decode encode \
     encode_characters encode_cut encode_dropout encode_multibyte encode_word_piece encoder_core \
-    formats_fuzz fuzz never_split pattern_table pretokenize superwords tokenizer train train_models \
-    train_parity train_pruned train_reference train_repeated_strings))
+    fuzz never_split pattern_table pretokenize reference superwords tokenizer train train_models \
+    train_parity train_pruned train_repeated_strings))
 sanitize: $(SANITIZED)/.built ## the core's tests under AddressSanitizer and UBSan
 	$(IN_SANITIZED) $(NO_LEAKS) $(CURDIR)/$(PYTEST) -q -p no:cacheprovider --hypothesis-profile=brief \
 	    $(SANITIZE_TESTS)

@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.bpe import sanitized
+from tests.bpe.fuzz_files import FORMATS
 from tests.bpe.fuzz_mutations import mutated
 from tests.bpe.fuzz_targets import TARGETS, DifferenceError, Seen
-from tests.bpe.test_formats_fuzz import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.bpe.test_formats_fuzz import WRONG
+from tests.bpe.fuzz_files import WRONG
 from tests.bpe.texts import CHARACTERS, MALFORMED
 
 if TYPE_CHECKING:

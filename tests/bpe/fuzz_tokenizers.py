@@ -1,161 +1,147 @@
-"""Tokenizers for ``tests.bpe.fuzz``, of every model: made of a few merges, or trained."""
+"""Tokenizers of every model and ways to cut text, drawn for ``tests.bpe.fuzz_targets``."""
 
 from __future__ import annotations
 
 import functools
 import random
-import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import bpe
 from bpe.counts import PretokenCounts
 from bpe.errors import BpeError
-from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.models import ByteLevel, CharacterLevel, WordPiece
 from bpe.normalizer import NORMALIZERS
-from bpe.pretokenizer import PRETOKENIZERS, Pretokenizer
-from bpe.reference.encode import encode
-from bpe.reference.pretokenize import split
+from bpe.pretokenizer import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.ties import TIES, needs_order
 from tests.bpe.models import make
+from tests.bpe.oracle import ByReference
 from tests.bpe.vocabularies import BYTES, ranked_tokens, small_tokenizer
 
-POOL = 48  # tokenizers that are made once: their caches of words are used again and again
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from bpe.models import Model
+
+POOL = 24  # tokenizers that are made once: their caches of words are used again and again
 END = "<|endoftext|>"
+ADDED = "<|end|>"
 UNORDERED_TIES = tuple(
     ties for ties in TIES if ties != "huggingface" and not needs_order(ties)
 )  # for any model and any counts
+# Cut by the core, by a table, and in Python; one after the other; with marks and spaces.
+CUTS: list[dict[str, Any]] = [
+    *({"pattern": pattern} for pattern in (r"\w+", r"\d", r"(?<=a)b?", r"'.|!", r"( ?[abc])\1|.")),
+    *({"pattern": PATTERNS[name]} for name in ("gpt2", "cl100k", "o200k")),
+    {"pattern": (r"\p{N}", "llama3")},
+    {"pattern": ("bert", r"[aeiou]")},
+    {"pattern": ("words", r"\d", r"\s+$|\S+|\s")},
+    {"pattern": ("gpt2", r"(?<=a)b", r"\s+$", "spaces")},
+    {"name": "bert", "normalizer": ("nfd", "strip-accents", "lowercase")},
+    {"name": "none", "normalizer": ("mark-spaces", "ensure-first-mark")},
+]
+NEVER_SPLIT: list[tuple[str, ...]] = [
+    *(("url",), ("url", "email"), ("[a-c]+", "[b-z]+"), ("ab|abc",), ("a|ab", "abc?")),
+    *((r"(?<!a)b+", "ca"), (r"[ab]+c?(?!a)", "c"), (r"\babc", "b"), ("(?!ab)[a-c]+",)),
+    *((r"(?<![a-c])[bx]+(?!\d)", r"\.$"), (r"\d+[.,]\d+", "email")),
+]
 
 
-class ByReference:
-    """A tokenizer, and the textbook's tables of it."""
-
-    def __init__(self, tokenizer: bpe.Tokenizer) -> None:
-        self.tokenizer = tokenizer
-        model = tokenizer.model
-        self._unknown = None if isinstance(model, ByteLevel) else model.unknown
-        special = {token for token in tokenizer.special_tokens if token != self._unknown}
-        hidden = {token.encode() for token in (*special, *tokenizer.added_tokens)}
-        tokens = tokenizer.tokens
-        self._ids = {
-            token: id_ for id_, token in enumerate(tokens) if token and token not in hidden
-        }
-        self._ranks = {
-            (tokens[a] or b"", tokens[b] or b""): rank
-            for rank, (a, b, _) in enumerate(tokenizer.merges)
-        }
-
-    def ids(
-        self, text: bytes, *, allowed: object = (), dropout: float = 0.0, seed: int = 0
-    ) -> list[int] | None:
-        """The ids of a text, or None where a character has none; dropout without cut-out tokens."""
-        whole = dict(self.tokenizer.added_tokens)
-        if allowed == "all":
-            whole |= self.tokenizer.special_tokens
-        contents = sorted((token.encode() for token in whole), key=len, reverse=True)
-        between = b"|".join(map(re.escape, contents)) or b"(?!)"
-        ids = []
-        position = 0
-        for match in [*re.finditer(between, text), None]:
-            part = text[position : match.start() if match else len(text)]
-            try:
-                ids += self._ordinary(part, dropout, seed, behind_special=position > 0)
-            except KeyError:
-                return None
-            if match:
-                ids.append(whole[match.group().decode()])
-                position = match.end()
-        return ids
-
-    def _ordinary(
-        self, text: bytes, dropout: float, seed: int, *, behind_special: bool
-    ) -> list[int]:
-        cut = self.tokenizer.pretokenizer
-        pretokens = split(cut, text, behind_special=behind_special)
-        return encode(
-            pretokens,
-            ids=self._ids,
-            ranks=self._ranks,
-            model=self.tokenizer.model,
-            ignore_merges=self.tokenizer.ignore_merges,
-            whole={pretoken for pretoken in pretokens if cut.is_never_split(pretoken)},
-            dropout=dropout,
-            seed=seed,
-        )
+def drawn_pretokenizer(dice: random.Random) -> Pretokenizer:
+    """Mostly a name alone; now and then a pattern, with a normalizer, or with what is whole."""
+    way: dict[str, Any] = {"name": dice.choice(PRETOKENIZERS)}
+    if dice.random() < 0.2:
+        way = dice.choice(CUTS)
+    if dice.random() < 0.25 and "normalizer" not in way:
+        way = way | {"normalizer": tuple(dice.choices(NORMALIZERS, k=dice.choice((1, 1, 2, 3))))}
+    if dice.random() < 0.2:
+        way = way | {"never_split": dice.choice(NEVER_SPLIT)}
+    return Pretokenizer(**way)
 
 
 def drawn_tokenizer(data: bytes, dice: random.Random) -> ByReference:
-    """One of the pool, or one that is trained on the data."""
-    if dice.random() < 0.6:
-        return pooled(dice.randrange(POOL))
-    try:
-        return ByReference(trained(data, dice))
-    except BpeError:  # data that this model cannot be trained on
-        return pooled(dice.randrange(POOL))
+    """One of the pool, made of some merges of the data's letters, or trained on the data."""
+    make_one = dice.choice((None, None, of_bytes, of_bytes, of_strings, trained, trained))
+    if make_one is not None:
+        try:
+            return ByReference(make_one(data, dice))
+        except BpeError:  # data that this model cannot be trained on
+            pass
+    return pooled(dice.randrange(POOL))
 
 
 @functools.cache
 def pooled(number: int) -> ByReference:
     """Tokenizer number so-and-so."""
     dice = random.Random(number)
-    if number % 4 == 0:
-        return ByReference(strings(dice))
-    if number % 4 == 1:
-        return ByReference(few_merges(dice))
+    kinds: tuple[Callable[[bytes, random.Random], bpe.Tokenizer], ...] = (of_strings, of_bytes)
+    if number % 4 < len(kinds):
+        return ByReference(kinds[number % 4](b"", dice))
     return ByReference(
         small_tokenizer(
             PRETOKENIZERS[number // 2 % len(PRETOKENIZERS)],
             ignore_merges=dice.random() < 0.3,
             special_tokens=(END,),
-            added_tokens=("<|end|>",) if dice.random() < 0.2 else (),
+            added_tokens=(ADDED,) if dice.random() < 0.2 else (),
         )
     )
 
 
-def cut(dice: random.Random) -> Pretokenizer:
-    """A name, now and then with a normalizer or what is never split."""
-    normalizer = (dice.choice(NORMALIZERS),) if dice.random() < 0.25 else ()
-    never_split = ("url", "email") if dice.random() < 0.15 else ()
-    name = dice.choice(PRETOKENIZERS)
-    return Pretokenizer(name, normalizer=normalizer, never_split=never_split)
+def of_bytes(data: bytes, dice: random.Random) -> bpe.Tokenizer:
+    """Merges of few letters that overlap, make a string twice, or are never reached.
 
-
-def few_merges(dice: random.Random) -> bpe.Tokenizer:
-    """Merges of few letters that overlap, make a string twice, or are never reached."""
+    The same holds for superwords, which half of them have, and a superword may be a word as well.
+    """
+    letters = dice.choice((b"ab ", b"abc", b"the ", "éèɩ東𐐩a ".encode(), b"0 \n", b"\xff\x80a"))
+    if data and dice.random() < 0.6:
+        letters = bytes(dice.choices(data, k=5))
     tokens: list[bytes | None] = list(BYTES)
-    ids = {token: id_ for id_, token in enumerate(BYTES)}
-    merges: dict[tuple[int, int], int] = {}
-    letters = dice.choice((b"ab ", b"the ", "é漢".encode(), b"0 \n", b"\xff\x80a"))
-    for _ in range(dice.choice((3, 15, 40))):
-        left, right = (dice.choice([*letters, *range(256, len(tokens))]) for _ in range(2))
-        made = (tokens[left] or b"") + (tokens[right] or b"")
-        if len(made) <= 24:
-            if made not in ids:
-                ids[made] = len(tokens)
-                tokens.append(made)
-            merges.setdefault((left, right), ids[made])
-    table = [(*pair, result) for pair, result in merges.items()]
-    dice.shuffle(table)
-    special = {END: len(tokens) + 1}
+    merges = _merged(tokens, list(letters), dice.choice((3, 15, 40)), dice)
+    has_superwords = dice.random() < 0.5
+    usable = [*letters, *range(256, len(tokens))]
+    across = _merged(tokens, usable, dice.choice((3, 12)), dice) if has_superwords else []
+    added = {ADDED: len(tokens) + 2} if dice.random() < 0.3 else {}
     return bpe.Tokenizer(
-        tokens=[*tokens, None, END.encode()],
-        merges=table,
-        pretokenizer=cut(dice),
-        special_tokens=special,
+        tokens=[*tokens, None, END.encode(), *(token.encode() for token in added)],
+        merges=merges,
+        superwords=across,
+        pretokenizer=drawn_pretokenizer(dice),
+        special_tokens={END: len(tokens) + 1},
+        added_tokens=added,
         ignore_merges=dice.random() < 0.3,
     )
 
 
-def strings(dice: random.Random) -> bpe.Tokenizer:
+def _merged(
+    tokens: list[bytes | None], usable: Sequence[int], tries: int, dice: random.Random
+) -> list[tuple[int, int, int]]:
+    """Merges in any order; the tokens that they make are put behind the others."""
+    ids = {token: id_ for id_, token in enumerate(tokens)}
+    first = len(tokens)
+    merges: dict[tuple[int, int], int] = {}
+    for _ in range(tries):
+        left, right = (dice.choice([*usable, *range(first, len(tokens))]) for _ in range(2))
+        token = (tokens[left] or b"") + (tokens[right] or b"")
+        if len(token) <= 24:
+            if token not in ids:
+                ids[token] = len(tokens)
+                tokens.append(token)
+            merges.setdefault((left, right), ids[token])
+    return dice.sample([(*pair, result) for pair, result in merges.items()], len(merges))
+
+
+def of_strings(data: bytes, dice: random.Random) -> bpe.Tokenizer:
     """Characters or WordPieces over a few letters and pieces of real text."""
     letters = dice.choice(("abthe", "aé漢\N{SLIGHTLY SMILING FACE}", "0123<>/w#", "eiou \n."))
-    ranked = [token.decode("utf-8", "ignore") for token in ranked_tokens()[256:400]]
-    more: dict[str, Any] = {"pretokenizer": cut(dice), "ignore_merges": dice.random() < 0.3}
+    if dice.random() < 0.6:
+        letters = "".join(sorted(set(data.decode("utf-8", "ignore")[:8]))) or letters
+    more: dict[str, Any] = {"pretokenizer": drawn_pretokenizer(dice)}
     if dice.random() < 0.5:
+        ranked = [token.decode("utf-8", "ignore") for token in ranked_tokens()[256:400]]
         prefix = dice.choice(("##", "", "é"))
         pieces = [*letters, *dice.sample(ranked, 40)]
+        pieces += ["".join(dice.choices(letters, k=dice.choice((2, 3, 4)))) for _ in range(8)]
         pieces += [prefix + piece for piece in dice.sample(pieces, len(pieces) * 3 // 4)]
         most = dice.choice((3, 8, 100))
-        del more["ignore_merges"]
         return make(
             dict.fromkeys(["[UNK]", *filter(None, pieces)]),
             special=["[UNK]"],
@@ -179,13 +165,14 @@ def strings(dice: random.Random) -> bpe.Tokenizer:
         order,
         special=[unknown] if unknown else [],
         model=CharacterLevel(end_of_word=end, unknown=unknown),
+        ignore_merges=dice.random() < 0.3,
         **more,
     )
 
 
 def trained(data: bytes, dice: random.Random) -> bpe.Tokenizer:
     """A tokenizer of any model, trained on the first words of a text."""
-    pretokenizer = cut(dice)
+    pretokenizer = drawn_pretokenizer(dice)
     text = data[:400]
     models: list[Model] = [ByteLevel()] * 8
     models += [CharacterLevel(unknown="<unk>"), WordPiece()]  # slow to begin
@@ -205,7 +192,7 @@ def trained(data: bytes, dice: random.Random) -> bpe.Tokenizer:
 
 def drawn_words(data: bytes, dice: random.Random) -> bpe.Tokenizer:
     """A tokenizer of bytes for superwords to be learnt on: most short words are one token."""
-    pretokenizer = cut(dice)
+    pretokenizer = drawn_pretokenizer(dice)
     words: dict[bytes, int] = {}
     for word in pretokenizer.split(data[:400])[:60]:
         words[word[:50]] = words.get(word[:50], 0) + 1

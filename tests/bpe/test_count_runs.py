@@ -1,145 +1,26 @@
-"""Counting runs of tokens: against the textbook, in any blocks, and what ends a run."""
+"""Counting runs of tokens: what ends a run, and what is refused."""
 
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-import regex
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bpe
-from bpe._native import merge_runs
-from bpe.counts import CutRuns, PretokenCounts
-from bpe.counts.files import run_table
+from bpe.counts import PretokenCounts
 from bpe.errors import CountsError, EncodingError
-from bpe.parts import Merges
-from bpe.reference.encode import encode as reference_encode
-from bpe.reference.encode import runs as runs_in
 from bpe.run_counting import RunCounter
-from tests.bpe.superword_tokenizers import ADDED, SPECIAL, segments_of, superword_tokenizers, texts
+from tests.bpe.oracle import runs_of
 from tests.bpe.vocabularies import BYTES
-from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bpe._native import CountRun
 
-Runs = Counter[tuple[int, ...]]
-
-word_tokenizers = superword_tokenizers().map(
-    lambda tokenizer: bpe.Tokenizer(replace(tokenizer.parts, superwords=Merges()))
-)
-patterns = st.sampled_from([r"\p{L}", "a", "", r"^ ", "[^ab]"])
-
-
-def runs_of(run: CountRun, id_bytes: int) -> Runs:
-    table = run_table(run)
-    keys, counts = table["pretoken"].to_pylist(), table["count"].to_pylist()
-    return Counter(
-        {
-            tuple(
-                int.from_bytes(key[at : at + id_bytes], "little")
-                for at in range(0, len(key), id_bytes)
-            ): count
-            for key, count in zip(keys, counts, strict=True)
-        }
-    )
-
-
-def reference(
-    tokenizer: bpe.Tokenizer, rows: list[bytes], *, merge_pattern: str, max_run: int | None
-) -> Runs:
-    cut_out = {*tokenizer.special_tokens.values(), *tokenizer.added_tokens.values()}
-    tokens = {
-        id_: token
-        for id_, token in enumerate(tokenizer.tokens)
-        if token is not None and id_ not in cut_out
-    }
-    ids, ranks = (
-        {token: id_ for id_, token in tokens.items()},
-        tokenizer.parts.ranks(tokenizer.parts.merges),
-    )
-    is_never_split = tokenizer.pretokenizer.is_never_split
-
-    def encode_word(pretoken: bytes) -> list[int]:
-        return reference_encode(
-            [pretoken],
-            ids=ids,
-            ranks=ranks,
-            ignore_merges=tokenizer.ignore_merges,
-            whole={pretoken} if is_never_split(pretoken) else (),
-        )
-
-    def encode(text: bytes) -> list[int]:
-        segments, between = segments_of(tokenizer, text, special=False)
-        if between:
-            return []
-        return [id_ for pretoken in segments[0] for id_ in encode_word(pretoken)]
-
-    eligible = {
-        id_
-        for id_, token in tokens.items()
-        if encode(token) == [id_]
-        and regex.search(merge_pattern, token.decode("utf-8", "surrogateescape"))
-    }
-    counts = Runs()
-    for segment in (part for row in rows for part in segments_of(tokenizer, row, special=True)[0]):
-        words = [encode_word(pretoken) for pretoken in segment]
-        for run in runs_in(words, of=eligible, never_split=[*map(is_never_split, segment)]):
-            key = tuple(words[number][0] for number in run)
-            size = max_run or len(key)
-            pieces = (key[begin : begin + size] for begin in range(0, len(key), size))
-            counts.update(piece for piece in pieces if len(piece) > 1)
-    return counts
-
-
-@given(word_tokenizers, st.lists(texts, max_size=4), patterns, st.none() | st.integers(2, 4))
-@settings(deadline=None)
-def test_equals_the_textbook(
-    tokenizer: bpe.Tokenizer, rows: list[bytes], merge_pattern: str, max_run: int | None
-) -> None:
-    counts = bpe.count_runs(rows, tokenizer=tokenizer, merge_pattern=merge_pattern, max_run=max_run)
-    expected = reference(tokenizer, rows, merge_pattern=merge_pattern, max_run=max_run)
-    assert runs_of(counts.run, 2) == expected
-    assert counts.totals.pretokens == expected.total()
-    if max_run is None:
-        assert counts.cut is None
-    else:
-        whole = reference(tokenizer, rows, merge_pattern=merge_pattern, max_run=None)
-        pairs: Counter[tuple[int, int]] = Counter()
-        for run, times in whole.items():
-            for pair in pairwise(run) if len(run) > max_run else ():
-                pairs[pair] += times
-        most = max(pairs.values(), default=0)
-        assert counts.cut == CutRuns(pairs=pairs.total(), max_pair=most)
-    assert (counts.totals.documents, counts.totals.bytes) == (len(rows), sum(map(len, rows)))
-
-
-@given(word_tokenizers, st.lists(texts, max_size=6), st.lists(st.integers(0, 6), max_size=3))
-@examples(30)
-def test_blocks_and_drains_change_nothing(
-    tokenizer: bpe.Tokenizer, rows: list[bytes], cuts: list[int]
-) -> None:
-    whole = bpe.count_runs(rows, tokenizer=tokenizer)
-    counter, drained, total = RunCounter(tokenizer), [], 0
-    column = pa.array(rows, pa.binary())
-    ends = sorted({0, len(rows), *(min(cut, len(rows)) for cut in cuts)})
-    for begin, end in pairwise(ends):
-        total += counter.add(column.slice(begin, end - begin))
-        if end % 2:
-            drained += counter.drain(3)
-    drained += counter.drain(1)
-    assert len(counter) == 0
-    assert run_table(merge_runs(drained)).equals(run_table(whole.run))
-    assert total == whole.totals.pretokens
+SPECIAL = "<s>"
+ADDED = "<+>"
 
 
 def letters(**settings: object) -> bpe.Tokenizer:

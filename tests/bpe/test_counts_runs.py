@@ -66,22 +66,6 @@ def test_runs_merge_in_any_order_and_grouping(
     assert not runs or same(runs[0], merged)
 
 
-@given(ordered_counts, st.integers(1, 9), st.booleans())
-def test_a_run_is_dealt_to_shards_by_hash(
-    counts: dict[bytes, tuple[int, int, int]], shards: int, ordered: bool
-) -> None:
-    run = make_run(counts, ordered=ordered)
-    parts = run.split(shards)
-    assert len(parts) == shards
-    for shard, part in enumerate(parts):
-        for key in run_table(part)["pretoken"].to_pylist():
-            assert stable_hash(key) % shards == shard
-        assert part.misplaced(shard, shards) == -1
-        if len(part) and shards > 1:
-            assert part.misplaced((shard + 1) % shards, shards) == 0
-    assert same(merge_runs(parts), run)
-
-
 def test_the_hash_never_changes() -> None:
     """Counts on disk are dealt to parts by it: FNV-1a, then MurmurHash3's finaliser."""
     golden = {

@@ -2,22 +2,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import EncodingError
-from bpe.reference.encode import decode as reference_decode
-from tests.bpe.models import character_tokenizers, make
-from tests.bpe.texts import strings
+from tests.bpe.models import make
 from tests.bpe.vocabularies import SPECIAL, small_tokenizer
-
-
-@given(text=strings())
-@settings(deadline=None)
-def test_text_comes_back(text: str) -> None:
-    tokenizer = small_tokenizer("cl100k")
-    assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
 def test_bytes_that_are_no_text_are_replaced_in_text_only() -> None:
@@ -90,24 +79,6 @@ def test_what_is_not_ids_is_refused() -> None:
 
 
 # Characters, and what is left out.
-
-
-@given(tokenizer=character_tokenizers(), data=st.data())
-@settings(deadline=None)
-def test_words_of_characters_are_joined_as_in_the_textbook(
-    tokenizer: bpe.Tokenizer, data: st.DataObject
-) -> None:
-    rows = data.draw(st.lists(st.lists(st.integers(0, len(tokenizer) - 1), max_size=8), max_size=4))
-    tokens = [[tokenizer.token_bytes(id_) for id_ in ids] for ids in rows]
-    expected = [reference_decode(row, model=tokenizer.model, special=[b"<unk>"]) for row in tokens]
-    assert [tokenizer.decode_bytes(ids) for ids in rows] == expected
-    column = pa.array(rows, pa.list_(pa.uint32()))
-    assert tokenizer.decode_arrow(column).to_pylist() == expected
-    kept = [[token for token in row if token != b"<unk>"] for row in tokens]
-    expected = [reference_decode(row, model=tokenizer.model) for row in kept]
-    decoded = tokenizer.decode_arrow(column, skip_special_tokens=True)
-    assert decoded.to_pylist() == expected
-    assert [tokenizer.decode_bytes(ids, skip_special_tokens=True) for ids in rows] == expected
 
 
 def test_words_come_back_with_single_spaces() -> None:

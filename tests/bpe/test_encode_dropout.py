@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
-import random
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
 from bpe.dropout import row_seeds
 from bpe.errors import EncodingError
-from bpe.pretokenizer import PATTERNS
 from bpe.reference.encode import SplitMix64
-from tests.bpe.models import LETTERS, character_tokenizers, make, reference, texts
-from tests.bpe.texts import byte_strings, library_sources
-from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
-from tests.examples import examples
+from tests.bpe.models import LETTERS, make
+from tests.bpe.texts import library_sources
+from tests.bpe.vocabularies import MergeTable, small_tokenizer
 
 RATES = st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]) | st.floats(0, 1)
 SEEDS = st.integers(0, 2**64 - 1)
@@ -36,56 +33,7 @@ def ranked(table: MergeTable) -> bpe.Tokenizer:
 # Against the textbook.
 
 
-@given(table=merge_tables(), text=st.text("abc ", max_size=60), rate=RATES, seed=SEEDS)
-@settings(deadline=None)
-def test_equals_the_textbook(table: MergeTable, text: str, rate: float, seed: int) -> None:
-    tokenizer = ranked(table)
-    ids = tokenizer.encode(text, dropout=rate, seed=seed)
-    assert ids == reference(tokenizer, text.encode(), dropout=rate, seed=seed)
-    assert tokenizer.decode(ids) == text
-
-
-@given(tokenizer=character_tokenizers(), text=texts(), rate=RATES, seed=SEEDS)
-@settings(deadline=None)
-def test_characters_equal_the_textbook(
-    tokenizer: bpe.Tokenizer, text: str, rate: float, seed: int
-) -> None:
-    ids = tokenizer.encode(text, dropout=rate, seed=seed)
-    assert ids == reference(tokenizer, text.encode(), dropout=rate, seed=seed)
-
-
-@pytest.mark.parametrize("whole", [False, True])
-@given(text=byte_strings(), rate=RATES, seed=SEEDS)
-@examples(40)
-def test_any_bytes_equal_the_textbook(whole: bool, text: bytes, rate: float, seed: int) -> None:
-    tokenizer = small_tokenizer("cl100k", ignore_merges=whole)
-    ids = tokenizer.encode(text, dropout=rate, seed=seed)
-    assert ids == reference(tokenizer, text, dropout=rate, seed=seed)
-    assert tokenizer.decode_bytes(ids) == text
-
-
-@given(table=merge_tables(), rate=RATES, seed=SEEDS)
-@examples(30)
-def test_long_pieces_equal_the_textbook(table: MergeTable, rate: float, seed: int) -> None:
-    tokenizer = ranked(table)
-    text = "".join(random.Random(seed).choices("abc", k=150))
-    ids = tokenizer.encode(text, dropout=rate, seed=seed)
-    assert ids == reference(tokenizer, text.encode(), dropout=rate, seed=seed)
-
-
 # The ends, and what lies between.
-
-
-@given(text=byte_strings(), seed=SEEDS)
-@examples(40)
-def test_no_dropout_is_plain_encoding_and_full_dropout_single_bytes(text: bytes, seed: int) -> None:
-    for whole in (False, True):
-        tokenizer = small_tokenizer("gpt2", ignore_merges=whole)
-        plain = tokenizer.encode(text)
-        assert tokenizer.encode(text, dropout=0, seed=seed) == plain
-        bytes_ = [tokenizer.token_id(bytes([byte])) for byte in text]
-        assert tokenizer.encode(text, dropout=1, seed=seed) == bytes_
-        assert tokenizer.encode(text) == plain  # nothing of it stays in a cache
 
 
 def test_full_dropout_leaves_characters_and_the_end_of_word() -> None:
@@ -125,14 +73,6 @@ def test_special_tokens_stay_whole() -> None:
         tokenizer.special_tokens["<|end|>"],
     ]
     assert tokenizer.decode(ids) == text
-
-
-def test_a_pattern_gives_the_same_as_the_name() -> None:
-    named, by_value = small_tokenizer("gpt2"), small_tokenizer(None, pattern=PATTERNS["gpt2"])
-    column = pa.array([*library_sources(100_000), None, b""])
-    assert named.encode_arrow(column, dropout=0.2, seed=3) == by_value.encode_arrow(
-        column, dropout=0.2, seed=3
-    )
 
 
 def test_a_piece_of_a_megabyte() -> None:

@@ -255,24 +255,6 @@ def test_ranks_are_written_only_where_tiktoken_gives_the_same_ids(
     assert theirs.encode(text) == ours.encode(text)
 
 
-@given(table=merge_tables(), text=st.text("abc", max_size=60), whole=st.booleans())
-@examples(200)
-def test_the_pair_is_written_only_where_it_gives_the_same_ids(
-    table: MergeTable, text: str, whole: bool, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    tokens, merges = table
-    cut = bpe.Pretokenizer("gpt2")
-    ours = bpe.Tokenizer(tokens=tokens, merges=merges, pretokenizer=cut, ignore_merges=whole)
-    path = tmp_path_factory.getbasetemp() / "vocab.json"
-    try:
-        ours.save(path)
-    except TokenizerError:
-        return
-    back = bpe.Tokenizer.load(path)
-    assert back.encode(text) == ours.encode(text)
-    assert (back.tokens, back.merges, back.special_tokens) == (ours.tokens, ours.merges, {})
-
-
 def test_ranks_of_strings_that_nobody_trained(tmp_path: Path) -> None:
     path = write_ranks(tmp_path / "x.tiktoken", ranked_tokens())
     ours = bpe.Tokenizer.load(path, pretokenizer="gpt2")

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import tokenizers
-from hypothesis import given
 from transformers import PreTrainedTokenizerFast
 
 import bpe
 from bpe import formats
 from bpe.errors import TokenizerError
-from tests.bpe.models import character_tokenizers, make
+from tests.bpe.models import make
 from tests.bpe.vocabularies import BYTES, small_tokenizer
-from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,14 +67,6 @@ def check(tokenizer: bpe.Tokenizer, path: Path, named: str = "") -> None:
 )  # fmt: skip
 def test_models_and_cuts_of_ours(tokenizer: bpe.Tokenizer, named: str, tmp_path: Path) -> None:
     check(tokenizer, tmp_path / "tokenizer.json", named)
-
-
-@given(tokenizer=character_tokenizers())
-@examples(60)
-def test_any_characters(tokenizer: bpe.Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> None:
-    path = tmp_path_factory.getbasetemp() / "characters.json"
-    tokenizer.save(path, dialect="beam-bpe")
-    assert bpe.Tokenizer.load(path) == tokenizer
 
 
 @pytest.mark.parametrize("named", ["tokenizer.json", ""])

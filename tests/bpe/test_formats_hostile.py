@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import tokenizers
-from hypothesis import given
-from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import BpeError, TokenizerFileError
 from tests.bpe.vocabularies import BYTES, small_tokenizer, write_ranks
-from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -234,59 +231,6 @@ def test_added_tokens_that_overlap_but_are_looked_for_apart(tmp_path: Path) -> N
 )
 def test_what_is_no_json(data: bytes, named: str, tmp_path: Path) -> None:
     refused(tmp_path / "tokenizer.json", data, named)
-
-
-@given(cut=st.floats(0, 1, exclude_max=True))
-@examples(30)
-def test_a_truncated_file(cut: float, tmp_path_factory: pytest.TempPathFactory) -> None:
-    data = json.dumps(good()).encode()
-    path = tmp_path_factory.mktemp("cut") / "tokenizer.json"
-    refused(path, data[: int(cut * len(data))], "is not JSON")
-
-
-WRONG: st.SearchStrategy[Any] = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.sampled_from([-1, 0, 1, 255, 256, 258, 300, 2**31, 2**32, 2**64, 0.5, 1e300]),
-    st.sampled_from(["", "a", "th", "<s>", "é", "Ġ", "\0", "BPE", "Split", "ByteLevel"]),
-    st.just([]),
-    st.just({}),
-    st.just({"type": "ByteLevel"}),
-    st.just([["t", "h"]]),
-)
-
-
-def places(value: Any, prefix: str = "") -> list[str]:
-    """Every place in a JSON value; of the vocabulary and other long ones, the last three."""
-    if isinstance(value, dict):
-        steps = [(key, value[key]) for key in list(value)[-9:]]
-    elif isinstance(value, list):
-        steps = [(str(i), item) for i, item in enumerate(value)][-9:]
-    else:
-        return []
-    found = []
-    for step, inner in steps:
-        if step and "." not in step:
-            found += [prefix + step, *places(inner, f"{prefix}{step}.")]
-    return found
-
-
-@given(data=st.data())
-@examples(300)
-def test_a_wrong_value_anywhere_is_an_error_of_ours_or_harmless(
-    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    file = good()
-    for _ in range(data.draw(st.integers(1, 2))):
-        place = data.draw(st.sampled_from(places(file)))
-        file = set_in(file, place, data.draw(WRONG))
-    path = tmp_path_factory.getbasetemp() / "wrong.json"
-    path.write_text(json.dumps(file))
-    try:
-        tokenizer = bpe.Tokenizer.load(path)
-    except TokenizerFileError:
-        return
-    assert tokenizer.decode(tokenizer.encode("the <s> xyz")) == "the <s> xyz"
 
 
 # .tiktoken

@@ -6,6 +6,7 @@ Its readable twin is `bpe.formats.token_text`, which reads what the core leaves.
 from __future__ import annotations
 
 import json
+import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 import bpe
 from bpe._native import read_tokenizer_json
 from bpe.formats import huggingface
-from tests.bpe.test_formats_fuzz import EXAMPLES, FORMATS, byte_level, other_bytes, other_json
+from tests.bpe.fuzz_files import FORMATS, byte_level
+from tests.bpe.fuzz_mutations import mutated
 from tests.bpe.vocabularies import BYTES
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,17 +48,13 @@ def same_without_the_core(path: Path, data: bytes) -> object:
     return by_core
 
 
-@settings(
-    deadline=None,
-    max_examples=EXAMPLES,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
 @given(
-    data=st.sampled_from([name for name in SEEDS if "dialect" not in name]).flatmap(
-        lambda name: other_json(SEEDS[name]) | other_bytes(SEEDS[name])
-    )
+    name=st.sampled_from([name for name in SEEDS if "dialect" not in name]),
+    seed=st.integers(0, 2**32 - 1),
 )
-def test_changed_files_are_read_alike(data: bytes, tmp_path: Path) -> None:
+@settings(parent=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_changed_files_are_read_alike(name: str, seed: int, tmp_path: Path) -> None:
+    data = mutated(SEEDS[name], b"", random.Random(seed))
     same_without_the_core(tmp_path / "tokenizer.json", data)
 
 
@@ -65,11 +64,7 @@ NAMES = st.text(
 )
 
 
-@settings(
-    deadline=None,
-    max_examples=EXAMPLES,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(parent=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     names=st.lists(NAMES, max_size=5),
     merges=st.lists(st.tuples(NAMES, NAMES) | NAMES, max_size=2),

@@ -19,8 +19,8 @@ from bpe import _native, formats
 from bpe.errors import BpeError
 from bpe.normalizer import normalize_column
 from bpe.ties import TIES
+from tests.bpe.fuzz_files import FORMATS, cut_of
 from tests.bpe.models import make
-from tests.bpe.test_formats_fuzz import FORMATS, cut_of
 from tests.bpe.vocabularies import BYTES
 
 if TYPE_CHECKING:

@@ -15,67 +15,9 @@ from bpe.counting import PretokenCounter
 from bpe.errors import PretokenizerError
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference import pretokenize as reference
-from bpe.reference.pretokenize import count as reference_count
 from tests.bpe.test_pattern_table import searched
-from tests.bpe.texts import MALFORMED, byte_strings, code_points, every_code_point, strings
+from tests.bpe.texts import code_points, every_code_point, strings
 from tests.examples import examples
-
-SPECIAL = ("<s>", "<sep>")
-
-WAYS: list[dict[str, Any]] = [
-    {"name": "gpt2", "normalizer": ("nfc",)},
-    {"name": "words", "normalizer": ("lowercase",)},
-    {"name": "spaces", "normalizer": ("nfkc", "lowercase"), "never_split": ("url", "email")},
-    {"name": "cl100k", "never_split": ("url", r"\d+[.,]\d+")},
-    {"name": "none", "never_split": (r"[a-c]+", r"[b-z]+")},
-    {"name": "gpt2", "never_split": (r"(?<![a-c])[bx]+(?!\d)", "ab|abc", r"\.$")},
-    {"name": "words", "never_split": (r"\bx+", "url")},
-    {"name": "bert", "normalizer": ("nfd", "strip-accents", "lowercase")},
-    {"pattern": r"\w+|\S", "never_split": ("email",), "normalizer": ("lowercase",)},
-    {"pattern": ("words", r"\d", r"[aeiou]+")},
-    {"pattern": (r"\p{L}+", "bert"), "never_split": ("url",)},
-    {"pattern": (r"\d{1,3}", "[\u3040-\u30ff]+", "gpt2")},
-    {"pattern": ("gpt2", r"(?<=a)b", r"\s+$", "spaces")},
-]
-
-PARTS = [
-    *("https://example.org/a?b=1", "www.a.b", "HTTP://X", "me@example.org", "a.b+c@d.e.f", "@"),
-    *(".", ",", " ", "  ", "\n", "3.14", "10,5", "<s>", "<sep>", "＜s＞", "<", ">", "é", "e\u0301"),
-    *("ABC", "abc", "bcd", "x", "Ünï", "İ", "ﬁ", "!", "\u3000"),
-]
-
-
-def hard_texts() -> st.SearchStrategy[bytes]:
-    encoded = st.sampled_from([part.encode() for part in PARTS] + MALFORMED[:4])
-    return st.lists(encoded, max_size=16).map(b"".join)
-
-
-@given(text=hard_texts() | byte_strings(), way=st.sampled_from(WAYS))
-@examples(300)
-def test_texts_are_cut_as_the_textbook_says(text: bytes, way: dict[str, Any]) -> None:
-    cut = Pretokenizer(**way)
-    assert cut.split(text) == reference.split(cut, text)
-
-
-@given(texts=st.lists(hard_texts(), max_size=6), way=st.sampled_from(WAYS), special=st.booleans())
-@examples(300)
-def test_texts_are_counted_as_the_textbook_says(
-    texts: list[bytes], way: dict[str, Any], special: bool
-) -> None:
-    cut, tokens = Pretokenizer(**way), SPECIAL if special else ()
-    counts = bpe.count_pretokens(texts, pretokenizer=cut, special_tokens=tokens, track_order=True)
-    expected = reference_count(
-        texts, pretokenizer=cut, special_tokens=[token.encode() for token in tokens]
-    )
-    assert dict(counts.items()) == dict(expected)
-    assert counts.totals.pretokens == expected.total()
-    places = zip(counts.first_documents, counts.first_positions, strict=True)  # type: ignore[arg-type]
-    first = sorted(zip(((d.as_py(), p.as_py()) for d, p in places), counts.pretokens, strict=True))
-    assert [pretoken.as_py() for _, pretoken in first] == list(expected)
-    assert len({place for place, _ in first}) == len(first)
-    assert dict(bpe.count_pretokens(texts, pretokenizer=cut, special_tokens=tokens).items()) == (
-        dict(expected)
-    )
 
 
 @given(

@@ -13,7 +13,7 @@ from tokenizers import normalizers
 
 import bpe
 from bpe.errors import PretokenizerError
-from bpe.normalizer import NORMALIZERS, normalize, normalize_column
+from bpe.normalizer import normalize, normalize_column
 from bpe.reference import pretokenize as reference
 from tests.bpe.texts import CHARACTERS, MALFORMED, code_points, library_sources
 from tests.examples import examples
@@ -51,22 +51,6 @@ def column_of(values: list[str], steps: tuple[str, ...]) -> list[str]:
     column = normalize_column(pa.array(values, pa.large_string()), steps)
     found: list[str] = column.cast(pa.large_string()).to_pylist()
     return found
-
-
-@given(
-    texts=st.lists(texts_of(*CHARACTERS, *HARD, "plain ASCII of more than 16 bytes "), max_size=6),
-    steps=st.lists(st.sampled_from(NORMALIZERS), max_size=3).map(tuple),
-    cut=st.integers(0, 2),
-)
-@examples(300)
-def test_a_column_is_normalized_as_the_textbook_says(
-    texts: list[bytes], steps: tuple[str, ...], cut: int
-) -> None:
-    expected = [by_reference(text, steps) for text in texts[cut:]]
-    for kind in (pa.binary(), pa.large_binary()):
-        column = normalize_column(pa.array(texts, kind)[cut:], steps)
-        assert column.cast(pa.large_binary()).to_pylist() == expected
-    assert [normalize(text, steps) for text in texts[cut:]] == expected
 
 
 def test_every_code_point_has_python_s_lowercase_letter() -> None:

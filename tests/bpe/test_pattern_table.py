@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 import pytest
 import regex
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-import bpe
 from bpe._native import PatternTable, scan
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference.pretokenize import split as reference_split
 from bpe.regex.table import pattern_table
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import byte_strings, every_code_point, library_sources
-from tests.bpe.vocabularies import small_tokenizer
 from tests.examples import examples
 
 # What tokenizers of today cut by, as their files have it.
@@ -210,24 +206,3 @@ def test_tables_are_checked(
 
 
 # The whole way: counting and encoding.
-
-
-@functools.cache
-def by_value(name: str) -> bpe.Tokenizer:
-    return small_tokenizer(None, pattern=PATTERNS[name])
-
-
-@pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k"])
-@given(texts=st.lists(byte_strings(), max_size=4))
-@examples(30)
-def test_counts_and_ids_are_those_of_the_textbook(name: str, texts: list[bytes]) -> None:
-    cut = Pretokenizer(pattern=PATTERNS[name])
-    words = [reference_split(cut, text) for text in texts]
-    counts = bpe.count_pretokens(texts, pretokenizer=cut)
-    assert dict(counts.items()) == {
-        word: sum(row.count(word) for row in words) for row in words for word in row
-    }
-    tokenizer = by_value(name)
-    whole = small_tokenizer("none")
-    for text, row in zip(texts, words, strict=True):
-        assert tokenizer.encode(text) == [id_ for word in row for id_ in whole.encode(word)]

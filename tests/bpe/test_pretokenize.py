@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe._native import scan
@@ -15,10 +15,8 @@ from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import (
     CHARACTERS,
     MALFORMED,
-    byte_strings,
     every_code_point,
     library_sources,
-    strings,
     unicode_differences,
 )
 from tests.examples import examples
@@ -114,18 +112,6 @@ def test_every_byte_at_every_place_of_a_block(character: str) -> None:
                 assert native(name, text) == reference.split(name, text), name
 
 
-@given(byte_strings())
-@examples(500)
-def test_every_pretokenizer_is_its_pattern_on_any_bytes(text: bytes) -> None:
-    check(text)
-
-
-@given(strings())
-@examples(300)
-def test_every_pretokenizer_is_its_pattern_on_any_text(text: str) -> None:
-    check(text.encode())
-
-
 def test_every_pretokenizer_is_its_pattern_on_all_triples_of_hard_characters() -> None:
     # One of each class, so that three in a row walk every path that backtracking takes.
     few = ["'", "s", "ſ", "B", "ǅ", "ʰ", "漢", "\u0301", "1", " ", "\xa0", "\n", "!", "/", "\udc80"]
@@ -148,26 +134,6 @@ def test_every_code_point_is_cut_as_by_the_pattern_of_words() -> None:
 def test_source_code_is_cut_as_by_the_pattern(name: str) -> None:
     for text in library_sources(1_000_000):
         assert native(name, text) == reference.split(name, text)
-
-
-@given(byte_strings())
-@settings(deadline=None)
-def test_the_pieces_are_the_text_but_for_what_is_dropped(text: bytes) -> None:
-    for name in PRETOKENIZERS:
-        pretokenizer = Pretokenizer(name)
-        pieces = pretokenizer.split(text)
-        assert all(pieces)
-        if pretokenizer.lossless:
-            assert b"".join(pieces) == text
-        elif name == "spaces":
-            assert pieces == [piece for piece in text.split(b" ") if piece]
-        else:
-            kept = text.decode("utf-8", "surrogateescape").split()
-            # str.split also drops U+001C to U+001F, which are no White_Space.
-            assert b"".join(pieces).translate(None, b"\x1c\x1d\x1e\x1f") == "".join(kept).encode(
-                "utf-8", "surrogateescape"
-            )
-        assert [text[begin:end] for begin, end in pretokenizer.spans(text)] == pieces
 
 
 def test_few_lose_anything() -> None:
@@ -266,12 +232,6 @@ def test_a_truncated_last_character_is_cut_inside_its_memory() -> None:
 # Patterns by value.
 
 
-@given(byte_strings(), st.sampled_from(sorted(set(PATTERNS) - LOSSY)))
-@settings(deadline=None)
-def test_a_known_pattern_by_value_cuts_as_its_name(text: bytes, name: str) -> None:
-    assert Pretokenizer(pattern=PATTERNS[name]).spans(text) == Pretokenizer(name).spans(text)
-
-
 @pytest.mark.parametrize(
     ("pattern", "text", "pieces"),
     [
@@ -290,12 +250,6 @@ def test_a_pattern_keeps_what_lies_between_its_matches(
     pretokenizer = Pretokenizer(pattern=pattern)
     assert pretokenizer.split(text) == [piece.encode() for piece in pieces]
     assert pretokenizer.split("") == []
-
-
-@given(byte_strings(), st.sampled_from([r"\w+", r"\s", r"[^a]{2}", r"", r"(?<=a)b?", r"'.|!"]))
-@settings(deadline=None)
-def test_a_pattern_loses_nothing(text: bytes, pattern: str) -> None:
-    assert b"".join(Pretokenizer(pattern=pattern).split(text)) == text
 
 
 def test_a_name_or_a_pattern() -> None:

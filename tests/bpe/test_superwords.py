@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 import tokenizers
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import bpe
 from bpe.byte_alphabet import BYTE_OF_CHAR
 from bpe.diff import compare, fit
 from bpe.errors import CountsError, TokenizerError, TokenizerFileError, TrainingError
 from bpe.parts import Merges
+from tests.bpe.oracle import ByReference
 from tests.bpe.steps import assert_linear, counts_steps
-from tests.bpe.superword_tokenizers import ADDED, SPECIAL, reference, superword_tokenizers, texts
 from tests.bpe.vocabularies import BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-RATES = st.sampled_from([0.1, 0.5, 1.0])
-SEEDS = st.integers(0, 2**64 - 1)
+SPECIAL = "<s>"
+ADDED = "<+>"
 
 
 def with_superwords(*pairs: tuple[str, str], **settings: Any) -> bpe.Tokenizer:
@@ -55,47 +51,6 @@ def with_superwords(*pairs: tuple[str, str], **settings: Any) -> bpe.Tokenizer:
 # Against the textbook.
 
 
-@given(superword_tokenizers(), st.lists(texts, max_size=3), st.booleans())
-@settings(deadline=None)
-def test_equals_the_textbook(tokenizer: bpe.Tokenizer, rows: list[bytes], special: bool) -> None:
-    allowed = "all" if special else ()
-    expected = [reference(tokenizer, text, special=special) for text in rows]
-    for _ in range(2):  # the second time, words come from the cache
-        assert [tokenizer.encode(text, allowed_special=allowed) for text in rows] == expected
-    column = pa.array(rows, pa.binary())
-    for id_type in ("uint16", "uint32"):
-        ids = tokenizer.encode_arrow(column, allowed_special=allowed, id_type=id_type)
-        assert ids.to_pylist() == expected
-    if tokenizer.lossless:
-        assert [tokenizer.decode_bytes(ids) for ids in expected] == rows
-
-
-@given(superword_tokenizers(), texts, RATES, SEEDS)
-@settings(deadline=None)
-def test_dropout_drops_superwords_too(
-    tokenizer: bpe.Tokenizer, text: bytes, rate: float, seed: int
-) -> None:
-    ids = tokenizer.encode(text, dropout=rate, seed=seed)
-    assert ids == reference(tokenizer, text, dropout=rate, seed=seed)
-    column = tokenizer.encode_arrow([text], dropout=rate, seed=seed)
-    assert column.to_pylist() == [ids]
-
-
-@given(superword_tokenizers())
-@settings(deadline=None)
-def test_files_and_pickles_hold_them(
-    tmp_path_factory: pytest.TempPathFactory, tokenizer: bpe.Tokenizer
-) -> None:
-    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer  # noqa: S301 - our own
-    assert bpe.Tokenizer(tokenizer.parts) == tokenizer
-    path = tmp_path_factory.mktemp("files") / "tokenizer.json"
-    tokenizer.save(path, dialect="beam-bpe")
-    loaded = bpe.Tokenizer.load(path)
-    assert loaded == tokenizer
-    assert loaded.superwords == tokenizer.superwords
-    assert loaded.sha256 == tokenizer.sha256
-
-
 # Long runs, many threads.
 
 
@@ -105,9 +60,9 @@ def test_runs_of_any_length_cross_every_block(size: int) -> None:
     generator = random.Random(size)
     for letters in ("ab", "abc", "a"):
         text = "".join(" " + letter for letter in generator.choices(letters, k=size))
-        assert tokenizer.encode(text) == reference(tokenizer, text.encode())
+        assert tokenizer.encode(text) == ByReference(tokenizer).ids(text.encode())
     text = " a b" * size
-    assert tokenizer.encode(text) == reference(tokenizer, text.encode())
+    assert tokenizer.encode(text) == ByReference(tokenizer).ids(text.encode())
 
 
 @counts_steps
@@ -121,7 +76,7 @@ def test_threads_give_the_same_ids() -> None:
     tokenizer = with_superwords((" a", " b"), (" a b", " c"))
     generator = random.Random(1)
     rows = ["".join(generator.choices([" a", " b", " c", "1", " x"], k=300)) for _ in range(50)]
-    expected = [reference(tokenizer, row.encode()) for row in rows]
+    expected = [ByReference(tokenizer).ids(row.encode()) for row in rows]
     with ThreadPoolExecutor(4) as pool:
         for ids in pool.map(lambda _: tokenizer.encode_batch(rows), range(16)):
             assert ids == expected

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
-import regex
 import tokenizers
 import unicodedata2
 from hypothesis import given
@@ -21,13 +19,11 @@ from tokenizers import models, normalizers, pre_tokenizers
 import bpe
 from bpe.errors import TokenizerError, TokenizerFileError, TrainingError
 from bpe.special_tokens import SpecialCutter, TokenFlags
+from tests.bpe.oracle import cut_at_tokens
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import MALFORMED, code_points, strings
 from tests.examples import examples
 from tests.shared_data import shared_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CONTENTS = ["<m>", "<mask>", "a", "the", "é", "\n", "  ", "<s>", ">a", "x y", "漢", "_", "the the"]
 ATOMS = [
@@ -48,44 +44,6 @@ def flagged(draw: st.DrawFn) -> dict[str, TokenFlags]:
             flags["lstrip"] = False
         tokens[content] = TokenFlags(**flags)
     return tokens
-
-
-def cut_at_tokens(
-    text: bytes, tokens: list[str], *, flags: dict[str, TokenFlags]
-) -> list[tuple[bytes, str | None]]:
-    """The parts of a text: tokens with what they take, and the text between (None).
-
-    As ``AddedVocabulary::extract_and_normalize`` of Hugging Face's ``added_vocabulary.rs``: first
-    the tokens that are not ``normalized``, then, in what they leave, the others.
-    """
-    parts: list[tuple[str, str | None]] = [(text.decode("utf-8", "surrogateescape"), None)]
-    for normalized in (False, True):
-        named = {token: flags.get(token, TokenFlags()) for token in tokens}
-        named = {token: flag for token, flag in named.items() if flag.normalized is normalized}
-        parts = [
-            found
-            for part, token in parts
-            for found in (_found(part, named) if token is None else [(part, token)])
-        ]
-    return [(part.encode("utf-8", "surrogateescape"), token) for part, token in parts if part]
-
-
-def _found(text: str, tokens: dict[str, TokenFlags]) -> Iterator[tuple[str, str | None]]:
-    longest_first = sorted(tokens, key=len, reverse=True)
-    rest = 0
-    for match in re.finditer("|".join(map(re.escape, longest_first)) or "(?!)", text):
-        (begin, end), flags = match.span(), tokens[match.group()]
-        beside = text[:begin][-1:] + text[end:][:1]
-        if flags.single_word and regex.search(r"\w", beside):
-            continue
-        if flags.lstrip:
-            begin = max(regex.search(r"\s*\Z", text[:begin]).start(), rest)
-        if flags.rstrip:
-            end = regex.compile(r"\s*").match(text, end).end()
-        yield text[rest:begin], None
-        yield text[begin:end], match.group()
-        rest = end
-    yield text[rest:], None
 
 
 @given(flagged(), TEXTS, st.sampled_from([b"", *MALFORMED]))

@@ -15,10 +15,17 @@ from bpe.pair_counts import PAIR_COUNTS
 from bpe.reference import encode as reference_encode
 from bpe.reference import train as reference
 from bpe.ties import TIES
-from tests.bpe.test_train_reference import in_order, learnt, words_of
+from tests.bpe.oracle import in_order, learnt
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def words_of(letters: str, *, least: int = 1) -> st.SearchStrategy[dict[str, int]]:
+    """Few letters and small counts, so that ties, overlaps and repeated strings abound."""
+    word = st.lists(st.sampled_from(letters), min_size=1, max_size=16).map("".join)
+    return st.dictionaries(word, st.integers(1, 6), min_size=least, max_size=10)
+
 
 RULES = [ties for ties in TIES if ties != "huggingface"]
 WORDS = st.one_of(words_of("a"), words_of("ab"), words_of("abc"), words_of("aé"))

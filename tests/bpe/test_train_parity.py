@@ -20,7 +20,7 @@ from bpe.errors import BpeError, CountsError, TrainingError
 from bpe.reference import parity as reference
 from bpe.ties import TIES
 from bpe.training_report import Training
-from tests.bpe.test_train_reference import in_order
+from tests.bpe.oracle import in_order
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:

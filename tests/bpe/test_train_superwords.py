@@ -19,16 +19,11 @@ from bpe import PretokenCounts, Tokenizer, Training
 from bpe.counts import CutRuns, Runs, combine
 from bpe.errors import TrainingError
 from bpe.pair_counts import PAIR_COUNTS
-from bpe.reference import superwords as reference
-from bpe.ties import TIES
 from tests.bpe.test_counts_of_runs import counts_of
-from tests.bpe.test_train_reference import words_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-RULES = [ties for ties in TIES if ties not in ("huggingface", "first-seen")]
-WORDS = st.one_of(words_of("a"), words_of("ab"), words_of("abc"))
 IdRuns = dict[tuple[int, ...], int]
 
 
@@ -39,106 +34,10 @@ def id_of(tokenizer: Tokenizer, token: bytes) -> int:
     return id_
 
 
-@st.composite
-def words_and_runs(draw: st.DrawFn) -> tuple[Tokenizer, IdRuns]:
-    """A tokenizer of few letters, and runs of any of its tokens: strings come up again."""
-    pretokenizer = bpe.Pretokenizer("words", never_split=draw(st.sampled_from([(), ("^b+$",)])))
-    counts = PretokenCounts.from_items(draw(WORDS) | {"ab": 2}, pretokenizer=pretokenizer)
-    specials = draw(st.sampled_from([(), ("<s>",), ("aba",)]))
-    words = bpe.train(counts, max_merges=draw(st.integers(0, 8)), special_tokens=specials)
-    usable = [id_of(words, b"a"), id_of(words, b"b")]
-    usable += range(256 + len(specials), len(words))
-    row = st.tuples(st.sampled_from(usable), st.integers(1, 4)).map(lambda one: one[:1] * one[1])
-    run = st.lists(row, min_size=2, max_size=6).map(lambda rows: sum(rows, ()))
-    runs = draw(st.dictionaries(run, st.integers(1, 8), min_size=1, max_size=8))
-    return words, runs
-
-
 def counts_for(words: Tokenizer, runs: IdRuns) -> PretokenCounts:
     """Counts of runs of a tokenizer."""
     found = Runs(tokenizer=words.text_sha256, merge_pattern=r"\p{L}", max_run=None, id_bytes=2)
     return replace(counts_of(runs, found), pretokenizer=words.pretokenizer)
-
-
-def steps_of(training: Training) -> list[tuple[bytes, int]]:
-    """The tokens that word training made, with their counts."""
-    merges = [
-        (float(number), merge.left + merge.right, merge.count)
-        for number, merge in enumerate(training.merges)
-    ]
-    whole = [(word.merges_before - 0.5, word.token, word.count) for word in training.whole_words]
-    return [(token, count) for _, token, count in sorted([*merges, *whole], key=lambda one: one[0])]
-
-
-def learn(words: Tokenizer, runs: IdRuns, *, boundless: bool, most: int, **settings: Any) -> Any:
-    """What the twin learns."""
-    assert words.training is not None
-    strings = [token for token in words.tokens if token is not None]
-    return reference.train(
-        [(tuple(map(words.token_bytes, run)), count) for run, count in sorted(runs.items())],
-        words=strings,
-        start=strings[: words.training.initial_vocab] if boundless else strings,
-        steps=steps_of(words.training) if boundless else [],
-        most=most,
-        forbidden=tuple(token.encode() for token in words.special_tokens),
-        **settings,
-    )
-
-
-@pytest.mark.parametrize("ties", RULES)
-@pytest.mark.parametrize("boundless", [False, True])
-@given(
-    given=words_and_runs(),
-    size=st.integers(0, 12),
-    pair_counts=st.sampled_from(PAIR_COUNTS),
-    least=st.integers(1, 3),
-)
-def test_superwords_are_those_of_the_reference(
-    ties: str,
-    boundless: bool,
-    given: tuple[Tokenizer, IdRuns],
-    size: int,
-    pair_counts: str,
-    least: int,
-) -> None:
-    words, runs = given
-    assert words.training is not None
-    settings: dict[str, Any] = {
-        "ties": ties,
-        "pair_counts": pair_counts,
-        "min_frequency": least,
-    }
-    tokenizer = bpe.train_superwords(
-        counts_for(words, runs),
-        tokenizer=words,
-        superwords=None if boundless else size,
-        boundless=boundless,
-        **settings,
-    )
-    most = len(words) + (0 if boundless else size)
-    expected = learn(words, runs, boundless=boundless, most=most, **settings)
-    training = tokenizer.training
-    assert training is not None
-    superwords = training.superwords
-    assert superwords is not None
-    assert list(superwords.merges) == expected.merges
-    assert list(tokenizer.tokens) == expected.tokens
-    assert superwords.tied == expected.tied
-    assert superwords.stopped == ("vocabulary full" if len(tokenizer) == most else "no pair left")
-    of = tokenizer.token_bytes
-    assert [(of(left), of(right), of(token)) for left, right, token in tokenizer.superwords] == [
-        (merge.left, merge.right, merge.left + merge.right) for merge in expected.merges
-    ]
-    assert [(of(left), of(right)) for left, right, _ in tokenizer.merges] == [
-        (merge.left, merge.right) for merge in training.merges
-    ]
-    if boundless:
-        assert list(superwords.steps_before) == expected.before
-        kept = steps_of(words.training)[: expected.steps]
-        assert steps_of(training) == kept
-    else:
-        assert tokenizer.tokens[: len(words)] == words.tokens
-        assert replace(training, superwords=None) == words.training
 
 
 TEXTS = st.lists(
@@ -150,44 +49,9 @@ TEXTS = st.lists(
 )
 
 
-@given(texts=TEXTS, merges=st.integers(0, 6), superwords=st.integers(0, 8))
-def test_training_ends_where_encoding_does(texts: list[str], merges: int, superwords: int) -> None:
-    """What superword merges save in runs, they save in the texts that these were counted in."""
-    words = bpe.train(bpe.count_pretokens([*texts, "ab"]), max_merges=merges)
-    runs = bpe.count_runs(texts, tokenizer=words)
-    tokenizer = bpe.train_superwords(runs, tokenizer=words, superwords=superwords)
-    assert tokenizer.training is not None
-    trained = tokenizer.training.superwords
-    assert trained is not None
-    saved = trained.initial_tokens - trained.tokens
-    assert sum(map(len, tokenizer.encode_batch(texts))) == (
-        sum(map(len, words.encode_batch(texts))) - saved
-    )
-
-
 CORPUS = ["to be or not to be, that is the question: to be or to have"] * 3
 WORDS_OF_CORPUS = bpe.train(bpe.count_pretokens(CORPUS, special_tokens=["<s>"]), max_merges=60)
 RUNS = bpe.count_runs(CORPUS, tokenizer=WORDS_OF_CORPUS)
-
-
-@given(given=words_and_runs(), size=st.integers(0, 12), less=st.integers(0, 20))
-def test_a_smaller_one_is_in_it(given: tuple[Tokenizer, IdRuns], size: int, less: int) -> None:
-    words, runs = given
-    assert words.training is not None
-    counts = counts_for(words, runs)
-    tokenizer = bpe.train_superwords(counts, tokenizer=words, superwords=size)
-    smaller = max(words.training.initial_vocab, len(tokenizer) - less)
-    truncated = tokenizer.truncated(smaller)
-    if smaller > len(words):
-        trained = bpe.train_superwords(counts, tokenizer=words, superwords=smaller - len(words))
-    else:
-        trained = words.truncated(smaller)
-    assert truncated == trained
-    assert truncated.training is not None
-    assert trained.training is not None
-    if smaller != len(words):  # else with a record of no superwords, or without
-        assert truncated.training.superwords == trained.training.superwords
-    assert truncated.training.merges == trained.training.merges
 
 
 @pytest.mark.parametrize("boundless", [False, True])

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
@@ -27,7 +26,6 @@ from tests.shared_data import shared_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bpe.models import Model
 
 MODELS = (ByteLevel(), CharacterLevel(unknown="<unk>"), WordPiece())
 SETTINGS = [
@@ -45,52 +43,6 @@ WORDS = LETTERS.flatmap(
         max_size=8,
     )
 )
-
-
-@pytest.mark.parametrize(("ties", "model"), SETTINGS)
-@given(
-    words=WORDS,
-    min_frequency=st.integers(1, 3),
-    prune_below=st.integers(1, 3),
-    max_merges=st.none() | st.integers(0, 12),
-)
-def test_truncated_is_trained_with_that_size(
-    ties: str,
-    model: Model,
-    words: dict[str, int],
-    min_frequency: int,
-    prune_below: int,
-    max_merges: int | None,
-) -> None:
-    counts = PretokenCounts.from_items(
-        words, pretokenizer=Pretokenizer("words", never_split=("@.*",)), track_order=True
-    )
-
-    def trained(vocab_size: int) -> Tokenizer:
-        return train(
-            counts,
-            vocab_size=vocab_size,
-            max_merges=max_merges,
-            ties=ties,
-            model=model,
-            special_tokens=("<unk>",),
-            min_frequency=min_frequency,
-            prune_below=prune_below,
-        )
-
-    whole = trained(300)
-    assert whole.training is not None
-    curve = whole.training.curve()
-    assert [point.vocab_size for point in curve] == list(
-        range(whole.training.initial_vocab, len(whole) + 1)
-    )
-    for point in curve:
-        small, expected = whole.truncated(point.vocab_size), trained(point.vocab_size)
-        assert small == expected
-        assert small.training == expected.training
-        assert small.training is not None
-        assert small.training.tokens == point.tokens
-        assert len(small) == point.vocab_size
 
 
 @pytest.mark.shared

@@ -1,0 +1,103 @@
+"""The core beside its readable twin: each target of ``make fuzz``, on texts that are hard."""
+
+from __future__ import annotations
+
+import argparse
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bpe
+from bpe import formats
+from bpe.pair_counts import PAIR_COUNTS
+from tests.bpe.fuzz_files import FORMATS
+from tests.bpe.fuzz_mutations import mutated
+from tests.bpe.fuzz_targets import SETTINGS, TARGETS, check_load
+from tests.bpe.oracle import learn, learnt
+from tests.bpe.texts import byte_strings
+from tests.examples import examples
+from tests.shared_data import LONG
+
+if TYPE_CHECKING:
+    from bpe.models import Model
+
+# Letters that merge in many ways, that a mark at the end of words looks like, of several bytes.
+LETTERS = ["a", "ab", "abc ", "the ", "ab<é漢", "</w>", "#a ", "aäßあ𝄞", "éèɩ東𐐩a ", "ab1\n"]
+PIECES = [
+    *("https://example.org/a?b=1", "www.a.b", "me@example.org", "a.b+c@d.e.f", "3.14", "10,5"),
+    *("<|endoftext|>", "<|end|>", "<|end", "<s>", "＜s＞", "[UNK]", "<unk>", "</w>", "##"),
+    *(" ", "  ", "\n", ".", "é", "e\u0301", "Ünï", "İ", "ﬁ", "ab", " ab", "ABC", "don't", "x" * 70),
+]
+TEXTS = st.one_of(
+    byte_strings(),
+    st.sampled_from(LETTERS).flatmap(lambda letters: st.text(letters, max_size=80)).map(str.encode),
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join).map(str.encode),
+    # Around the length at which the core merges in another way, in the bytes of a few letters.
+    st.sampled_from(LETTERS)
+    .flatmap(lambda letters: st.lists(st.sampled_from(letters.encode()), min_size=60, max_size=140))
+    .map(bytes),
+)
+FILES = st.sampled_from([content for files in FORMATS.values() for content in files.values()])
+SEEDS = st.integers(0, 2**32 - 1)
+INPUTS = {"scan": 300, "count": 250, "train": 300, "encode": 400, "superwords": 150}
+INPUTS |= {"decode": 150, "save": 200}
+TIMES = 10 if LONG else 1
+
+
+@pytest.mark.parametrize("target", INPUTS)
+def test_the_core_is_its_readable_twin(target: str) -> None:
+    @given(data=TEXTS, seed=SEEDS)
+    @examples(INPUTS[target] * TIMES)
+    def check(data: bytes, seed: int) -> None:
+        TARGETS[target](data, random.Random(seed))
+
+    check()
+
+
+def test_every_target_is_here() -> None:
+    assert {*INPUTS, "load"} == set(TARGETS)
+
+
+@given(data=FILES, other=FILES, seed=SEEDS)
+@examples(400 * TIMES)
+def test_a_changed_file_is_refused_or_read(data: bytes, other: bytes, seed: int) -> None:
+    dice = random.Random(seed)
+    check_load(mutated(data, other, dice), dice)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_good_file_is_read(name: str) -> None:
+    for content in FORMATS[name].values():
+        assert "Error" not in str(check_load(content, random.Random(2)))
+
+
+def test_every_format_has_a_file() -> None:
+    names = [Path(name) for files in FORMATS.values() for name in files]
+    for format_ in formats.FORMATS:
+        assert any(format_.reads(name) for name in names), format_.files
+
+
+@pytest.mark.parametrize("pair_counts", PAIR_COUNTS)
+@pytest.mark.parametrize(("ties", "model"), SETTINGS)
+def test_training_on_real_text_is_the_textbook(ties: str, model: Model, pair_counts: str) -> None:
+    if ties == "huggingface" and pair_counts == "disjoint":
+        return
+    texts = [Path(argparse.__file__).read_text(encoding="utf-8")[:30_000]]
+    counts = bpe.count_pretokens(texts, track_order=True)
+    alphabet = len(learn(counts, ties=ties, model=model, vocab_size=1).tokens)
+    specials = 0 if isinstance(model, (bpe.ByteLevel, bpe.CharacterLevel)) else 1
+    tokenizer = bpe.train(
+        counts,
+        vocab_size=specials + alphabet + 60,
+        ties=ties,
+        model=model,
+        pair_counts=pair_counts,
+    )
+    expected = learn(
+        counts, ties=ties, model=model, vocab_size=alphabet + 60, pair_counts=pair_counts
+    )
+    assert learnt(tokenizer) == expected
