@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +31,6 @@ from pipelines.settings import (
 )
 from pipelines.stage.beam import RunJob
 from tests import jobs
-from tests.faults.running import ended, running, until
 from tests.pipelines.corpora import (
     ONE,
     TWO,
@@ -213,38 +211,6 @@ def test_a_record_cut_in_two_by_an_edit_is_told_as_the_edit(tmp_path: Path) -> N
             list(blocks)
 
 
-def test_a_file_replaced_after_some_parts_is_encoded_whole_by_resume(
-    tmp_path: Path, model: Path
-) -> None:
-    corpus = Corpus(tmp_path, "docs.jsonl", times=20)
-    (corpus.path.parent / "more.jsonl").write_bytes(contents("more.jsonl", LINES * 5))
-    inputs = InputSettings(patterns=(str(corpus.path.parent),), split_size=3000)
-    out = tmp_path / "out"
-    command: list[str | Path] = [
-        "encode",
-        "--input",
-        corpus.path.parent,
-        "--output",
-        out,
-        "--tokenizer",
-        model,
-    ]
-    command += ["--split-size", "3000", "--workers", "1", "--quiet"]
-    with running(*command) as process:
-        until(lambda: len(list(out.rglob("*.parquet"))) >= 4, process)
-        os.killpg(process.pid, signal.SIGSTOP)
-        corpus.replace()
-        os.killpg(process.pid, signal.SIGCONT)
-        status, (error,) = ended(process)
-    assert status == 1
-    assert "docs.jsonl was changed or replaced while the job ran" in error
-    assert "with --resume" in error
-    assert not (out / "manifest.json").exists()
-    encode(inputs, model, out, resume=True)
-    encode(inputs, model, tmp_path / "fresh")
-    assert tree(out) == tree(tmp_path / "fresh")
-
-
 @every_way
 def test_resume_makes_again_what_is_of_a_file_that_changed(
     tmp_path: Path, model: Path, name: str, way: Callable[[Corpus], None]
@@ -293,20 +259,6 @@ def test_only_a_time_that_changed_gives_the_same_bytes(tmp_path: Path, model: Pa
     assert tree(out) == before
     assert tree(trained) == model_before
     jobs.verify(directory=str(out), inputs=corpus.inputs())
-
-
-def test_times_stand_in_the_plan_alone(tmp_path: Path, model: Path) -> None:
-    corpus = Corpus(tmp_path, "docs.jsonl")
-    made = []
-    for number in (1, 2):
-        os.utime(corpus.path, ns=(number, number * 1_000_000_007))
-        encode(corpus.inputs(), model, tmp_path / f"{number}")
-        count(corpus.inputs(), tmp_path / f"{number}" / "counts")
-        made.append(tree(tmp_path / f"{number}"))
-        with pa.OSFile(str(tmp_path / f"{number}" / ".splits.arrow")) as source:
-            times = pa.ipc.open_file(source).read_all()["modified"]
-        assert set(times.to_pylist()) == {number * 1_000_000_007}
-    assert made[0] == made[1]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import bpe
 from bpe.counts import PretokenCounts
-from pipelines.errors import InputError, JobError, OutputError, VerificationError
+from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
 from tests import jobs
@@ -85,22 +85,6 @@ def test_the_order_of_files_is_that_of_their_names(tmp_path: Path) -> None:
         )
         found = in_order(PretokenCounts.load(tmp_path / str(i)))
         assert found == [b"three", b"one", b"four", b"two"]
-
-
-def test_a_job_with_other_settings_is_another_job(corpus: Corpus, tmp_path: Path) -> None:
-    way = WAYS["all"]
-    count(corpus.inputs(), tmp_path / "c", pretokens=way)
-    assert count(corpus.inputs(), tmp_path / "c", pretokens=way, resume=True).resumed
-    for change, message in (
-        ({"normalizer": ("nfd",)}, r'normalizer was \["nfd", "strip-accents"\], is \["nfd"\]'),
-        ({"never_split": ()}, r"never_split was .* is null"),
-        ({"pattern": r"\d"}, r"pattern was .* is "),
-    ):
-        other = replace(way, **change)
-        with pytest.raises(OutputError, match=message):
-            count(corpus.inputs(), tmp_path / "c", pretokens=other, resume=True)
-    with pytest.raises(OutputError, match="prune_below was 1, is 2"):
-        count(corpus.inputs(), tmp_path / "c", pretokens=way, prune_below=2, resume=True)
 
 
 def test_a_pattern_that_looks_around_ends_the_job_with_its_name(

@@ -13,7 +13,7 @@ from pipelines.settings import InputSettings
 from pipelines.totals import DuplicateIds
 from tests import jobs
 from tests.cli.process import bpe
-from tests.pipelines.corpora import TWO, encode, sentence
+from tests.pipelines.corpora import encode, sentence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,11 +54,6 @@ def test_they_are_counted_in_bounded_memory(
     names = [str(record.get("id")) for record in RECORDS]
     assert names.count(found.example) > 1
     assert jobs.verify(directory=str(tmp_path / "ids")).documents == len(RECORDS)
-
-
-def test_workers_change_nothing(inputs: InputSettings, model: Path, tmp_path: Path) -> None:
-    one = encode(inputs, model, tmp_path / "one").duplicate_ids
-    assert encode(inputs, model, tmp_path / "two", execution=TWO).duplicate_ids == one
 
 
 def test_the_command_says_so(inputs: InputSettings, model: Path, tmp_path: Path) -> None:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
-import apache_beam as beam
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from pipelines import CountCorpus, EncodeCorpus, parquet_writer
+from pipelines import parquet_writer
 from pipelines.corpus.keys import row_hashes
 from pipelines.encode import encoder
 from pipelines.encode.job import EncodeRequest
 from pipelines.encode.parts import PartWriter, open_part
 from pipelines.encode.rows import RowLayout
 from pipelines.errors import InputError, OutputError, RecordError
-from pipelines.run import metric, options
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
 from pipelines.storage import is_temporary, replacing
 from tests import jobs
@@ -84,15 +80,6 @@ def test_an_empty_split_has_its_part(model: Path, tmp_path: Path) -> None:
     assert (summary.parts, summary.documents, summary.tokens) == (1, 0, 0)
     assert summary.bytes_per_token is None
     assert len(rows(tmp_path / "ids")) == 0
-
-
-def test_special_tokens_in_documents_are_plain_text(model: Path, tmp_path: Path) -> None:
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a <|end|> b"])
-    encode(corpus.inputs(), model, tmp_path / "ids")
-    tokenizer = bpe.Tokenizer.load(model)
-    ids = rows(tmp_path / "ids")["input_ids"].to_pylist()[0]
-    assert tokenizer.special_tokens["<|end|>"] not in ids
-    assert tokenizer.decode(ids) == "a <|end|> b"
 
 
 def test_large_vocabularies_have_32_bit_ids(tmp_path: Path) -> None:
@@ -255,33 +242,3 @@ def test_file_names_that_are_no_text(model: Path, tmp_path: Path) -> None:
     encode(allowed, model, tmp_path / "ids", resume=True, execution=TWO)
     assert rows(tmp_path / "ids")["id"].to_pylist() == ["caf\\xe9 \n.jsonl:0"]
     assert jobs.verify(directory=str(tmp_path / "ids"), inputs=allowed).failures == 1
-
-
-def test_counters_of_beam_add_up(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    bad = tmp_path / "bad.jsonl"
-    bad.write_text('{"text": 1}\n')
-    p = beam.Pipeline(options=options(TWO))
-    inputs = [*corpus.patterns, str(bad)]
-    _ = p | EncodeCorpus(
-        inputs=inputs, tokenizer=str(model), output=str(tmp_path / "ids"), max_failures=1
-    )
-    _ = p | CountCorpus(inputs=inputs, output=str(tmp_path / "counts"), max_failures=1)
-    result = p.run()
-    result.wait_until_finish()
-    encoded = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())["totals"]
-    counted = json.loads((tmp_path / "counts" / "manifest.json").read_bytes())["totals"]
-    size = sum(path.stat().st_size for path in corpus.folder.rglob("*") if path.is_file())
-    assert metric(result, "documents_read") == 2 * len(corpus.documents)
-    assert metric(result, "bytes_read") == 2 * (size + bad.stat().st_size)
-    assert metric(result, "tokens_written") == encoded["tokens"]
-    assert metric(result, "pretokens_counted") == counted["pretokens"]
-    assert metric(result, "dead_letters") == 2
-
-
-def test_the_manifest_says_what_parts_hold(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    encode(corpus.inputs(), model, tmp_path / "ids")
-    manifest = encoded_manifest(tmp_path / "ids")
-    for part in manifest["parts"]:
-        file = pq.ParquetFile(tmp_path / "ids" / part["file"])
-        assert part["documents"] == file.metadata.num_rows
-        assert part["tokens"] == (pc.sum(file.read()["num_tokens"]).as_py() or 0)

@@ -18,7 +18,7 @@ from pipelines.corpus.splits import Split
 from pipelines.encode.encoder import SplitEncoder, document_seeds, file_seed
 from pipelines.encode.rows import RowLayout, with_ends, without_ends
 from pipelines.encode.steps import check_tokens
-from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
+from pipelines.errors import ConfigError, InputError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import EncodeSettings, RowSettings
 from tests import jobs
@@ -100,15 +100,6 @@ def test_dropout_depends_on_seed_file_and_place_alone(
     seeds = row_seeds(file_seed(seed, "a ünï.txt"), 1)
     text = pa.array(corpus.texts[:1])
     assert found[0][0] == tokenizer.encode_arrow(text, dropout=0.4, seeds=seeds)[0].as_py()
-
-
-def test_another_seed_gives_other_ids(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    tables = []
-    for seed in (1, 2):
-        settings = EncodeSettings(dropout=0.5, dropout_seed=seed)
-        encode(corpus.inputs(), model, tmp_path / str(seed), encoding=settings)
-        tables.append(rows(tmp_path / str(seed))["input_ids"])
-    assert tables[0] != tables[1]
 
 
 @given(
@@ -240,15 +231,6 @@ def test_ids_that_do_not_fit_are_refused_before_anything_is_written(
     with pytest.raises(ConfigError, match="the greatest id is 70256, and uint16 ends at 65535"):
         encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids", encoding=settings)
     assert not (tmp_path / "ids").exists()
-
-
-def test_another_mode_is_another_job(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(dropout=0.5))
-    other = EncodeSettings(dropout=0.25)
-    with pytest.raises(OutputError, match=r"settings dropout was 0\.5, is 0\.25"):
-        encode(corpus.inputs(), model, tmp_path / "ids", encoding=other, resume=True)
-    with pytest.raises(OutputError, match=r"settings dropout was 0\.5, is the default"):
-        encode(corpus.inputs(), model, tmp_path / "ids", resume=True)
 
 
 def test_only_what_is_given_tells_jobs_apart() -> None:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pipelines.encode.job import EncodeRequest
-from pipelines.errors import OutputError
 from pipelines.settings import EncodeSettings, OutputSettings
 from pipelines.stage.record import Record, finished
 from tests.pipelines.corpora import (
     Corpus,
-    encode,
     make_units,
-    tree,
-    write_jsonl,
 )
 
 if TYPE_CHECKING:
@@ -54,13 +48,3 @@ def test_any_flipped_byte_is_found_without_a_manifest(
             assert found() is None, length
         path.write_bytes(good)
     assert found() == made
-
-
-def test_another_job_is_not_resumed(corpus: Corpus, model: Path, ids: Path, tmp_path: Path) -> None:
-    before = tree(ids)
-    with pytest.raises(OutputError, match="parts were"):
-        encode(corpus.inputs(split_size=400), model, ids, resume=True)
-    other = write_jsonl(tmp_path / "other" / "docs.jsonl", ["text"])
-    with pytest.raises(OutputError, match="inputs bytes was"):
-        encode(other.inputs(), model, ids, resume=True)
-    assert tree(ids) == before

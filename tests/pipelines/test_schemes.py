@@ -223,15 +223,3 @@ def test_filesystems_get_options_before_they_are_used(call: str) -> None:
     )
     assert "Must provide" not in done.stdout
     assert done.stdout == "" or re.search("no manifest.json|no file matches", done.stdout)
-
-
-@pytest.mark.usefixtures("corpus")
-def test_names_are_taken_literally() -> None:
-    jobs.count(
-        inputs=INPUTS,
-        pretokens=PretokenSettings(),
-        output=OutputSettings(directory="store://bucket/out[1] #?%20é"),
-        execution=TWO,
-    )
-    assert "store://bucket/out[1] #?%20é/manifest.json" in ObjectStore.objects
-    jobs.verify(directory="store://bucket/out[1] #?%20é", inputs=INPUTS)

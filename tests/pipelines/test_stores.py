@@ -19,7 +19,7 @@ from pipelines.settings import Execution, InputSettings
 from pipelines.stores import StorageOptions
 from pipelines.tokenizer_files import load_tokenizer
 from tests.faults.store import BUCKET, Store, start_store
-from tests.pipelines.corpora import FOUR, SPLIT, encode, small_tokenizer, tree, write_corpus
+from tests.pipelines.corpora import encode, small_tokenizer, write_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -275,22 +275,6 @@ def test_a_url_of_azure_needs_an_account(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
     with pytest.raises(ConfigError, match="account_name=ACCOUNT"):
         stores.place("az://container/a")
-
-
-def test_a_scheme_of_fsspec_holds_the_bytes_of_a_disk(tmp_path: Path) -> None:
-    tokenizer = tmp_path / "t.json"
-    small_tokenizer(tokenizer)
-    corpus = write_corpus(tmp_path / "in")
-    for name, data in tree(corpus.folder).items():
-        storage.write(f"memory://corpus/{name}", data)
-    elsewhere = (
-        pattern.replace(str(corpus.folder), "memory://corpus") for pattern in corpus.patterns
-    )
-    inputs = InputSettings(patterns=tuple(elsewhere), split_size=SPLIT)
-    out = tmp_path / "out"
-    encode(inputs, tokenizer, out, execution=FOUR)
-    encode(corpus.inputs(), tokenizer, tmp_path / "expected")
-    assert tree(out) == tree(tmp_path / "expected")
 
 
 @pytest.mark.parametrize(
