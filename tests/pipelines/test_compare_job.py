@@ -22,8 +22,6 @@ from pipelines.compare import measures
 from pipelines.compare import result as comparing
 from pipelines.compare.measures import (
     Difference,
-    GroupTotals,
-    Measures,
     Meter,
     PieceCutter,
     find_differences,
@@ -384,17 +382,6 @@ def test_differences_are_those_of_all_pieces_in_any_order(models: Path) -> None:
         assert one.same == sum(n for p, n in counts.items() if more[p] == 0)
         ranked = sorted((-abs(n * more[p]), p) for p, n in counts.items() if more[p])
         assert [example.effect for example in one.examples] == ranked[:7]
-
-
-def test_totals_add_up_in_any_order() -> None:
-    def totals(number: int) -> GroupTotals:
-        one = Measures(tokens=number, single_byte=1, unknown=0, used=1 << number)
-        return GroupTotals(documents=1, bytes=number, measures=(one,))
-
-    parts = [totals(3), totals(5), totals(3)]
-    left = parts[0] + parts[1] + parts[2]
-    assert left == parts[2] + (GroupTotals() + parts[1]) + parts[0]
-    assert left.to_json()["tokenizers"][0]["vocabulary_used"] == 2
 
 
 def test_a_block_without_documents(models: Path) -> None:

@@ -16,31 +16,15 @@ from pipelines.errors import InputError
 from tests import jobs
 from tests.pipelines.corpora import (
     count,
+    decoded,
     edit_manifest,
     encode,
     small_tokenizer,
-    write_corpus,
     write_jsonl,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def decoded(directory: Path) -> list[tuple[str, str]]:
-    stream = io.BytesIO()
-    documents = jobs.decode(directory=str(directory), stream=stream)
-    lines = [json.loads(line) for line in stream.getvalue().decode("utf-8").splitlines()]
-    assert documents == len(lines)
-    assert all(list(line) == ["id", "text"] for line in lines)
-    return [(line["id"], line["text"]) for line in lines]
-
-
-def test_decoding_gives_the_documents_back(tmp_path: Path) -> None:
-    corpus = write_corpus(tmp_path / "in")
-    small_tokenizer(tmp_path / "t.json")
-    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids")
-    assert decoded(tmp_path / "ids") == corpus.documents
 
 
 def test_a_corpus_without_documents(tmp_path: Path) -> None:

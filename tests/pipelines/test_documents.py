@@ -80,13 +80,6 @@ def test_documents_in_are_rows_out(
             assert found.places == starts
 
 
-def test_documents_in_are_rows_out_of_parquet(tmp_path: Path) -> None:
-    write(tmp_path / "f.parquet", "parquet", TEXTS)
-    found = read(whole(tmp_path / "f.parquet", "parquet"))
-    assert found.texts == TEXTS
-    assert found.places == list(range(len(TEXTS)))
-
-
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("format_", ["lines", "jsonl"])
 def test_blocks_larger_than_a_step_of_the_decoder(
@@ -101,15 +94,6 @@ def test_blocks_larger_than_a_step_of_the_decoder(
     assert found.blocks > 10
 
 
-def test_blocks_depend_on_the_range_alone(tmp_path: Path) -> None:
-    write(tmp_path / "f", "lines", ["x" * (i % 1000) for i in range(20_000)])
-    source = whole(tmp_path / "f", "lines")
-    lengths = [[len(block) for block in read_blocks(source, ReadOptions())] for _ in range(2)]
-    assert lengths[0] == lengths[1]
-    assert len(lengths[0]) > 2
-    assert sum(lengths[0]) == 20_000
-
-
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_an_empty_text_is_a_document_and_an_empty_list_of_lines_is_none(
     tmp_path: Path, compression: Compression
@@ -119,12 +103,6 @@ def test_an_empty_text_is_a_document_and_an_empty_list_of_lines_is_none(
     assert read(whole(path, "text", compression)).documents == [("f", "", 0)]
     assert read(whole(path, "lines", compression)).documents == []
     assert read(whole(path, "jsonl", compression)).documents == []
-
-
-def test_a_parquet_file_without_rows_is_empty(tmp_path: Path) -> None:
-    write(tmp_path / "f", "parquet", [])
-    found = read(whole(tmp_path / "f", "parquet"))
-    assert (found.documents, found.bad) == ([], [])
 
 
 def test_a_byte_order_mark_is_text_except_before_json(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from pipelines.storage import is_temporary
-from tests.cli.process import BPE, environment
 from tests.pipelines.corpora import (
     Corpus,
     encode,
@@ -69,19 +68,3 @@ def test_an_interrupted_job_ends_soon_and_clean(corpus: Corpus, tmp_path: Path, 
     if mode == "in_memory":
         encode(inputs, tmp_path / "t.json", tmp_path / "undisturbed")
         assert tree(ids) == tree(tmp_path / "undisturbed")
-
-
-def test_an_interrupted_verification_ends_with_one_line(corpus: Corpus, tmp_path: Path) -> None:
-    small_tokenizer(tmp_path / "t.json")
-    encode(corpus.inputs(split_size=3_000), tmp_path / "t.json", tmp_path / "ids")
-    (folder := tmp_path / "tmp").mkdir()
-    process = subprocess.Popen(
-        [*BPE, "verify", str(tmp_path / "ids"), "--input", str(corpus.folder), "-q"],
-        env=environment(TMPDIR=str(folder)),
-        stderr=subprocess.PIPE,
-    )
-    while process.poll() is None and not any(folder.glob("bpe-job-*")):
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
-    assert (process.returncode, errors.decode()) == (130, "bpe: error: interrupted\n")

@@ -15,7 +15,7 @@ from pipelines.corpus.documents import READERS
 from pipelines.errors import ConfigError, InputError, JobError, RecordError, VerificationError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
-from tests.pipelines.corpora import encode, tree
+from tests.pipelines.corpora import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -319,16 +319,6 @@ def test_a_type_seen_in_a_later_file_is_used(model: Path, tmp_path: Path) -> Non
     jsonl(tmp_path / "in" / "b.jsonl", [{"text": "x", "n": [1]}, {"text": "x", "n": [2.5]}])
     table = kept(tmp_path / "in", model, tmp_path / "ids", "n")
     assert table["n"].to_pylist() == [None, [1.0], [2.5]]
-
-
-def test_the_number_of_splits_changes_no_row(model: Path, tmp_path: Path) -> None:
-    jsonl(tmp_path / "in" / "a.jsonl", RECORDS * 9)
-    tables = [
-        kept(tmp_path / "in", model, tmp_path / str(size), *NAMES, split_size=size)
-        for size in (100, 1000)
-    ]
-    assert tables[0].equals(tables[1])
-    assert tree(tmp_path / "100") != tree(tmp_path / "1000")
 
 
 def test_a_damaged_parquet_file_is_a_bad_record_with_columns_too(

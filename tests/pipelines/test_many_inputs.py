@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
+from bpe import _inputs_file
 from bpe._inputs_file import INPUTS, MOST_INPUTS
 from bpe.errors import CountsError
 from pipelines.encode.manifest import read_encoded
@@ -15,12 +16,19 @@ from pipelines.errors import InputError, VerificationError
 from pipelines.settings import InputSettings
 from tests import jobs
 from tests.pipelines.corpora import count, encode, tree
+from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FILES = 10_000
-SPLIT = 4_000  # bytes
+# In the short form a manifest holds fewer inputs, so that these files are very many.
+MOST, FILES = (MOST_INPUTS, 10_000) if LONG else (40, 300)
+SPLIT = 4_000 if LONG else 120  # bytes
+
+
+@pytest.fixture(autouse=True)
+def few_in_the_manifest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_inputs_file, "MOST_INPUTS", MOST)
 
 
 @pytest.fixture(scope="module")
@@ -96,9 +104,9 @@ def test_counting_very_many_files(corpus: Path, tmp_path: Path) -> None:
 
 
 def test_some_thousand_inputs_stand_in_the_manifest(corpus: Path, tmp_path: Path) -> None:
-    for number in range(MOST_INPUTS):
+    for number in range(MOST):
         (tmp_path / f"in-{number}.txt").touch()
     count(inputs(tmp_path, "in-*"), tmp_path / "counts")
     manifest = json.loads((tmp_path / "counts" / "manifest.json").read_text())
-    assert len(manifest["inputs"]) == MOST_INPUTS
+    assert len(manifest["inputs"]) == MOST
     assert not (tmp_path / "counts" / INPUTS).exists()

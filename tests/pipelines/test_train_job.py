@@ -131,25 +131,6 @@ def test_settings_that_are_wrong_cannot_be_made() -> None:
         TrainSettings(vocab_size=300, min_frequency=0)
 
 
-def test_counts_of_several_corpora_train_together(tmp_path: Path) -> None:
-    one = write_jsonl(tmp_path / "one" / "a.jsonl", ["low low lower lowest"])
-    two = write_jsonl(tmp_path / "two" / "a.jsonl", ["new newer newest wide"])
-    count(one.inputs(), tmp_path / "c1")
-    count(two.inputs(), tmp_path / "c2")
-    train(
-        tmp_path / "model",
-        counts=(
-            CountsInput(directory=str(tmp_path / "c1"), weight=3),
-            CountsInput(directory=str(tmp_path / "c2")),
-        ),
-        training=TrainSettings(vocab_size=270),
-    )
-    counts = PretokenCounts.load(tmp_path / "c1") * 3 + PretokenCounts.load(tmp_path / "c2")
-    expected = bpe.train(counts, vocab_size=270)
-    assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
-    assert not (tmp_path / "model" / "counts").exists()
-
-
 @pytest.mark.parametrize("share_of", SHARES_OF)
 def test_shares_of_counts_become_weights(tmp_path: Path, share_of: ShareOf) -> None:
     sources = []
