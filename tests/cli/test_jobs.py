@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -81,26 +80,6 @@ def test_verify_agrees(work: Path) -> None:
     assert done.stderr == ""
 
 
-def test_verify_refuses_a_changed_part(work: Path, tmp_path: Path) -> None:
-    ids = tmp_path / "ids"
-    shutil.copytree(work / "ids", ids)
-    part = next(iter(sorted(ids.glob("data/train-*"))))
-    data = bytearray(part.read_bytes())
-    data[len(data) // 2] ^= 1
-    part.write_bytes(data)
-    done = bpe("verify", "ids", cwd=tmp_path, status=1)
-    assert part.name in done.stderr.splitlines()[-1]
-    assert done.stdout == ""
-
-
-def test_decode_gives_the_documents_back(work: Path) -> None:
-    done = bpe("decode", "ids", cwd=work)
-    documents = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [document["text"] for document in documents] == TEXTS
-    assert documents[0]["id"] == "a0"
-    assert "100 documents" in done.stderr
-
-
 def test_decode_to_a_reader_that_stops(work: Path) -> None:
     process = subprocess.Popen(
         [*BPE, "decode", "ids"],
@@ -139,19 +118,6 @@ def test_a_full_disk_is_said_in_a_line(work: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_counts_train_together_and_with_weights(work: Path, tmp_path: Path) -> None:
-    for name in "ab":
-        bpe("count", "--input", f"corpus/{name}.jsonl", "--output", tmp_path / name, cwd=work)
-    totals: list[int] = []
-    for counts in (["a"], ["a", "b"], ["a:2", "b:3"]):
-        arguments = [part for one in counts for part in ("--counts", str(tmp_path / one))]
-        out = tmp_path / f"trained-{len(totals)}"
-        done = bpe("train", *arguments, "--vocab-size", "280", "--output", out, "--json", cwd=work)
-        totals.append(json.loads(done.stdout)["pretokens"])
-    a, both, weighted = totals
-    assert weighted == 2 * a + 3 * (both - a)
-
-
 @pytest.mark.long
 def test_a_directory_may_be_called_like_a_weight(work: Path, tmp_path: Path) -> None:
     bpe("count", "--input", "corpus", "--output", tmp_path / "day:2", cwd=work)
@@ -172,28 +138,11 @@ def test_a_directory_may_be_called_like_a_weight(work: Path, tmp_path: Path) -> 
     )
 
 
-@pytest.mark.long
-def test_first_seen_needs_counts_that_know(work: Path, tmp_path: Path) -> None:
-    counts = ("count", "--input", "corpus", "--output")
-    train = ("train", "--vocab-size", "280", "--ties", "first-seen", "--counts")
-    bpe(*counts, tmp_path / "plain", cwd=work)
-    bpe(*counts, tmp_path / "ordered", "--track-order", cwd=work)
-    done = bpe(*train, tmp_path / "plain", "--output", tmp_path / "1", cwd=work, status=2)
-    assert "--track-order" in done.stderr
-    bpe(*train, tmp_path / "ordered", "--output", tmp_path / "2", cwd=work)
-
-
 def test_too_little_text_for_the_vocabulary_is_said(work: Path, tmp_path: Path) -> None:
     arguments = ("--input", "corpus", "--output", tmp_path / "out", "--vocab-size", "100000")
     done = bpe("train", *arguments, cwd=work)
     assert "warning   the corpus gave " in done.stdout
     assert "not the 100,000 that were asked for" in done.stdout
-
-
-def test_a_vocabulary_below_the_bytes_is_a_wrong_command_line(work: Path, tmp_path: Path) -> None:
-    arguments = ("--input", "corpus", "--output", tmp_path / "out", "--vocab-size", "100")
-    done = bpe("train", *arguments, cwd=work, status=2)
-    assert "at least 256" in done.stderr
 
 
 def test_one_bad_record_ends_the_job_or_is_set_aside(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from pipelines.settings import (
 from tests import jobs
 from tests.cli.process import bpe
 from tests.faults.running import outcome
-from tests.pipelines.corpora import ONE, count, encode, train
+from tests.pipelines.corpora import ONE, train
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,35 +38,8 @@ def flip(path: Path, undisturbed: Undisturbed) -> None:
     path.write_bytes(data)
 
 
-def truncate(path: Path, undisturbed: Undisturbed) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
-
-
 def remove(path: Path, undisturbed: Undisturbed) -> None:
     path.unlink()
-
-
-def empty(path: Path, undisturbed: Undisturbed) -> None:
-    path.write_bytes(b"")
-
-
-def of_another_run(path: Path, undisturbed: Undisturbed) -> None:
-    """A whole and sound file of the same name, from a job over other documents."""
-    out = path.parent.parent
-    other = out.parent / "other"
-    docs = (undisturbed.corpus / "docs.jsonl").read_text("utf-8").splitlines(keepends=True)
-    (other / "corpus").mkdir(parents=True)
-    (other / "corpus" / "docs.jsonl").write_text("".join(docs[:1]) * len(docs), "utf-8")
-    inputs = type(undisturbed)(other, undisturbed.split).inputs
-    if "ids" in out.name:
-        encode(inputs, undisturbed.folder / "t.json", other / "out")
-    else:
-        count(inputs, other / "out")
-    donors = sorted((other / "out").glob("data/*.parquet"))
-    shutil.copy(donors[0], path)
-
-
-OF_PARTS = [flip, truncate, remove, empty, of_another_run]
 
 
 def output(small: Undisturbed, kind: str) -> Path:
@@ -82,7 +55,7 @@ def swap(path: Path, undisturbed: Undisturbed) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ids", "counts"])
-@pytest.mark.parametrize("damage", [*OF_PARTS, swap])
+@pytest.mark.parametrize("damage", [flip, remove, swap])
 def test_nothing_is_made_of_a_damaged_part(
     small: Undisturbed, tmp_path: Path, kind: str, damage: Damage
 ) -> None:
@@ -183,14 +156,3 @@ def test_another_number_is_found_in_what_a_training_told(
     assert "training.json: checksum mismatch" in bpe("verify", out, status=1).stderr
     train(out, inputs=small.inputs, resume=True)
     assert outcome(out) == small.made("train")
-
-
-def test_verify_and_resume_on_the_command_line(small: Undisturbed, tmp_path: Path) -> None:
-    out = shutil.copytree(small.folder / "ids", tmp_path / "ids")
-    part = min(out.glob("data/train-*.parquet"))
-    flip(part, small)
-    done = bpe("verify", out, status=1)
-    assert done.stderr.splitlines()[-1].startswith("bpe: error:")
-    assert part.name in done.stderr
-    bpe(*small.command("encode", out, "--resume"))
-    assert outcome(out) == small.made("encode")

@@ -178,16 +178,6 @@ def test_the_manifest_of_another_directory(small: Undisturbed, tmp_path: Path, o
     assert "verified" not in done.stdout
 
 
-@pytest.mark.parametrize("keep", [0, 1, 1000, -2])
-def test_a_truncated_manifest(small: Undisturbed, tmp_path: Path, keep: int) -> None:
-    out = tmp_path / "out"
-    shutil.copytree(small.folder / "ids", out)
-    text = (out / "manifest.json").read_bytes()
-    (out / "manifest.json").write_bytes(text[:keep])
-    for command in ("verify", "decode", "report"):
-        refused("manifest.json: not JSON", command, out)
-
-
 @pytest.mark.parametrize(
     "name",
     [
