@@ -12,7 +12,6 @@ from collections import Counter
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
 import pytest
 
 import bpe as library
@@ -75,21 +74,6 @@ def test_each_kind_of_directory_has_its_report(work: Path, tmp_path: Path, name:
     found = sections(page.read_text("utf-8"))
     assert list(summary.sections) == found
     assert [one for one in found if one in SECTIONS[name]] == SECTIONS[name]
-
-
-def test_the_page_has_the_numbers_of_the_files(run: Path) -> None:
-    page = text((run / "out" / "report.html").read_text("utf-8"))
-    manifest = json.loads((run / "out" / "encoded" / "manifest.json").read_bytes())
-    assert f"tokens encoded {manifest['totals']['tokens']:,}" in page
-    parts = sorted((run / "out" / "encoded").glob("data/train-*"))
-    rows = pq.read_table(parts)["input_ids"].to_pylist()
-    counts = Counter(id_ for row in rows for id_ in row)
-    (best, times), *_ = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    tokenizer = library.Tokenizer.load(run / "out" / "tokenizer.json")
-    spelled = tokenizer.token_bytes(best).decode().replace(" ", "␣")
-    assert f"The most frequent tokens token id occurrences {spelled} {best} {times:,}" in page
-    longest = max(len(row) for row in rows)
-    assert f"all {longest:,} {len(rows)} documents" in page
 
 
 class _Elements(HTMLParser):

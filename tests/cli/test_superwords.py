@@ -7,14 +7,11 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import tokenizers
 
 import bpe as library
-from bpe.byte_alphabet import to_text
 from tests.cli.process import bpe
 from tests.cli.runs_corpus import END, texts, words_of, write_corpus
 from tests.pipelines.corpora import tree
-from tests.shared_data import SHARED, shared_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -158,29 +155,6 @@ def test_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:
     assert one == two
     assert one.pruned is not None
     assert "first_affected_merge" in one.pruned
-
-
-def test_complete_phases_are_kept(work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work / "super", tmp_path / "model")
-    train: tuple[Any, ...] = (*TRAIN[:-1], *METHODS["super"], "--output", tmp_path / "model")
-    (tmp_path / "model" / "tokenizer.json").unlink()
-    shutil.rmtree(tmp_path / "model" / "runs" / "data")
-    resumed = bpe(*train, "--resume", cwd=work)
-    for folder in ("counts", "words"):
-        assert f"model/{folder} is complete" in resumed.stderr
-    assert "model/runs is complete" not in resumed.stderr
-    assert tree(tmp_path / "model") == tree(work / "super")
-    bpe(*TRAIN, "--overwrite", "--output", tmp_path / "model", cwd=work)
-    assert not list((tmp_path / "model" / "runs").glob("*.json"))
-    assert not (tmp_path / "model" / "words" / "tokenizer.json").exists()
-
-
-def test_a_training_that_failed_can_be_repeated(work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work / "super", tmp_path / "model")
-    for lost in ("tokenizer.json", "training.json"):
-        (tmp_path / "model" / lost).unlink()
-    bpe(*TRAIN, *METHODS["super"], "--output", tmp_path / "model", cwd=work)
-    assert tree(tmp_path / "model") == tree(work / "super")
 
 
 @pytest.mark.parametrize(
@@ -357,26 +331,6 @@ def test_two_tokenizers_differ_in_superwords(work: Path) -> None:
     assert "superwords" in refused.stderr + refused.stdout
 
 
-@pytest.mark.parametrize("target", ["o.tiktoken", "vocab.json"])
-def test_formats_without_superwords_are_refused(work: Path, tmp_path: Path, target: str) -> None:
-    refused = bpe("convert", "super/tokenizer.json", tmp_path / target, cwd=work, status=1)
-    assert "cannot hold superwords" in refused.stderr
-    assert "--approximate" in refused.stderr
-    assert not (tmp_path / target).exists()
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_hugging_faces_library_gives_the_same_ids(work: Path, tmp_path: Path, method: str) -> None:
-    bpe("convert", method, tmp_path / "hf.json", cwd=work)
-    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "hf.json"))
-    ours = expected(method)
-    encoded = theirs.encode_batch(TEXTS, add_special_tokens=False)
-    special = [ours.encode(text, allowed_special="all") for text in TEXTS]
-    assert [one.ids for one in encoded] == special
-    bpe("convert", tmp_path / "hf.json", tmp_path / "back.json", "--dialect", "beam-bpe", cwd=work)
-    assert library.Tokenizer.load(tmp_path / "back.json").superwords == ours.superwords
-
-
 def test_commands_without_superwords_say_so(work: Path) -> None:
     refused = bpe("words", "low", "lower", "--superwords", "2", cwd=work, status=2)
     assert "No such option '--superwords'" in refused.stderr
@@ -416,39 +370,3 @@ def test_the_approximate_form_says_how_much_differs(work: Path, tmp_path: Path) 
         "convert", "boundless", target, "--approximate", "--counts", "nowhere", cwd=work, status=1
     )
     assert "nowhere" in refused.stderr
-
-
-def published(name: str) -> list[tuple[str, str, int]]:
-    """The superword merges of a file of ../shared, in GPT-2's spelling of bytes."""
-    lines = shared_file(f"superwords/{name}.tsv").read_text("utf-8").splitlines()
-    rows = [line.split("\t") for line in lines]
-    return [(left, right, int(count)) for left, right, count in rows]
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize(
-    ("corpus", "method"),
-    [
-        ("multi", "super"),
-        ("multi", "boundless"),
-        pytest.param("en", "super", marks=pytest.mark.long),
-        pytest.param("en", "boundless", marks=pytest.mark.long),
-    ],
-)
-def test_the_merges_of_a_real_corpus_are_the_published_ones(
-    tmp_path: Path, corpus: str, method: str
-) -> None:
-    wanted = published(f"{corpus}.{method}bpe")
-    options = ("--superwords", "8192") if method == "super" else ("--boundless",)
-    bpe(
-        *("train", "--input", SHARED / "corpora" / f"{corpus}.parquet", "--pretokenizer", "o200k"),
-        *("--max-merges", "16141", "--pair-counts", "disjoint", *options, "--quiet"),
-        *("--output", tmp_path / "model"),
-        seconds=1200,
-    )
-    training = json.loads((tmp_path / "model" / "training.json").read_text("utf-8"))
-    found = training["superwords"]["merges"]
-    assert [(one["left"], one["right"], one["count"]) for one in found] == wanted
-    tokens = library.Tokenizer.load(tmp_path / "model")
-    made = [to_text(tokens.token_bytes(result)) for _, _, result in tokens.superwords]
-    assert made == [left + right for left, right, _ in wanted]

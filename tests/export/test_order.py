@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pipelines.errors import ConfigError
 from pipelines.settings import ExportSettings
-from tests.examples import examples
 from tests.export import oracle
-from tests.export.exports import check_plainly, export, export_and_check, found
+from tests.export.exports import check_plainly, export_and_check, found
 from tests.export.oracle import Options
 from tests.pipelines.corpora import TWO
 
@@ -23,14 +20,6 @@ if TYPE_CHECKING:
 
 def names(output: Path) -> list[str]:
     return [row["id"] for rows in found(output, "parquet") for row in rows]
-
-
-def test_without_a_shuffle_it_is_that_of_the_sources(
-    ids: Callable[[str], Path], tmp_path: Path
-) -> None:
-    sources = {name: ids(name) for name in ("code", "edges", "web")}
-    export_and_check(sources, tmp_path / "out")
-    assert names(tmp_path / "out") == [one.id for one in oracle.read(sources)]
 
 
 def test_another_seed_is_another_order(ids: Callable[[str], Path], tmp_path: Path) -> None:
@@ -50,15 +39,6 @@ def test_an_epoch_has_an_order_of_its_own(ids: Callable[[str], Path], tmp_path: 
     order = names(tmp_path / "out")
     assert sorted(order) == sorted(one.id for one in documents for _ in range(3))
     assert order[:40] != order[40:80] != order[80:]
-
-
-def test_where_ids_lie_and_what_they_were_cut_by_decides_nothing_but_file_and_row(
-    ids: Callable[[str], Path], tmp_path: Path
-) -> None:
-    (tmp_path / "moved").symlink_to(ids("web"))
-    for name, path in (("one", ids("web")), ("other", tmp_path / "moved")):
-        export({"web": path}, tmp_path / name, Options(shuffle=5))
-    assert names(tmp_path / "one") == names(tmp_path / "other")
 
 
 @pytest.mark.parametrize("fan_in", [2, 3])
@@ -91,26 +71,6 @@ def test_less_memory_gives_the_same(
         (Options(shuffle=1, validation="20%"), Options(shuffle=2, pack=16), Options(pack=300))
     ):
         check_plainly(sources, tmp_path / str(number), options, fan_in=5)
-
-
-@examples(10)
-@given(
-    seed=st.integers(0, 2**63 - 1),
-    unit_tokens=st.sampled_from([20, 100, 10**6]),
-    validation=st.sampled_from(["0", "0.5", "0.99"]),
-)
-def test_any_seed(
-    ids: Callable[[str], Path],
-    tmp_path_factory: pytest.TempPathFactory,
-    *,
-    seed: int,
-    unit_tokens: int,
-    validation: str,
-) -> None:
-    sources = {name: ids(name) for name in ("blank", "code", "edges")}
-    options = Options(shuffle=seed, validation=validation)
-    output = tmp_path_factory.mktemp("order") / "out"
-    check_plainly(sources, output, options, unit_tokens=unit_tokens)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "7", True])

@@ -26,20 +26,6 @@ def rows(output: Path, half: str = "train") -> list[Row]:
     return [row for rows in found(output, "parquet", half) for row in rows]
 
 
-@pytest.mark.parametrize("shuffle", [None, 3])
-@pytest.mark.parametrize("size", [1, 16, 500, 10**6])
-def test_one_row_of_each_half_is_short(
-    ids: Callable[[str], Path], tmp_path: Path, size: int, shuffle: int | None
-) -> None:
-    sources = {"edges": ids("edges"), "web": ids("web")}
-    options = Options(pack=size, validation="30%", shuffle=shuffle)
-    export_and_check(sources, tmp_path / "out", options)
-    for half in ("train", "validation"):
-        *full, last = (row["num_tokens"] for row in rows(tmp_path / "out", half))
-        assert set(full) <= {size}
-        assert 0 < last <= size
-
-
 def test_rows_are_rectangular_where_the_last_is_padded_or_dropped(
     ids: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -82,7 +68,7 @@ def shapes(draw: Any) -> dict[str, Any]:
     }
 
 
-@examples(40)
+@examples(12)
 @given(
     sizes=lengths,
     shape=shapes() | st.builds(lambda n: {"max_tokens": n}, st.integers(1, 5)),
@@ -105,19 +91,6 @@ def test_any_rows(
     encode(corpus.inputs(split_size=split_size), model, folder / "ids")
     options = Options(**shape)
     check_plainly({"ids": folder / "ids"}, folder / "out", options, unit_tokens=unit_tokens)
-
-
-def test_best_fit_cuts_long_documents_alone(ids: Callable[[str], Path], tmp_path: Path) -> None:
-    sources = {"code": ids("code")}
-    options = Options(pack=33, packing="best-fit")
-    export_and_check(sources, tmp_path / "out", options)
-    size_of = {one.id: len(one.ids) for one in oracle.read(sources)}
-    pieces = [piece for row in rows(tmp_path / "out") for piece in row["documents"]]
-    assert sorted((one["id"], one["offset"], one["length"]) for one in pieces) == sorted(
-        (name, begin, min(33, size - begin))
-        for name, size in size_of.items()
-        for begin in range(0, max(size, 1), 33)
-    )
 
 
 def test_a_row_names_no_endless_number_of_documents(
