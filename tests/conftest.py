@@ -1,6 +1,7 @@
 """How hypothesis searches: without a clock, since a busy machine is no fault of the code.
 
-``make test-long`` tries five times as many inputs where a test names no number.
+``make test-long`` tries eight times as many inputs where a test names no number, and four times
+where it does (`tests.examples`).
 
 ``pytest --hypothesis-profile=brief`` is for instrumented builds, which are several times slower.
 """

@@ -1,13 +1,20 @@
-"""How many inputs hypothesis tries where a test names a number."""
+"""How many inputs hypothesis tries where a test names a number.
+
+``make test-long`` tries that many, ``make test`` a quarter.
+"""
 
 from __future__ import annotations
 
 from hypothesis import settings
 
-_BRIEF = 5  # an instrumented build is several times slower
+from tests.shared_data import LONG
+
+_SHORT = 4
+_BRIEF = 20  # an instrumented build is several times slower
 
 
 def examples(number: int) -> settings:
-    """A decorator: so many inputs, or a fifth of them under ``--hypothesis-profile=brief``."""
-    brief = settings.get_current_profile_name() == "brief"
-    return settings(max_examples=max(5, number // _BRIEF) if brief else number)
+    """A decorator: so many inputs, or the part of them that this run tries."""
+    if settings.get_current_profile_name() == "brief":
+        return settings(max_examples=max(5, number // _BRIEF))
+    return settings(max_examples=number if LONG else max(5, number // _SHORT))

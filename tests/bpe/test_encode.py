@@ -270,7 +270,7 @@ def test_threads_encode_at_once() -> None:
 
 
 # Ids of a small vocabulary are kept in 16 bits, those of a large one in 32.
-@pytest.mark.parametrize("more_tokens", [0, 70_000], ids=["small", "large"])
+@pytest.mark.parametrize("more_tokens", [0, pytest.param(70_000, marks=pytest.mark.long)])
 def test_a_full_cache_forgets_rare_words_only(more_tokens: int) -> None:
     tokenizer = bpe.Tokenizer(
         tokens=[

@@ -22,7 +22,7 @@ from tests.bpe.texts import (
 from tests.examples import examples
 from tests.shared_data import LONG
 
-MEGABYTE = 1 << 20
+MEGABYTE = 1 << 20 if LONG else 1 << 16
 Ends = tuple[bytes, bytes]
 
 # What a careless scanner or pattern takes quadratic time for.
@@ -86,13 +86,14 @@ def test_blocks_of_sixteen_bytes_are_cut_as_the_patterns_say(text: bytes) -> Non
         max_size=120,
     ).map(lambda parts: "".join(parts).encode())
 )
-@examples(1000 if LONG else 300)
+@examples(1000)
 def test_windows_of_64_bytes_are_cut_as_the_patterns_say(text: bytes) -> None:
     check(text)
 
 
+ENDS = ("", "s", "B", " ") if LONG else ("",)  # behind triples
 # Where a class begins or ends in ASCII, and all kinds of bytes of sequences.
-EDGES = {ord(c) for c in "\0\t\n\v\r\x1c\x1f !'./09:@AZ[`azs{~\x7f\x80\x85\xa0\xbf\xc3\xe2\xf0\xff"}
+EDGES = {ord(c) for c in "\0\x1c '/9AZ[s\x80\xbf\xc3\xf0"}
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_every_byte_at_every_place_of_a_block(character: str) -> None:
 def test_every_pretokenizer_is_its_pattern_on_all_triples_of_hard_characters() -> None:
     # One of each class, so that three in a row walk every path that backtracking takes.
     few = ["'", "s", "ſ", "B", "ǅ", "ʰ", "漢", "\u0301", "1", " ", "\xa0", "\n", "!", "/", "\udc80"]
-    texts = [a + b + c + d for a in few for b in few for c in few for d in ("", "s", "B", " ")]
+    texts = [a + b + c + d for a in few for b in few for c in few for d in ENDS]
     for name in PRETOKENIZERS:
         for text in texts:
             data = text.encode("utf-8", "surrogateescape")
@@ -132,7 +133,7 @@ def test_every_code_point_is_cut_as_by_the_pattern_of_words() -> None:
 
 @pytest.mark.parametrize("name", sorted(PATTERNS))
 def test_source_code_is_cut_as_by_the_pattern(name: str) -> None:
-    for text in library_sources(1_000_000):
+    for text in library_sources(1_000_000 if LONG else 200_000):
         assert native(name, text) == reference.split(name, text)
 
 
@@ -178,7 +179,7 @@ def test_nothing_has_no_pieces(name: str) -> None:
 
 
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_megabyte_of_anything_is_cut_without_loss(unit: bytes) -> None:
+def test_much_of_anything_is_cut_without_loss(unit: bytes) -> None:
     text = unit * (MEGABYTE // len(unit))
     for hostile in (text, b"\n" + text + b"a", b"A" + text + "漢".encode()):
         words = hostile.decode("utf-8", "surrogateescape").split()

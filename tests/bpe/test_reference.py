@@ -20,7 +20,6 @@ from tests.bpe.fuzz_targets import SETTINGS, TARGETS, check_load
 from tests.bpe.oracle import learn, learnt
 from tests.bpe.texts import byte_strings
 from tests.examples import examples
-from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from bpe.models import Model
@@ -43,15 +42,14 @@ TEXTS = st.one_of(
 )
 FILES = st.sampled_from([content for files in FORMATS.values() for content in files.values()])
 SEEDS = st.integers(0, 2**32 - 1)
-INPUTS = {"scan": 300, "count": 250, "train": 300, "encode": 400, "superwords": 150}
-INPUTS |= {"decode": 150, "save": 200}
-TIMES = 10 if LONG else 1
+INPUTS = {"scan": 1200, "count": 1000, "train": 1200, "encode": 1600, "superwords": 600}
+INPUTS |= {"decode": 600, "save": 800}
 
 
 @pytest.mark.parametrize("target", INPUTS)
 def test_the_core_is_its_readable_twin(target: str) -> None:
     @given(data=TEXTS, seed=SEEDS)
-    @examples(INPUTS[target] * TIMES)
+    @examples(INPUTS[target])
     def check(data: bytes, seed: int) -> None:
         TARGETS[target](data, random.Random(seed))
 
@@ -63,7 +61,7 @@ def test_every_target_is_here() -> None:
 
 
 @given(data=FILES, other=FILES, seed=SEEDS)
-@examples(400 * TIMES)
+@examples(1600)
 def test_a_changed_file_is_refused_or_read(data: bytes, other: bytes, seed: int) -> None:
     dice = random.Random(seed)
     check_load(mutated(data, other, dice), dice)

@@ -68,7 +68,7 @@ def shapes(draw: Any) -> dict[str, Any]:
     }
 
 
-@examples(12)
+@examples(40)
 @given(
     sizes=lengths,
     shape=shapes() | st.builds(lambda n: {"max_tokens": n}, st.integers(1, 5)),
