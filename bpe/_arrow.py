@@ -96,11 +96,22 @@ def text_column(array: pa.Array) -> TextColumn:
     return TextColumn(data or b"", offsets or b"", offset_width, array.offset, len(array))
 
 
-def int64_bytes(numbers: pa.Int64Array) -> memoryview:
-    """The bytes of an int64 array without nulls, which may be a slice."""
-    data = numbers.buffers()[1]
-    view = memoryview(data) if data is not None else memoryview(b"")
-    return view[8 * numbers.offset : 8 * (numbers.offset + len(numbers))]
+def values_of(numbers: pa.Array) -> memoryview:
+    """The bytes of an array of numbers without nulls, which may be a slice."""
+    width = numbers.type.bit_width // 8
+    values = memoryview(numbers.buffers()[1] or b"")
+    return values[numbers.offset * width :][: len(numbers) * width]
+
+
+def int64_array(numbers: Buffer) -> pa.Int64Array:
+    """The int64 numbers of the core, which are not copied."""
+    return pa.Array.from_buffers(pa.int64(), len(numbers) // 8, [None, pa.py_buffer(numbers)])
+
+
+def binary_rows(data: Buffer, offsets: Buffer) -> pa.LargeBinaryArray:
+    """Rows of the core by their bytes and int64 offsets, which are not copied."""
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(offsets) // 8 - 1, buffers)
 
 
 def list_array(
@@ -118,9 +129,8 @@ def list_array(
         EncodingError: there are more ids than 32-bit offsets can count.
     """
     count = len(ids) // (id_type.bit_width // 8)
-    wide = pa.Array.from_buffers(pa.int64(), len(texts) + 1, [None, pa.py_buffer(offsets)])
     try:
-        narrow = wide.cast(pa.int32())
+        narrow = int64_array(offsets).cast(pa.int32())
     except pa.ArrowInvalid as error:
         raise EncodingError(
             f"{count:,} tokens are more than one list array can hold (2^31 - 1): encode fewer "
@@ -186,7 +196,7 @@ def id_rows(lists: pa.Array) -> tuple[memoryview, bytes]:
     except pa.ArrowInvalid as error:
         raise EncodingError(f"no token has such an id: {error}") from error
     ends = pc.cumulative_sum(pc.list_value_length(lists).fill_null(0).cast(pa.int64()))
-    return _memory(ids, 4), array("q", [0]).tobytes() + _memory(ends, 8)
+    return values_of(ids), array("q", [0]).tobytes() + values_of(ends)
 
 
 def binary_array(data: Buffer, offsets: Buffer, *, lists: pa.Array) -> pa.LargeBinaryArray:
@@ -200,9 +210,3 @@ def binary_array(data: Buffer, offsets: Buffer, *, lists: pa.Array) -> pa.LargeB
 
 def _validity(rows: pa.Array) -> pa.Buffer | None:
     return rows.is_valid().buffers()[1] if rows.null_count else None
-
-
-def _memory(numbers: pa.Array, width: int) -> memoryview:
-    """The values of an array without nulls, each of ``width`` bytes."""
-    values = numbers.buffers()[1]
-    return memoryview(values or b"")[numbers.offset * width :][: len(numbers) * width]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._arrow import int64_bytes, text_array, text_column
+from bpe._arrow import text_array, text_column, values_of
 from bpe._native import Counter, CountRun, merge_runs
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import PretokenCounts, text_bytes
@@ -59,22 +59,37 @@ def count_pretokens(
     cut = Pretokenizer.of(pretokenizer, pattern, normalizer=normalizer, never_split=never_split)
     special = check_special_tokens(special_tokens)
     counter = PretokenCounter(cut, special_tokens=special, track_order=track_order)
-    documents = size = pretokens = 0
-    for block in text_blocks(texts):
-        rows = range(documents, documents + len(block))
-        try:
-            pretokens += counter.add(block, pa.array(rows, pa.int64()) if track_order else None)
-        except PatternTimeoutError as error:
-            raise error.shifted(documents) from None
-        documents += len(block)
-        size += pc.sum(pc.binary_length(block)).as_py() or 0
+
+    def add(block: pa.Array, first: int) -> int:
+        rows = range(first, first + len(block)) if track_order else None
+        return counter.add(block, None if rows is None else pa.array(rows, pa.int64()))
+
+    totals = count_blocks(texts, add)
     return PretokenCounts(
         run=merge_runs(counter.drain(1)),
         pretokenizer=cut,
         special_tokens=special,
-        totals=Totals(documents=documents, bytes=size, pretokens=pretokens),
-        order_span=documents if track_order else None,
+        totals=totals,
+        order_span=totals.documents if track_order else None,
     )
+
+
+def count_blocks(
+    texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray, add: Callable[[pa.Array, int], int]
+) -> Totals:
+    """What is in texts; ``add`` counts a block, of which it is given the number of the first text.
+
+    Raises as :func:`count_pretokens`.
+    """
+    documents = size = pretokens = 0
+    for block in text_blocks(texts):
+        try:
+            pretokens += add(block, documents)
+        except PatternTimeoutError as error:
+            raise error.shifted(documents) from None
+        documents += len(block)
+        size += pc.sum(pc.binary_length(block)).as_py() or 0
+    return Totals(documents=documents, bytes=size, pretokens=pretokens)
 
 
 def text_blocks(
@@ -177,7 +192,7 @@ class PretokenCounter:
         if places is not None and (places.type != pa.int64() or places.null_count):
             raise ValueError(f"places must be int64 without nulls, not {places.type}")
         if self._direct:
-            numbers = None if places is None else int64_bytes(places)
+            numbers = None if places is None else values_of(places)
             return self._counter.add(text_column(texts), numbers)
         given = 0 if places is None else len(places)
         if self._track_order and given != len(texts):
@@ -208,7 +223,7 @@ class PretokenCounter:
         parts = normalize_column(parts, self._pretokenizer.normalizer, first=self._are_first(texts))
         if not self._pretokenizer.is_native:
             parts, rows = self._cut(parts.cast(pa.large_binary()), rows)
-        return partial(self._counter.add, text_column(parts), int64_bytes(places.take(rows)))
+        return partial(self._counter.add, text_column(parts), values_of(places.take(rows)))
 
     def _are_first(self, texts: pa.Array) -> list[bool] | None:
         """Whether each part of texts stands before all special tokens; None if that is the same."""

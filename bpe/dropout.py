@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from bpe._arrow import values_of
 from bpe._native import random_words
 from bpe.errors import EncodingError
 
@@ -46,11 +47,7 @@ class Noise:
     @property
     def seeds(self) -> memoryview | None:
         """The seeds in memory, uint64."""
-        if self.rows is None:
-            return None
-        return memoryview(self.rows.buffers()[1] or b"")[self.rows.offset * 8 :][
-            : len(self.rows) * 8
-        ]
+        return None if self.rows is None else values_of(self.rows)
 
 
 def seed_array(seeds: Iterable[int] | pa.Array, *, rows: int) -> pa.UInt64Array:

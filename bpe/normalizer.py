@@ -14,14 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import unicodedata2
 
-from bpe._arrow import text_column
+from bpe._arrow import binary_rows, int64_array, text_column
 from bpe._native import changed_rows, lowercase, strip_marks
 from bpe.errors import PretokenizerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from bpe._native import Buffer
 
 NORMALIZERS: tuple[str, ...] = (
     "nfc",
@@ -104,7 +103,7 @@ def normalize_column(
             continue
         column = text_column(texts)
         if step == "lowercase":
-            texts = _texts(lowercase(column), len(texts))
+            texts = binary_rows(*lowercase(column))
             continue
         if step in _BY_CHARACTER:
             texts = _changed(texts, _BY_CHARACTER[step])
@@ -113,14 +112,12 @@ def normalize_column(
         if not len(numbers):
             continue
         if step in _FORMS:
-            rows = pa.Array.from_buffers(
-                pa.int64(), len(numbers) // 8, [None, pa.py_buffer(numbers)]
-            )
+            rows = int64_array(numbers)
             mask = pc.is_in(pa.array(range(len(texts)), pa.int64()), value_set=rows)
             changed = _changed(texts.take(rows), _FORMS[step])
             texts = pc.replace_with_mask(texts.cast(pa.large_binary()), mask, changed)
         else:
-            texts = _texts(strip_marks(column, step), len(texts))
+            texts = binary_rows(*strip_marks(column, step))
     return texts
 
 
@@ -183,13 +180,6 @@ def _prepended(
         mask = pc.and_(mask, pa.array(first, pa.bool_()))
     mark, nothing = (pa.scalar(data, pa.large_binary()) for data in (MARK.encode(), b""))
     return pc.binary_join_element_wise(pc.if_else(mask, mark, nothing), texts, nothing)
-
-
-def _texts(columns: tuple[Buffer, Buffer], rows: int) -> pa.LargeBinaryArray:
-    data, offsets = columns
-    return pa.Array.from_buffers(
-        pa.large_binary(), rows, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-    )
 
 
 def _changed(texts: pa.Array, change: Callable[[str], str]) -> pa.LargeBinaryArray:

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import regex
 
-from bpe import _native
 from bpe._arrow import text_column
-from bpe._native import TextColumn
+from bpe._native import Counter, TextColumn
 from bpe.core_encoder import make_encoder
-from bpe.counting import text_blocks
-from bpe.counts.manifest import Totals
+from bpe.counting import count_blocks
 from bpe.counts.pretokens import PretokenCounts
 from bpe.counts.runs import CutRuns, Runs, id_bytes
-from bpe.errors import CountsError, EncodingError, PatternTimeoutError
+from bpe.errors import CountsError, EncodingError
 from bpe.models import ByteLevel
 from bpe.regex.search import TimedSearch
 from bpe.segments import Pieces, TextCutter
@@ -27,7 +24,7 @@ from bpe.segments import Pieces, TextCutter
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bpe._native import Counter, CountRun, Encoder
+    from bpe._native import CountRun, Encoder
     from bpe.tokenizer import Tokenizer
 
 _ID = (1 << 30) - 1  # the bits of an id, below its mark
@@ -77,20 +74,13 @@ def count_runs(
         [(2, 1), (4, 1)]
     """
     counter = RunCounter(tokenizer, merge_pattern=merge_pattern, max_run=max_run)
-    documents = size = runs = 0
-    for block in text_blocks(texts):
-        try:
-            runs += counter.add(block)
-        except PatternTimeoutError as error:
-            raise error.shifted(documents) from None
-        documents += len(block)
-        size += pc.sum(pc.binary_length(block)).as_py() or 0
+    totals = count_blocks(texts, lambda block, _: counter.add(block))
     run, *pairs = counter.drain(1)
     return PretokenCounts(
         run=run,
         pretokenizer=tokenizer.pretokenizer,
         special_tokens=tuple(tokenizer.special_tokens),
-        totals=Totals(documents=documents, bytes=size, pretokens=runs),
+        totals=totals,
         runs=counter.runs,
         cut=CutRuns.of(pairs[0]) if pairs else None,
     )
@@ -124,8 +114,7 @@ class RunCounter:
         self._cut_out = {content.encode(): id_ for content, id_ in cut_out.items()}
         self._encoder = _marking_encoder(tokenizer, merge_pattern)
         self._counter, self._pairs = (
-            _native.Counter(pretokenizer=["none"], special_tokens=[], track_order=False)
-            for _ in range(2)
+            Counter(pretokenizer=["none"], special_tokens=[], track_order=False) for _ in range(2)
         )
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bpe._arrow import text_column
+from bpe._arrow import binary_rows, int64_array, text_column
 from bpe._native import SpecialMatcher
 from bpe.errors import SpecialTokenError
 from bpe.normalizer import before_marks, keeps_occurrences, normalize
@@ -173,10 +173,4 @@ class SpecialCutter:
         if self._matcher is None:
             return texts, pa.array(range(len(texts)), pa.int64())
         data, offsets, rows = self._matcher.split(text_column(texts))
-        count = len(rows) // 8
-        return (
-            pa.Array.from_buffers(
-                pa.large_binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-            ),
-            pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(rows)]),
-        )
+        return binary_rows(data, offsets), int64_array(rows)

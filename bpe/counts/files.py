@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bpe._arrow import int64_bytes
+from bpe._arrow import binary_rows, int64_array, values_of
 from bpe._inputs_file import INPUTS
-from bpe._native import Buffer, CountRun, merge_runs
+from bpe._native import CountRun, merge_runs
 from bpe.counts.manifest import (
     DATA,
     MANIFEST_NAME,
@@ -52,16 +52,10 @@ def counts_schema(*, ordered: bool) -> pa.Schema:
 
 def run_table(run: CountRun) -> pa.Table:
     """A run as an Arrow table over the same memory."""
-    rows = len(run)
-    columns = [
-        pa.LargeBinaryArray.from_buffers(
-            pa.large_binary(), rows, [None, pa.py_buffer(run.offsets), pa.py_buffer(run.data)]
-        ),
-        _numbers(run.counts, rows),
-    ]
-    ordered = run.documents is not None and run.positions is not None
+    columns = [binary_rows(run.data, run.offsets), int64_array(run.counts)]
     if run.documents is not None and run.positions is not None:
-        columns += [_numbers(run.documents, rows), _numbers(run.positions, rows)]
+        columns += [int64_array(run.documents), int64_array(run.positions)]
+    ordered = len(columns) > len(_COUNTS)
     return pa.Table.from_arrays(columns, schema=counts_schema(ordered=ordered))
 
 
@@ -86,7 +80,7 @@ def run_from_table(table: pa.Table, *, where: str) -> CountRun:
     keys = _combined(table["pretoken"].cast(pa.large_binary()), pa.large_binary())
     _, offsets, data = keys.buffers()
     begin = 8 * keys.offset
-    numbers = [int64_bytes(_combined(table[name], pa.int64())) for name in names[1:]]
+    numbers = [values_of(_combined(table[name], pa.int64())) for name in names[1:]]
     try:
         return CountRun(
             b"" if data is None else data,
@@ -200,10 +194,6 @@ def run_from_ipc(message: bytes) -> CountRun:
     except (pa.ArrowException, OSError) as error:
         raise CountsError(f"partial counts cannot be read: {error}") from error
     return run_from_table(table, where="partial counts")
-
-
-def _numbers(buffer: Buffer, rows: int) -> pa.Int64Array:
-    return pa.Int64Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(buffer)])
 
 
 def _combined(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from bpe._codec import decode, encode
@@ -84,22 +84,16 @@ class Totals:
                 raise CountsError(f"totals: {name} is negative: {value}")
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(
-            self.documents + other.documents,
-            self.bytes + other.bytes,
-            self.pretokens + other.pretokens,
-            self.failures + other.failures,
-            add_formats(self.formats, other.formats),
-        )
+        sums = {name: value + vars(other)[name] for name, value in self._numbers().items()}
+        return Totals(**sums, formats=add_formats(self.formats, other.formats))
 
     def __mul__(self, times: int) -> Totals:
-        return Totals(
-            self.documents * times,
-            self.bytes * times,
-            self.pretokens * times,
-            self.failures * times,
-            {name: documents * times for name, documents in self.formats.items()},
-        )
+        formats = {name: documents * times for name, documents in self.formats.items()}
+        products = {name: value * times for name, value in self._numbers().items()}
+        return Totals(**products, formats=formats)
+
+    def _numbers(self) -> dict[str, int]:
+        return {name: value for name, value in vars(self).items() if name != "formats"}
 
 
 def add_formats(*formats: Mapping[str, int]) -> dict[str, int]:
@@ -150,34 +144,50 @@ class DeadLetters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountsManifest:
-    """Everything ``manifest.json`` says.
+class Described:
+    """What counts, and the manifest of their directory, say of themselves.
 
     Attributes:
         pretokenizer: how text was cut.
-        special_tokens: cut out before, not counted.
-        order_span: where order is tracked, the number of places documents can have; else None.
+        special_tokens: cut out of the text first, and not counted.
         totals: what was counted.
-        inputs: the files it came from.
-        dead_letters: files of bad records; none where counts were saved by themselves.
-        parts: one for each shard, in order.
-        prune: what was dropped for being rare.
-        scale: all counts are in units of ``1 / scale``.
-        runs: of counts of runs, how they were found; else None.
-        cut: what the cuts of long runs may have changed; None where none are cut.
+        order_span: if order is tracked, all places of documents lie in ``range(order_span)``;
+            otherwise None.
+        inputs: the files that were counted, if known.
+        prune: what was dropped for being rare; None without pruning.
+        scale: counts, totals and ``prune`` are multiplied by this; more than 1 only if weights are
+            fractions.
+        runs: of counts of runs, how they were found: pre-tokens are then the ids of their tokens
+            as bytes, as `bpe.counts.Runs` says. None for counts of pre-tokens.
+        cut: what the cuts of long runs may have changed; None without ``runs.max_run``.
     """
 
     pretokenizer: Pretokenizer
-    special_tokens: tuple[str, ...]
-    order_span: int | None
+    special_tokens: tuple[str, ...] = ()
     totals: Totals
-    inputs: tuple[CountedInput, ...]
-    parts: tuple[CountsPart, ...]
-    dead_letters: tuple[DeadLetters, ...] = ()
+    order_span: int | None = None
+    inputs: tuple[CountedInput, ...] = ()
     prune: Pruned | None = None
     scale: int = 1
     runs: Runs | None = None
     cut: CutRuns | None = None
+
+    def described(self) -> dict[str, Any]:
+        """These fields alone."""
+        return {one.name: vars(self)[one.name] for one in fields(Described)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsManifest(Described):
+    """Everything ``manifest.json`` says.
+
+    Attributes:
+        dead_letters: files of bad records; none where counts were saved by themselves.
+        parts: one for each shard, in order.
+    """
+
+    parts: tuple[CountsPart, ...]
+    dead_letters: tuple[DeadLetters, ...] = ()
 
     def files(self) -> dict[str, bytes]:
         """What to write, by name, in this order: the manifest is last; see `bpe._inputs_file`."""
@@ -190,22 +200,15 @@ class CountsManifest:
         return _text(self._values())
 
     def _values(self) -> dict[str, Any]:
+        values = self.described() | {"parts": self.parts, "dead_letters": self.dead_letters}
+        distinct = sum(part.rows for part in self.parts)
         file = _File(
             kind=KIND,
             version=VERSION if self.runs is None else RUNS_VERSION,
-            **self.pretokenizer.settings,
-            special_tokens=self.special_tokens,
-            runs=self.runs,
-            cut=self.cut,
-            order_span=self.order_span,
-            totals=_FileTotals(
-                **vars(self.totals), distinct_pretokens=sum(part.rows for part in self.parts)
-            ),
-            pruned=self.prune,
-            scale=self.scale,
-            inputs=self.inputs,
-            dead_letters=self.dead_letters,
-            parts=self.parts,
+            pruned=values.pop("prune"),
+            **values
+            | self.pretokenizer.settings
+            | {"totals": _FileTotals(**vars(self.totals), distinct_pretokens=distinct)},
         )
         return with_checksum(encode(file))
 
@@ -243,26 +246,21 @@ class CountsManifest:
                 f"{where}: checksum mismatch: the file is corrupt or was edited: count again"
             )
         try:
-            file = decode(_File, put_back(document, inputs))
-            totals = dict(vars(file.totals))
+            values = dict(vars(decode(_File, put_back(document, inputs))))
+            kind, version = values.pop("kind"), values.pop("version")
+            totals = dict(vars(values.pop("totals")))
             distinct = totals.pop("distinct_pretokens")
             manifest = cls(
                 pretokenizer=Pretokenizer(
-                    file.pretokenizer,
-                    file.pattern,
-                    normalizer=file.normalizer or (),
-                    never_split=file.never_split or (),
+                    values.pop("pretokenizer"),
+                    values.pop("pattern"),
+                    normalizer=values.pop("normalizer") or (),
+                    never_split=values.pop("never_split") or (),
                 ),
-                special_tokens=check_special_tokens(file.special_tokens),
-                order_span=file.order_span,
+                special_tokens=check_special_tokens(values.pop("special_tokens")),
                 totals=Totals(**totals),
-                inputs=file.inputs,
-                dead_letters=file.dead_letters,
-                parts=file.parts,
-                prune=file.pruned,
-                scale=file.scale,
-                runs=file.runs,
-                cut=file.cut,
+                prune=values.pop("pruned"),
+                **values,
             )
         except ValueError as error:
             raise CountsError(f"{where}: {error}: count again") from error

@@ -20,14 +20,14 @@ import pyarrow.compute as pc
 from bpe._arrow import utf8
 from bpe._native import CountRun, merge_runs
 from bpe.counts.files import read_counts, run_from_table, run_table, write_counts
-from bpe.counts.manifest import CountedInput, CountsManifest, Totals
+from bpe.counts.manifest import CountsManifest, Described, Totals
 from bpe.counts.pruning import Pruned, prune
 from bpe.errors import CountsError
 from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
 
 if TYPE_CHECKING:
-    from bpe.counts.runs import CutRuns, Runs
+    from bpe.counts.runs import CutRuns
 
 __all__ = ["PretokenCounts", "Totals", "combine"]
 
@@ -35,40 +35,19 @@ _MAX_COUNT = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PretokenCounts:
+class PretokenCounts(Described):
     """The distinct pre-tokens of a corpus, sorted by their bytes, and how often each occurs.
 
     Equality ignores ``inputs``, the files that the text came from.
 
     Attributes:
         run: the pre-tokens and their counts as the core holds them.
-        pretokenizer: how the text was cut.
-        special_tokens: cut out of the text first, and not counted.
-        totals: documents, bytes and pre-tokens of the corpus.
-        order_span: if order is tracked, all places of documents lie in ``range(order_span)``;
-            otherwise None.
-        inputs: the files that were counted, if known.
-        prune: what was dropped for being rare; None without pruning.
-        scale: counts, totals and ``prune`` are multiplied by this; more than 1 only if weights are
-            fractions.
-        runs: of counts of runs, how they were found: pre-tokens are then the ids of their tokens
-            as bytes, as `bpe.counts.Runs` says. None for counts of pre-tokens.
-        cut: what the cuts of long runs may have changed; None without ``runs.max_run``.
 
     Raises:
         CountsError: the fields contradict each other, or the counts add up to over 2^63 - 1.
     """
 
     run: CountRun
-    pretokenizer: Pretokenizer
-    special_tokens: tuple[str, ...] = ()
-    totals: Totals
-    order_span: int | None = None
-    inputs: tuple[CountedInput, ...] = ()
-    prune: Pruned | None = None
-    scale: int = 1
-    runs: Runs | None = None
-    cut: CutRuns | None = None
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
@@ -154,17 +133,8 @@ class PretokenCounts:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PretokenCounts):
             return NotImplemented
-        return (
-            self.pretokenizer == other.pretokenizer
-            and self.special_tokens == other.special_tokens
-            and self.totals == other.totals
-            and self.order_span == other.order_span
-            and self.prune == other.prune
-            and self.scale == other.scale
-            and self.runs == other.runs
-            and self.cut == other.cut
-            and self._table.equals(other._table)
-        )
+        mine, its = self.described() | {"inputs": ()}, other.described() | {"inputs": ()}
+        return mine == its and self._table.equals(other._table)
 
     __hash__ = None  # type: ignore[assignment]  # compares by contents, which can be gigabytes
 
@@ -253,18 +223,7 @@ class PretokenCounts:
             CountsError: the directory holds something else, or a pre-token is too large.
             OSError: it cannot be written.
         """
-        manifest = CountsManifest(
-            pretokenizer=self.pretokenizer,
-            special_tokens=self.special_tokens,
-            order_span=self.order_span,
-            totals=self.totals,
-            inputs=self.inputs,
-            parts=(),
-            prune=self.prune,
-            scale=self.scale,
-            runs=self.runs,
-            cut=self.cut,
-        )
+        manifest = CountsManifest(**self.described(), parts=())
         write_counts(Path(directory), self.run, manifest, shards=shards)
 
     @classmethod
@@ -287,18 +246,7 @@ class PretokenCounts:
         Raises:
             CountsError: they contradict each other.
         """
-        return cls(
-            run=run,
-            pretokenizer=manifest.pretokenizer,
-            special_tokens=manifest.special_tokens,
-            totals=manifest.totals,
-            order_span=manifest.order_span,
-            inputs=manifest.inputs,
-            prune=manifest.prune,
-            scale=manifest.scale,
-            runs=manifest.runs,
-            cut=manifest.cut,
-        )
+        return cls(run=run, **manifest.described())
 
     @classmethod
     def from_items(
@@ -423,8 +371,8 @@ def combine(
 
 
 def check_agreement(
-    one: PretokenCounts | CountsManifest,
-    other: PretokenCounts | CountsManifest,
+    one: Described,
+    other: Described,
     *,
     titles: tuple[str, str],
 ) -> None:
@@ -453,7 +401,7 @@ def check_agreement(
         )
 
 
-def require_pretokens(counts: PretokenCounts | CountsManifest, *, title: str, remedy: str) -> None:
+def require_pretokens(counts: Described, *, title: str, remedy: str) -> None:
     """Raise CountsError for counts of runs, whose keys are ids and no text.
 
     Args:

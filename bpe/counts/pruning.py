@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe._arrow import int64_array
 from bpe._native import prune_run
 from bpe.errors import CountsError
 
@@ -113,5 +114,4 @@ def prune(run: CountRun, below: int, *, id_bytes: int | None = None) -> tuple[Co
         )
     except OverflowError as error:
         raise CountsError(str(error)) from error
-    numbers = pa.Int64Array.from_buffers(pa.int64(), _PAIRS + 256, [None, pa.py_buffer(at)])
-    return frequent, Losses(rows, occurrences, size, numbers)
+    return frequent, Losses(rows, occurrences, size, int64_array(at))

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe._arrow import int64_array
 from bpe.errors import CountsError
 
 if TYPE_CHECKING:
@@ -100,8 +100,7 @@ class CutRuns:
     @classmethod
     def of(cls, pairs: CountRun) -> CutRuns:
         """From the counts of these pairs."""
-        buffers = [None, pa.py_buffer(pairs.counts)]
-        counts = pa.Int64Array.from_buffers(pa.int64(), len(pairs), buffers)
+        counts = int64_array(pairs.counts)
         return cls(pairs=pairs.total(), max_pair=pc.max(counts).as_py() or 0)
 
 
