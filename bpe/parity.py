@@ -10,7 +10,7 @@ import math
 import operator
 from collections import Counter
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bpe.counts import PretokenCounts, combine
 from bpe.errors import TrainingError
@@ -107,7 +107,7 @@ def train_parity(
         f"group {name!r}": _begin(counts[name], f"group {name!r}", settings, special_tokens)
         for name in names
     }
-    held_out = None
+    held_out = {}
     if dev is not None:
         # What is never asked for a pair needs no queue: none is frequent enough for it.
         silent = replace(settings, ties="bytes-min", min_frequency=MAX_FREQUENCY, prune_below=1)
@@ -115,78 +115,27 @@ def train_parity(
             title: _begin(dev[name], title, silent, special_tokens)
             for name, title in ((name, f"held-out group {name!r}") for name in names)
         }
-    _check_agreement({**groups, **(held_out or {})})
-    return _train(
-        names=names,
-        groups=tuple(groups.values()),
-        held_out=None if held_out is None else tuple(held_out.values()),
+    _check_agreement({**groups, **held_out})
+    targets = [None if ratios is None else float(ratios[name]) for name in names]
+    trainer = _ParityTrainer(
+        groups=[*groups.values()],
+        held_out=[*held_out.values()],
         pooled=pooled,
         parity=Parity(
             global_merges=global_merges,
             window=window,
             alpha=float(alpha),
-            groups=(),
+            groups=tuple(
+                ParityGroup(name=name, bytes=group.word_bytes, tokens=None, ratio=ratio)
+                for name, group, ratio in zip(names, groups.values(), targets, strict=True)
+            ),
             chosen_by=(),
         ),
-        ratios=None if ratios is None else [float(ratios[name]) for name in names],
-        progress=progress,
     )
-
-
-def _train(
-    *,
-    names: Sequence[str],
-    groups: tuple[Run, ...],
-    held_out: tuple[Run, ...] | None,
-    pooled: Run | None,
-    parity: Parity,
-    ratios: Sequence[float] | None,
-    progress: Callable[[int, int], object] | None,
-) -> Tokenizer:
-    """The tokenizer of groups that have all their words.
-
-    Args:
-        names: of the groups.
-        groups: what is trained on.
-        held_out: what each is judged by, if not by what is trained on.
-        pooled: all words, if there are global merges.
-        parity: the settings; groups and choices follow.
-        ratios: the targets, if there are any.
-        progress: as for :func:`train_parity`.
-    """
-    judged = held_out or groups
-    relative = ratios is not None or held_out is None
-    trainer = _ParityTrainer(
-        groups=[run.trainer for run in groups],
-        judged=[run.trainer for run in judged],
-        pooled=None if pooled is None else pooled.trainer,
-        parity=parity,
-        ratios=(ratios or [1.0] * len(groups)) if relative else None,
-    )
-    groups[0].merge(progress, step=trainer.step)
-    parity = replace(
-        parity,
-        chosen_by=tuple(trainer.chosen),
-        groups=tuple(
-            ParityGroup(
-                name=name,
-                bytes=group.word_bytes,
-                tokens=group.trainer.tokens_now,
-                held_out_bytes=text.word_bytes if held_out else None,
-                held_out_tokens=text.trainer.tokens_now if held_out else None,
-                ratio=None if ratios is None else ratios[number],
-            )
-            for number, (name, group, text) in enumerate(zip(names, groups, judged, strict=True))
-        ),
-    )
-    tokenizer = groups[0].tokenizer()  # the merges of one are those of all
-    if tokenizer.training is None:
-        raise TrainingError("the tokenizer has no record of its training")
-    training = replace(
-        _report(tokenizer.training, groups, pooled=pooled, has_held_out=held_out is not None),
-        parity=parity,
-    )
-    return tokenizer.with_training(training)
+    first, *_ = groups.values()
+    first.merge(progress, step=trainer.step)
+    tokenizer = first.tokenizer()  # the merges of one are those of all
+    return tokenizer.with_training(trainer.report(cast("Training", tokenizer.training)))
 
 
 class _ParityTrainer:
@@ -194,27 +143,24 @@ class _ParityTrainer:
 
     Args:
         groups: of the words of each group.
-        judged: of the text by which each group is judged, which may be the same.
+        held_out: of the text by which each group is judged, if that is another.
         pooled: of the words of all groups, if there are global merges.
-        parity: the settings.
-        ratios: of symbols per token: the group of the fewest, divided by its ratio, chooses. None:
-            that of the most tokens.
+        parity: the settings. If there are ratios, or no held-out text, the group of the fewest
+            symbols per token, divided by its ratio, chooses; else that of the most tokens.
 
     Attributes:
         chosen: the number of the group that chose each merge; None for all together.
     """
 
     def __init__(
-        self,
-        groups: Sequence[Trainer],
-        judged: Sequence[Trainer],
-        pooled: Trainer | None,
-        parity: Parity,
-        ratios: Sequence[float] | None,
+        self, groups: Sequence[Run], held_out: Sequence[Run], pooled: Run | None, parity: Parity
     ) -> None:
-        self._groups, self._judged, self._pooled = groups, judged, pooled
-        self._parity, self._ratios = parity, ratios
-        self._initial = [trainer.initial_tokens for trainer in judged]
+        self._runs, self._held_out = groups, held_out
+        self._groups = [run.trainer for run in groups]
+        self._judged = [run.trainer for run in held_out or groups]
+        self._pooled = None if pooled is None else pooled.trainer
+        self._parity = parity
+        self._initial = [trainer.initial_tokens for trainer in self._judged]
         self._turns: Counter[int | None] = Counter()  # of each group, in the window
         self.chosen: list[int | None] = []
 
@@ -255,9 +201,56 @@ class _ParityTrainer:
 
     def _score(self, group: int) -> float:
         tokens = float(self._judged[group].tokens_now)
-        if self._ratios is None:
+        ratio = self._parity.groups[group].ratio
+        if ratio is None and self._held_out:
             return tokens
-        return -(self._initial[group] / tokens) / self._ratios[group]
+        return -(self._initial[group] / tokens) / (ratio or 1.0)
+
+    def report(self, training: Training) -> Training:
+        """The report of all groups, from that of the first."""
+        sums = [
+            (sum(count for *_, count, _ in same), sum(left for *_, left in same))
+            for same in zip(*(trainer.merges() for trainer in self._groups), strict=True)
+        ]
+        choosers = [*self._groups, *([self._pooled] if self._pooled else [])]
+        tied = {number for one in choosers for number in memoryview(one.tied()).cast("I")}
+        return replace(
+            training,
+            merges=tuple(
+                TrainedMerge(merge.left, merge.right, count, left)
+                for merge, (count, left) in zip(training.merges, sums, strict=True)
+            ),
+            initial_tokens=sum(trainer.initial_tokens for trainer in self._groups),
+            initial_words=sum(run.word_count for run in self._runs),
+            initial_bytes=sum(run.word_bytes for run in self._runs),
+            tied=tuple(sorted(tied)),
+            pruned=self._pruned(choosers),
+            counts={**self._runs[0].counts}
+            | {name: sum(_whole(run.counts[name]) for run in self._runs) for name in _TOTALS},
+            parity=replace(
+                self._parity,
+                chosen_by=tuple(self.chosen),
+                groups=tuple(map(self._group, range(len(self._groups)))),
+            ),
+        )
+
+    def _group(self, number: int) -> ParityGroup:
+        group = replace(self._parity.groups[number], tokens=self._groups[number].tokens_now)
+        if not self._held_out:
+            return group
+        text = self._held_out[number]
+        tokens = text.trainer.tokens_now
+        return replace(group, held_out_bytes=text.word_bytes, held_out_tokens=tokens)
+
+    def _pruned(self, choosers: Sequence[Trainer]) -> dict[str, int | None] | None:
+        prunes = [run.prune for run in self._runs if run.prune is not None]
+        if not prunes:
+            return None
+        lost = functools.reduce(operator.add, prunes)
+        affected = [one.first_affected for one in choosers if one.first_affected is not None]
+        if lost.distinct_pretokens and not self._held_out:
+            affected = [0]  # another group might be compressed worst
+        return {**asdict(lost), "first_affected_merge": min(affected, default=None)}
 
 
 def _check_settings(
@@ -359,41 +352,6 @@ def _check_agreement(runs: Mapping[str, Run]) -> None:
         raise TrainingError(
             "the groups have more than 2^62 symbols: divide the counts by a common factor"
         )
-
-
-def _report(
-    training: Training, groups: Sequence[Run], *, pooled: Run | None, has_held_out: bool
-) -> Training:
-    """The report of all groups, from that of the first."""
-    trainers = [run.trainer for run in groups]
-    sums = [
-        (sum(count for *_, count, _ in same), sum(left for *_, left in same))
-        for same in zip(*(trainer.merges() for trainer in trainers), strict=True)
-    ]
-    choosers = [*trainers, *([pooled.trainer] if pooled else [])]
-    tied = {number for one in choosers for number in memoryview(one.tied()).cast("I")}
-    affected = [one.first_affected for one in choosers if one.first_affected is not None]
-    prunes = [run.prune for run in groups if run.prune is not None]
-    pruned: dict[str, int | None] | None = None
-    if prunes:
-        lost = functools.reduce(operator.add, prunes)
-        pruned = {**asdict(lost), "first_affected_merge": min(affected, default=None)}
-        if lost.distinct_pretokens and not has_held_out:
-            pruned["first_affected_merge"] = 0  # another group might be compressed worst
-    return replace(
-        training,
-        merges=tuple(
-            TrainedMerge(merge.left, merge.right, count, left)
-            for merge, (count, left) in zip(training.merges, sums, strict=True)
-        ),
-        initial_tokens=sum(trainer.initial_tokens for trainer in trainers),
-        initial_words=sum(run.word_count for run in groups),
-        initial_bytes=sum(run.word_bytes for run in groups),
-        tied=tuple(sorted(tied)),
-        pruned=pruned,
-        counts={**groups[0].counts}
-        | {name: sum(_whole(run.counts[name]) for run in groups) for name in _TOTALS},
-    )
 
 
 def _whole(value: object) -> int:
