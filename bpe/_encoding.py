@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from bpe._native import Buffer, Encoder
     from bpe.dropout import Noise
-    from bpe.pretokenizer import Pretokenizer
-    from bpe.special_tokens import TokenFlags
+    from bpe.parts import Parts
 
 
 class TextEncoder:
@@ -27,25 +26,15 @@ class TextEncoder:
 
     Args:
         core: merges, and cuts by names and tables of patterns.
-        pretokenizer: how text is cut.
-        special_tokens: cut out if a call allows them, with their ids.
-        added_tokens: always cut out, with their ids.
-        token_flags: how these tokens are found.
+        parts: of the tokenizer. Special tokens are cut out if a call allows them, added ones in
+            every call.
     """
 
-    def __init__(
-        self,
-        core: Encoder,
-        pretokenizer: Pretokenizer,
-        *,
-        special_tokens: Mapping[str, int],
-        added_tokens: Mapping[str, int],
-        token_flags: Mapping[str, TokenFlags],
-    ) -> None:
+    def __init__(self, core: Encoder, parts: Parts) -> None:
         self._core = core
-        self._special_tokens = special_tokens
-        self._cutter = TextCutter(pretokenizer, flags=token_flags)
-        self._added = {content.encode(): id_ for content, id_ in added_tokens.items()}
+        self._special_tokens = parts.special_tokens
+        self._cutter = TextCutter(parts.pretokenizer, flags=parts.token_flags)
+        self._added = {content.encode(): id_ for content, id_ in parts.added_tokens.items()}
 
     def text(
         self, data: bytes, *, allowed_special: Collection[str] | str, noise: Noise
@@ -140,29 +129,21 @@ class TextEncoder:
         id_type: pa.DataType,
     ) -> tuple[Buffer, Buffer]:
         """Ids and offsets (int64); ``texts`` returns the rows for Python to cut."""
-        narrow = id_type == pa.uint16()
         prepared = self._cutter.prepare(column, texts, cut_out)
+        options: dict[str, Any] = {
+            "narrow": id_type == pa.uint16(),
+            "dropout": noise.dropout,
+            "seeds": noise.seeds,
+        }
         try:
-            if not isinstance(prepared, Pieces):
-                ids, offsets, unencodable, (asked, misses) = self._core.encode(
-                    prepared,
-                    list(cut_out.values()),
-                    narrow=narrow,
-                    dropout=noise.dropout,
-                    seeds=noise.seeds,
-                )
+            if isinstance(prepared, Pieces):
+                data, pieces, row_ends, cut = prepared
+                encoded = self._core.encode_pieces(data, pieces, row_ends, cut=cut, **options)
             else:
-                ids, offsets, unencodable, (asked, misses) = self._core.encode_pieces(
-                    prepared.data,
-                    prepared.pieces,
-                    prepared.row_ends,
-                    cut=prepared.cut,
-                    narrow=narrow,
-                    dropout=noise.dropout,
-                    seeds=noise.seeds,
-                )
+                encoded = self._core.encode(prepared, list(cut_out.values()), **options)
         except ValueError as error:  # a pre-token of 4 GiB, or dropout without merges
             raise EncodingError(str(error)) from None
+        ids, offsets, unencodable, (asked, misses) = encoded
         if unencodable:
             reasons = {
                 row: f"{_described(data)} has no token, and the tokenizer has no unknown token: "

@@ -106,12 +106,7 @@ _KIND, _ = KINDS["vocab"]
 _VERSION = "#version"
 
 
-def write(
-    parts: Parts,
-    path: Path,
-    leave_out: Collection[str] = (),
-    dialect: str = "",  # noqa: ARG001 - of tokenizer.json
-) -> TokenizerFiles:
+def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFiles:
     """A tokenizer as the two files, as Hugging Face's ``tokenizers`` writes them.
 
     Special tokens are in the vocabulary; the reader recognizes them because no merge makes them.
@@ -184,5 +179,5 @@ FORMAT = Format(
     reads=_is_one,
     writes=_is_one,
     read=read,
-    write=write,
+    write=lambda parts, path, leave_out, _: write(parts, path, leave_out),
 )

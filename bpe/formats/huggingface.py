@@ -60,27 +60,32 @@ from bpe.special_tokens import TokenFlags, found_in_normalized
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from bpe.formats.export_checks import Loss, LossName
-    from bpe.formats.format import SpecialIds
 
 
 NAME = "tokenizer.json"
 _VERSION = "1.0"
+_EMPTY: Mapping[str, Any] = {
+    "version": None,
+    "truncation": None,
+    "padding": None,
+    "added_tokens": None,
+    "normalizer": None,
+    "pre_tokenizer": None,
+    "post_processor": None,
+    "decoder": None,
+    "model": None,
+}
 
 
 Dialect: TypeAlias = Literal["huggingface", "beam-bpe"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 
-def write(
-    parts: Parts,
-    path: Path,
-    leave_out: Collection[str] = (),  # noqa: ARG001 - no loss has to be accepted
-    dialect: str = "huggingface",
-) -> TokenizerFiles:
+def write(parts: Parts, path: Path, dialect: str) -> TokenizerFiles:
     """A tokenizer as tokenizer.json, and the roles of its special tokens beside it.
 
     A file of another name has no roles. Raises as :func:`to_json`.
@@ -88,31 +93,24 @@ def write(
     beside = tokenizer_config.files(parts.roles) if path.name == NAME else {}
     known: dict[LossName, Loss | None] = {"roles": None} if path.name == NAME else {}
     losses = check_losses(parts, "tokenizer.json", (), known=known)
-    text, reason = to_json_and_reason(parts, dialect=dialect)
+    text, reason = to_json(parts, dialect=dialect)
     contents = {path.parent / name: data for name, data in beside.items()}
     return TokenizerFiles({**contents, path: text.encode()}, losses, reason)
 
 
-def to_json(parts: Parts, *, dialect: str = "huggingface") -> str:
-    """A tokenizer as the text of its tokenizer.json; equal tokenizers give equal texts.
-
-    Raises:
-        InexpressibleError: it needs the dialect, which is not allowed.
-        TokenizerError: no tokenizer.json can hold it, or the dialect is unknown.
-    """
-    return to_json_and_reason(parts, dialect=dialect)[0]
-
-
 @uncollected()
-def to_json_and_reason(parts: Parts, *, dialect: str = "huggingface") -> tuple[str, str | None]:
-    """The text, and why it is in the dialect; None if it is Hugging Face's.
+def to_json(parts: Parts, *, dialect: str = "huggingface") -> tuple[str, str | None]:
+    """The text of a tokenizer.json, and why it is in the dialect; None if it is Hugging Face's.
+
+    Equal tokenizers give equal texts.
 
     Args:
         parts: what to write.
         dialect: ``beam-bpe`` allows the dialect for what Hugging Face's libraries cannot express.
 
     Raises:
-        InexpressibleError, TokenizerError: as :func:`to_json`.
+        InexpressibleError: it needs the dialect, which is not allowed.
+        TokenizerError: no tokenizer.json can hold it, or the dialect is unknown.
     """
     if dialect not in DIALECTS:
         raise TokenizerError(f"unknown dialect {dialect!r:.60}: use one of {', '.join(DIALECTS)}")
@@ -126,15 +124,11 @@ def to_json_and_reason(parts: Parts, *, dialect: str = "huggingface") -> tuple[s
             f"`dialect` beam-bpe to write a tokenizer.json that only bpe reads{other}"
         )
     head = {
+        **_EMPTY,
         "version": beam_bpe.VERSION if reason else _VERSION,
-        "truncation": None,
-        "padding": None,
         "added_tokens": write_added_tokens(parts),
-        "normalizer": entries["normalizer"],
-        "pre_tokenizer": entries["pre_tokenizer"],
         "post_processor": parts.post_processor,
-        "decoder": entries.get("decoder"),
-        "model": entries["model"],
+        **entries,
     }
     has_merges = reason is not None or not isinstance(parts.model, WordPiece)
     lists = {"merges": parts.merges} if has_merges else {}
@@ -218,11 +212,7 @@ def _lines(items: Iterable[str]) -> str:
     return f"\n      {joined}\n    " if joined else ""
 
 
-def read(
-    path: Path,
-    pretokenizer: Pretokenizer | None = None,  # noqa: ARG001 - the file defines it
-    special_tokens: SpecialIds = None,  # noqa: ARG001 - the file defines them
-) -> Parts:
+def read(path: Path) -> Parts:
     """Read a tokenizer.json.
 
     Raises:
@@ -244,17 +234,7 @@ def _read_file(path: Path, file: Entry, lists: TokenizerLists | None = None) -> 
 
     Then a TokenizerFileError may only say that another model than one of bytes needs all of them.
     """
-    file.object(
-        "version",
-        "truncation",
-        "padding",
-        "added_tokens",
-        "normalizer",
-        "pre_tokenizer",
-        "post_processor",
-        "decoder",
-        "model",
-    )
+    file.object(*_EMPTY)
     file.get("version").must_be(_VERSION, beam_bpe.VERSION, None)
     file.get("truncation").must_be(None)
     file.get("padding").must_be(None)
@@ -362,25 +342,18 @@ def _check_decoder(entry: Entry, ours: Mapping[str, Any] | None) -> None:
         )
 
 
-_BPE_KEYS = (
-    "type",
-    "dropout",
-    "unk_token",
-    "continuing_subword_prefix",
-    "end_of_word_suffix",
-    "fuse_unk",
-    "byte_fallback",
-    "ignore_merges",
-    "vocab",
-    "merges",
-)
-_WORD_PIECE_KEYS = (
-    "type",
-    "unk_token",
-    "continuing_subword_prefix",
-    "max_input_chars_per_word",
-    "vocab",
-)
+# The settings of the models, without vocabulary and merges.
+_BPE = {
+    "type": "BPE",
+    "dropout": None,
+    "unk_token": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "fuse_unk": False,
+    "byte_fallback": False,
+    "ignore_merges": False,
+}
+_WORD_PIECE = ("type", "unk_token", "continuing_subword_prefix", "max_input_chars_per_word")
 
 
 def write_model(parts: Parts) -> dict[str, Any]:
@@ -391,34 +364,22 @@ def write_model(parts: Parts) -> dict[str, Any]:
     """
     model = parts.model
     if isinstance(model, WordPiece):
-        return {
-            "type": "WordPiece",
-            "unk_token": model.unknown,
-            "continuing_subword_prefix": model.prefix,
-            "max_input_chars_per_word": model.max_characters,
-        }
-    unknown = None
-    if isinstance(model, CharacterLevel):
-        unknown = model.unknown
-        if model.end_of_word:
-            raise InexpressibleError(
-                f"the end of word {model.end_of_word!r} is a symbol of its own here, and part of "
-                "the last character there"
-            )
-        if unknown is None and not model.byte_fallback:
-            raise InexpressibleError(
-                "a character without a token is an error here, and dropped silently there"
-            )
-    return {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": unknown,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": isinstance(model, CharacterLevel) and model.fuse_unknown,
-        "byte_fallback": isinstance(model, CharacterLevel) and model.byte_fallback,
-        "ignore_merges": parts.ignore_merges,
-    }
+        values = ("WordPiece", model.unknown, model.prefix, model.max_characters)
+        return dict(zip(_WORD_PIECE, values, strict=True))
+    written = {**_BPE, "ignore_merges": parts.ignore_merges}
+    if isinstance(model, ByteLevel):
+        return written
+    if model.end_of_word:
+        raise InexpressibleError(
+            f"the end of word {model.end_of_word!r} is a symbol of its own here, and part of "
+            "the last character there"
+        )
+    if model.unknown is None and not model.byte_fallback:
+        raise InexpressibleError(
+            "a character without a token is an error here, and dropped silently there"
+        )
+    written["unk_token"] = model.unknown
+    return {**written, "fuse_unk": model.fuse_unknown, "byte_fallback": model.byte_fallback}
 
 
 def write_decoder(model: Model, normalizer: Sequence[str]) -> dict[str, Any]:
@@ -451,7 +412,7 @@ def read_model(entry: Entry, *, byte_level: bool) -> Model:
     kind = entry.get("type")
     if kind.value == "WordPiece":
         return _read_word_piece(entry, byte_level=byte_level)
-    entry.object(*_BPE_KEYS)
+    entry.object(*_BPE, "vocab", "merges")
     entry.get("dropout").must_be(None, 0, 0.0)
     entry.get("continuing_subword_prefix").must_be(None, "")
     suffix = entry.get("end_of_word_suffix")
@@ -489,7 +450,7 @@ def check_model_type(entry: Entry) -> None:
 
 
 def _read_word_piece(entry: Entry, *, byte_level: bool) -> WordPiece:
-    entry.object(*_WORD_PIECE_KEYS)
+    entry.object(*_WORD_PIECE, "vocab")
     if byte_level:
         entry.get("type").fail("WordPiece over bytes is not supported: its symbols are characters")
     longest = entry.get("max_input_chars_per_word")
@@ -696,6 +657,6 @@ FORMAT = Format(
     ),
     reads=lambda path: path.suffix == ".json",
     writes=lambda path: path.suffix == ".json",
-    read=read,
-    write=write,
+    read=lambda path, *_: read(path),
+    write=lambda parts, path, _, dialect: write(parts, path, dialect),
 )

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from bpe.formats.export_checks import LossName
-    from bpe.formats.format import SpecialIds
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _KINDS = {_USER_DEFINED: "user-defined", _UNUSED: "unused"}  # not supported
@@ -75,11 +74,7 @@ _FIELDS: Mapping[str, Sequence[tuple[str, int, str, str | None]]] = {
 }
 
 
-def read(
-    path: Path,
-    pretokenizer: Pretokenizer | None = None,  # noqa: ARG001 - the file defines it
-    special_tokens: SpecialIds = None,  # noqa: ARG001 - the file defines them
-) -> Parts:
+def read(path: Path) -> Parts:
     """Read a .model file of SentencePiece.
 
     Raises:
@@ -308,12 +303,7 @@ _KIND, _ = KINDS["model"]
 _MOST_PIECES = 1 << 24  # of different scores, which are floats of 32 bits
 
 
-def write(
-    parts: Parts,
-    path: Path,
-    leave_out: Collection[str] = (),
-    dialect: str = "",  # noqa: ARG001 - of tokenizer.json
-) -> TokenizerFiles:
+def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFiles:
     """A tokenizer as a .model file, with which ``sentencepiece`` gives the same ids.
 
     Raises:
@@ -452,6 +442,6 @@ FORMAT = Format(
     self_contained=True,
     reads=lambda path: path.suffix == ".model",  # and no ranks, which tiktoken's would read
     writes=lambda path: path.suffix == ".model",
-    read=read,
-    write=write,
+    read=lambda path, *_: read(path),
+    write=lambda parts, path, leave_out, _: write(parts, path, leave_out),
 )

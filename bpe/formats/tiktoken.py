@@ -156,12 +156,7 @@ def _with_special_tokens(
 _KIND, _ = KINDS["tiktoken"]
 
 
-def write(
-    parts: Parts,
-    path: Path,
-    leave_out: Collection[str] = (),
-    dialect: str = "",  # noqa: ARG001 - of tokenizer.json
-) -> TokenizerFiles:
+def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFiles:
     """A tokenizer as a .tiktoken file: its ordinary tokens by id.
 
     Raises:
@@ -242,5 +237,5 @@ FORMAT = Format(
     ),
     writes=lambda path: path.suffix == ".tiktoken",
     read=read,
-    write=write,
+    write=lambda parts, path, leave_out, _: write(parts, path, leave_out),
 )

@@ -81,7 +81,8 @@ def files(roles: Roles) -> dict[str, bytes]:
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,
         **tokens,
-        **{f"add_{role}_token": True for role in ("bos", "eos") if getattr(roles, f"add_{role}")},
+        **({"add_bos_token": True} if roles.add_bos else {}),
+        **({"add_eos_token": True} if roles.add_eos else {}),
     }
     if roles.chat_template is not None:
         config["chat_template"] = roles.chat_template
