@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._arrow import text_column
+from bpe._arrow import text_column, values_of
 from bpe._native import malformed_rows
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.errors import TrainingError
@@ -112,8 +112,7 @@ class TrainingWords:
     @cached_property
     def weights(self) -> memoryview:
         """The counts as the core takes them."""
-        values = memoryview(self.counts.buffers()[1])
-        return values[self.counts.offset * 8 :][: len(self.counts) * 8]
+        return values_of(self.counts)
 
 
 def _never_split_token(model: Model, pretoken: bytes) -> bytes:
@@ -173,7 +172,7 @@ def make_alphabet(
                 "initial_alphabet is for models of characters: byte-level models have all 256 bytes"
             )
         return _bytes(HUGGINGFACE_ORDER if ties == "huggingface" else range(256))
-    first, later = _characters(words, model)
+    first, later = _characters(words, model, weighed=coverage != 1)
     if isinstance(model, CharacterLevel):
         occurring = {*first, *later} if coverage == 1 else _covered(first + later, coverage)
         return _characters_and_end(sorted({*occurring, *added}), model)
@@ -225,21 +224,25 @@ class _Characters:
             text = data.slice(first, last - first).to_pybytes() if data else b""
             # How many characters begin before each byte.
             lead = np.frombuffer(text, np.uint8) & 0xC0 != 0x80
-            before = np.concatenate([[0], np.cumsum(lead, dtype=np.int64)])
+            before = np.zeros(len(text) + 1, np.int32)
+            np.cumsum(lead, out=before[1:])
             points = np.frombuffer(text.decode().encode("utf-32-le"), np.uint32)
-            yield cls(points, before[offsets[begin : end + 1] - first], counts[begin:end])
+            starts = before[offsets[begin : end + 1] - first].astype(np.int64)
+            yield cls(points, starts, counts[begin:end])
 
     @cached_property
     def are_first(self) -> _Array:
         """Whether each character is the first of its word."""
-        first = np.zeros(len(self.points) + 1, np.bool_)
-        first[self.starts[:-1]] = True  # of an empty word, the first of the next one
-        return first[:-1]
+        first = np.zeros(len(self.points), np.bool_)
+        first[self.starts[:-1]] = True
+        return first
 
     @property
     def places(self) -> _Array:
         """Of each character in a table of those that begin words, then of the others."""
-        return self.points + np.where(self.are_first, 0, _CODE_POINTS)
+        places: _Array = self.points + np.uint32(_CODE_POINTS)
+        places[self.starts[:-1]] -= _CODE_POINTS  # no word is empty
+        return places
 
     @cached_property
     def weights(self) -> _Array:
@@ -250,7 +253,7 @@ class _Characters:
         """The words between characters without a symbol, with which nothing merges.
 
         Args:
-            symbols: of each character, -1 for none.
+            symbols: of each character, -1 for none; int32.
             end: the symbol behind each word, if there is one.
             uncovered: what characters without a symbol become: ``bytes`` (a token each),
                 ``unknown`` (one), ``fused`` (one with neighbours).
@@ -259,6 +262,12 @@ class _Characters:
             The symbols of the parts (uint32), where each begins (int64) and how often it occurs;
             and how many tokens the other characters of a word become, at each of them.
         """
+        if symbols.min(initial=0) >= 0:
+            starts, none = self.starts, np.zeros(0, np.int64)
+            if end is not None:
+                symbols = np.insert(symbols, starts[1:], end)
+                starts = starts + np.arange(len(starts))
+            return symbols.view(np.uint32), starts, self.counts, none, none
         first, weights, points = self.are_first, self.weights, self.points
         if end is not None:
             behind = self.starts[1:]
@@ -279,7 +288,7 @@ class _Characters:
         elif uncovered == "fused":
             lone &= begins
         return (
-            symbols[covered].astype(np.uint32),
+            symbols[covered].view(np.uint32),
             np.append(places[begin], places[-1]),
             weights[begin],
             tokens[lone],
@@ -287,8 +296,12 @@ class _Characters:
         )
 
 
-def _characters(words: TrainingWords, model: Model) -> tuple[Counter[int], Counter[int]]:
+def _characters(
+    words: TrainingWords, model: Model, *, weighed: bool
+) -> tuple[Counter[int], Counter[int]]:
     """How often each code point begins a word, and how often one continues it.
+
+    Only whether they do, where they need not be ``weighed``: that is much faster.
 
     Raises:
         OverflowError: there are more than 2^62 characters.
@@ -302,7 +315,10 @@ def _characters(words: TrainingWords, model: Model) -> tuple[Counter[int], Count
             raise OverflowError(
                 "the corpus has more than 2^62 symbols: divide the counts by a common factor"
             )
-        np.add.at(counted, characters.places, characters.weights)
+        if weighed:
+            np.add.at(counted, characters.places, characters.weights)
+        else:
+            counted[characters.places] = 1
 
     def occurring(column: _Array) -> Counter[int]:
         points = np.flatnonzero(column)
@@ -378,7 +394,7 @@ def _adding(
         end: as for `_Characters.parts`.
         uncovered: likewise.
     """
-    symbol_of = np.full(2 * _CODE_POINTS, -1, np.int64)
+    symbol_of = np.full(2 * _CODE_POINTS, -1, np.int32)
     for begin, symbols in ((0, first), (_CODE_POINTS, later)):
         symbol_of[[begin + point for point in symbols]] = list(symbols.values())
     every = np.arange(max((*first.values(), *later.values(), end or 0), default=0) + 1, dtype="u4")
