@@ -6,13 +6,13 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from bpe import _native
+from bpe._native import PAIR_COUNTS as NAMES
 from bpe.errors import TrainingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-PAIR_COUNTS: tuple[str, ...] = tuple(_native.PAIR_COUNTS)
+PAIR_COUNTS: tuple[str, ...] = tuple(NAMES)
 """The names of the ways to count: ``overlapping`` and ``disjoint``."""
 
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
-from bpe import _native
 from bpe._arrow import utf8
+from bpe._native import PRETOKENIZERS as NATIVE
 from bpe._native import PatternTable, scan
 from bpe.errors import PretokenizerError
 from bpe.normalizer import check_normalizer, normalize
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from bpe._native import NativePattern
 
-PRETOKENIZERS: tuple[str, ...] = tuple(name for name, _, _ in _native.PRETOKENIZERS)
+PRETOKENIZERS: tuple[str, ...] = tuple(name for name, _, _ in NATIVE)
 """The names of the pre-tokenizers, as the core lists them (``native/text/pretokenizers.h``)."""
 
 
@@ -81,7 +81,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 
 NAMED: dict[str, Named] = {
     name: Named(pattern, _HUGGINGFACE.get(name, pattern), lossy, _ALIASES.get(name, ()))
-    for name, pattern, lossy in _native.PRETOKENIZERS
+    for name, pattern, lossy in NATIVE
     if pattern
 }
 """All pre-tokenizers by name but ``none``, which takes a text as one pre-token."""

@@ -43,14 +43,14 @@ class Roles:
     ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for role in ("bos", "eos"):
-            if getattr(self, f"add_{role}") and getattr(self, role) is None:
+        for role, added in (("bos", self.add_bos), ("eos", self.add_eos)):
+            if added and role not in self.tokens:
                 raise TokenizerError(f"`add_{role}` needs `{role}` TOKEN: which token to add")
 
     @property
     def tokens(self) -> Mapping[str, str]:
         """The token of each role that has one."""
-        named = {role: getattr(self, role) for role in ROLES}
+        named = {"bos": self.bos, "eos": self.eos, "pad": self.pad, "unk": self.unk}
         return {role: token for role, token in named.items() if token is not None}
 
     def __bool__(self) -> bool:
@@ -66,12 +66,12 @@ class Roles:
         Raises:
             TokenizerError: a token to be added is none of them.
         """
-        bos, eos = (
-            [getattr(self, role)] if getattr(self, f"add_{role}") else [] for role in ("bos", "eos")
-        )
-        for role, tokens in (("bos", bos), ("eos", eos)):
-            if tokens and tokens[0] not in ids:
-                raise TokenizerError(f"`add_{role}`: {tokens[0]!r} is not a special token")
+        bos = [self.bos] if self.add_bos and self.bos is not None else []
+        eos = [self.eos] if self.add_eos and self.eos is not None else []
+        for token in (*bos, *eos):
+            if token not in ids:
+                role = "bos" if token in bos else "eos"
+                raise TokenizerError(f"`add_{role}`: {token!r} is not a special token")
         if not (bos or eos):
             return None
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe import extension
 from bpe.counts import PretokenCounts
 from bpe.errors import TokenizerError, TrainingError
+from bpe.extension import atomic_tokens, token_alphabet
 from bpe.models import ByteLevel
 from bpe.parts import Merges
 from bpe.symbols import TrainingWords
@@ -208,14 +208,14 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
         )
     if settings.prune_below > 1:
         counts = counts.pruned(settings.prune_below)
-    alphabet, _ = extension.token_alphabet(tokenizer, partial(_ids_of, id_bytes=origin.id_bytes))
+    alphabet, _ = token_alphabet(tokenizer, partial(_ids_of, id_bytes=origin.id_bytes))
     trainer = make_trainer(
         settings,
         alphabet,
         TrainingWords(counts.pretokens, counts.counts, []),
         scale=counts.scale,
         lost=_uncertain(counts.prune, counts.cut),
-        forbidden=forbidden_strings(tuple(extension.atomic_tokens(tokenizer)), ByteLevel()),
+        forbidden=forbidden_strings(tuple(atomic_tokens(tokenizer)), ByteLevel()),
         max_tokens=MAX_VOCAB,
     )
     scale = 1
@@ -253,7 +253,7 @@ def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) ->
 
 
 def _ids_of(runs: pa.LargeBinaryArray, *, id_bytes: int) -> tuple[Buffer, Buffer]:
-    """The token ids of runs, for `extension.token_alphabet`."""
+    """The token ids of runs, for `token_alphabet`."""
     _, ends, data = runs.buffers()
     offsets = pa.Int64Array.from_buffers(
         pa.int64(), len(runs) + 1, [None, ends], offset=runs.offset

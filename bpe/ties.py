@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bpe import _native
+from bpe._native import TIES as WORD_ORDERS
 from bpe.errors import TrainingError
 
 if TYPE_CHECKING:
     from bpe._native import WordOrder
 
-TIES: tuple[str, ...] = tuple(_native.TIES)
+TIES: tuple[str, ...] = tuple(WORD_ORDERS)
 """The names of the rules."""
 
 
@@ -57,4 +57,4 @@ def check_ties(ties: str) -> None:
 
 def _word_order(ties: str) -> WordOrder:
     check_ties(ties)
-    return _native.TIES[ties]
+    return WORD_ORDERS[ties]

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
-from bpe import formats
 from bpe._arrow import as_id, binary_array, id_list, id_rows, text_array, utf8
 from bpe._encoding import CacheUse, TextEncoder
 from bpe.core_encoder import make_encoder
@@ -22,6 +21,8 @@ from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, Tokeniz
 from bpe.explain import Explainer, html_table, superword_steps, unreachable
 from bpe.files import write_atomically
 from bpe.formats import huggingface
+from bpe.formats import read as read_files
+from bpe.formats import write as write_files
 from bpe.formats.huggingface_superwords import approximate
 from bpe.formats.post_processor import not_applied
 from bpe.models import ByteLevel
@@ -147,7 +148,7 @@ class Tokenizer:
             else None
         )
         try:
-            parts = formats.read(
+            parts = read_files(
                 Path(path),
                 pretokenizer=cut,
                 special_tokens=special_tokens,
@@ -181,7 +182,7 @@ class Tokenizer:
         Raises:
             TokenizerError: the format cannot express this tokenizer; the message says what.
         """
-        files = formats.write(self.parts, Path(path), leave_out=leave_out, dialect=dialect)
+        files = write_files(self.parts, Path(path), leave_out=leave_out, dialect=dialect)
         for name, data in files.contents.items():
             write_atomically(name, data)
 
@@ -191,7 +192,8 @@ class Tokenizer:
         Raises:
             TokenizerError: as :meth:`save`.
         """
-        return huggingface.to_json(self.parts, dialect=dialect)
+        text, _ = huggingface.to_json(self.parts, dialect=dialect)
+        return text
 
     @cached_property
     def sha256(self) -> str:
@@ -387,13 +389,7 @@ class Tokenizer:
 
     @cached_property
     def _text_encoder(self) -> TextEncoder:
-        return TextEncoder(
-            self._encoder,
-            self.parts.pretokenizer,
-            special_tokens=self.parts.special_tokens,
-            added_tokens=self.parts.added_tokens,
-            token_flags=self.parts.token_flags,
-        )
+        return TextEncoder(self._encoder, self.parts)
 
     def encode(
         self,

@@ -10,11 +10,18 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from bpe import extension
 from bpe._native import Trainer
 from bpe.byte_alphabet import BYTE_OF_CHAR, from_text
 from bpe.counts import PretokenCounts
 from bpe.errors import TrainingError
+from bpe.extension import (
+    atomic_tokens,
+    check_counts,
+    check_extended,
+    known_merges,
+    token_alphabet,
+    word_ids,
+)
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK
 from bpe.pair_counts import check_pair_counts
@@ -137,7 +144,7 @@ def train(
         model=model,
     )
     if extend is not None:
-        extension.check_extended(extend, vocab_size=vocab_size, ties=ties, model=model)
+        check_extended(extend, vocab_size=vocab_size, ties=ties, model=model)
     run = begin(
         counts() if callable(counts) else counts,
         settings,
@@ -310,13 +317,13 @@ def _extended(tokenizer: Tokenizer, *, initial_alphabet: Iterable[str]) -> _Star
     """The vocabulary of a tokenizer that is extended."""
     if tuple(initial_alphabet):
         raise TrainingError("initial_alphabet cannot be added to: the tokenizer has all 256 bytes")
-    alphabet, ids = extension.token_alphabet(tokenizer, extension.word_ids(tokenizer))
+    alphabet, ids = token_alphabet(tokenizer, word_ids(tokenizer))
     return _Start(
         alphabet=alphabet,
         ids=ids,
         parts=tokenizer.parts,
-        forbidden=tuple(extension.atomic_tokens(tokenizer)),
-        known=extension.known_merges(tokenizer, ids),
+        forbidden=tuple(atomic_tokens(tokenizer)),
+        known=known_merges(tokenizer, ids),
     )
 
 
@@ -342,7 +349,7 @@ def begin(
     model = settings.model
     specials: tuple[str, ...] = ()
     if extend is not None:
-        extension.check_counts(extend, counts, check_special_tokens(special_tokens))
+        check_counts(extend, counts, check_special_tokens(special_tokens))
     else:
         specials = _special_tokens(counts, special_tokens, model)
         if isinstance(model, ByteLevel) and settings.most_tokens < len(specials) + 256:
