@@ -96,6 +96,11 @@ class OncePerProcess:
         return value
 
 
+def forget_once() -> None:
+    """Let go of the last value of `OncePerProcess`, which Beam holds until another is made."""
+    OncePerProcess().get("", lambda: None)
+
+
 class _Held:
     """What Beam can hold a weak reference to, which it cannot to every value."""
 

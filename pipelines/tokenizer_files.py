@@ -95,12 +95,13 @@ def write_tokenizer(path: str, tokenizer: Tokenizer) -> None:
         bpe.errors.TokenizerError: no tokenizer.json holds it.
         OutputError: the file cannot be written.
     """
+    tokenizer = tokenizer.with_training(None)
     text = _json(tokenizer)
     for name, data in tokenizer_config.files(tokenizer.roles).items():
         storage.write(join(path.rpartition("/")[0], name), data)
     storage.write(path, text.encode("utf-8"))
     if storage.is_local(path):
-        _keep(_key(Path(path), None), tokenizer.with_training(None))
+        _keep(_key(Path(path), None), tokenizer)
 
 
 def _loaded(path: Path, pretokenizer: str | None) -> Tokenizer:
@@ -132,6 +133,7 @@ def _keep(key: tuple[Any, ...], tokenizer: Tokenizer) -> None:
 def forget_tokenizer() -> None:
     """Let go of the last tokenizer that was loaded, with the words that it has met."""
     _LAST.clear()
+    _json.cache_clear()
 
 
 def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines import storage
+from pipelines.elements import forget_once
 from pipelines.errors import OutputError
 from pipelines.output.lock import locked
 from pipelines.run import check_job, run
@@ -50,6 +51,8 @@ def run_job(
         JobError: something is wrong; the class says what.
     """
     check_job(execution, progress, reads=reads, writes=job.directory)
+    forget_once()  # what the job before this one in a chain needed
+    pa.default_memory_pool().release_unused()
     with locked(job.directory) if lock else contextlib.nullcontext():
         ready()
         with progress.stage(job.name, size) as stage:
@@ -67,7 +70,6 @@ def run_job(
                 _see_arrived(job.directory, job.last_file)
             if why := job.why_ended():
                 stage.ended(why)
-        pa.default_memory_pool().release_unused()  # or the next job of a chain comes on top of it
         yield result
 
 
