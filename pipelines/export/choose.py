@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pipelines.encode.rows import Numbers
     from pipelines.export.numbers import Hashes
     from pipelines.export.plan import ExportPlan, Pin, Source, Span
-    from pipelines.export.rows import Numbers
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
 

@@ -24,10 +24,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines import storage
+from pipelines.encode.rows import ID, INPUT_IDS
 from pipelines.errors import StoppedError
 from pipelines.export.choose import Count, Pass, span_epochs
 from pipelines.export.numbers import range_of, shuffle_hashes
-from pipelines.export.rows import ID, INPUT_IDS, Documents, as_bytes, as_lists
+from pipelines.export.rows import Documents, as_bytes, as_lists
 from pipelines.export.source import read_blocks
 from pipelines.export.spill import SpillWriter, read_segment
 from pipelines.output.names import json_bytes
@@ -38,9 +39,9 @@ from pipelines.storage import join, replacing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from pipelines.encode.rows import Numbers
     from pipelines.export.numbers import Hashes
     from pipelines.export.plan import ExportPlan
-    from pipelines.export.rows import Numbers
     from pipelines.export.source import Block
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record

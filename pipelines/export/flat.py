@@ -16,7 +16,7 @@ from pipelines.export.format import PartWriter, Rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from pipelines.export.rows import Ids
+    from pipelines.encode.rows import Ids
 
 _HEADER = 256
 _KINDS = {"uint16": (20240520, 1), "uint32": (20240801, 7)}  # of GPT-2, of Llama 3

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.export.rows import CHUNK_INDEX, ID, INPUT_IDS, NUM_TOKENS, flat
+from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, flat
+from pipelines.export.rows import CHUNK_INDEX
 
 if TYPE_CHECKING:
     import contextlib
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
+    from pipelines.encode.rows import Ids, Numbers
     from pipelines.export.outputs import Outputs, Sink
-    from pipelines.export.rows import Ids, Numbers, RowLayout
+    from pipelines.export.rows import RowLayout
 
 
 @dataclass(frozen=True, kw_only=True)

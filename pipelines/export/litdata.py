@@ -18,8 +18,9 @@ from pipelines.output.names import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipelines.encode.rows import Numbers
     from pipelines.export.format import Rows
-    from pipelines.export.rows import Numbers, RowLayout
+    from pipelines.export.rows import RowLayout
     from pipelines.stage.record import StoredFile
 
 _TYPES = {"uint16": "no_header_numpy:5", "uint32": "no_header_numpy:6"}

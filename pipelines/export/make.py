@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS
 from pipelines.export.choose import Pass
 from pipelines.export.exchange import bucket_documents
 from pipelines.export.formats import COMPARISONS, PARTS
 from pipelines.export.outputs import Outputs
-from pipelines.export.rows import INPUT_IDS, NUM_TOKENS, row_maker, without_padding
+from pipelines.export.rows import row_maker, without_padding
 from pipelines.export.sections import all_sections
 from pipelines.export.source import read_blocks
 from pipelines.metrics import counter

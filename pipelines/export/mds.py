@@ -16,14 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.export.rows import ID, INPUT_IDS
+from pipelines.encode.rows import ID, INPUT_IDS
 from pipelines.export.shards import ShardedPart, base_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipelines.encode.rows import Numbers
     from pipelines.export.format import Rows
-    from pipelines.export.rows import Numbers, RowLayout
+    from pipelines.export.rows import RowLayout
     from pipelines.stage.record import StoredFile
 
 _ONE_DIMENSION = 1 << 2

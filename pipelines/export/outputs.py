@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from pipelines.export.rows import Ids
+    from pipelines.encode.rows import Ids
 
 
 class Sink(Protocol):

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines import storage
+from pipelines.encode.rows import ID
 from pipelines.errors import InputError, VerificationError
 from pipelines.export.format import PartWriter, tokens_of
-from pipelines.export.rows import DOCUMENTS, ID
+from pipelines.export.rows import DOCUMENTS
 from pipelines.parquet_writer import RowWriter
 from pipelines.storage import join
 

@@ -6,24 +6,21 @@ Rows depend on the documents and their order alone, not on the blocks in which t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from bpe._native import best_fit
+from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, flat
 from pipelines.errors import RecordError
 from pipelines.export.columns import LIST, added_columns
 from pipelines.settings import MAX_PACK
 
 if TYPE_CHECKING:
+    from pipelines.encode.rows import Ids, Numbers
     from pipelines.settings import ExportSettings
 
-Numbers: TypeAlias = npt.NDArray[np.int64]
-Ids: TypeAlias = npt.NDArray[np.unsignedinteger]  # uint16 or uint32
-
-ID, INPUT_IDS, NUM_TOKENS = "id", "input_ids", "num_tokens"
 CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
 OFFSET, LENGTH = "offset", "length"
 # Best-fit packing puts the documents in order among these, which end with the document that takes
@@ -445,12 +442,6 @@ def _packed(
         )
     rows = lists_of(pa.array(values), np.append(0, np.cumsum(sizes)), layout.ids_type)
     return _batch(layout, columns, rows)
-
-
-def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
-    """The ids of all lists, and where in them each list begins and the last one ends."""
-    offsets = lists.offsets.to_numpy().astype(np.int64)
-    return lists.flatten().to_numpy(), offsets - offsets[0]
 
 
 def without_padding(input_ids: pa.ListArray, num_tokens: pa.Array) -> tuple[Ids, Numbers, Ids]:

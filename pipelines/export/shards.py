@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipelines.export.format import PartWriter, Rows
 
 if TYPE_CHECKING:
-    from pipelines.export.rows import Numbers
+    from pipelines.encode.rows import Numbers
     from pipelines.stage.record import StoredFile
 
 

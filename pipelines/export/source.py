@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines import storage
+from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS
 from pipelines.errors import InputError, StoppedError
-from pipelines.export.rows import ID, INPUT_IDS, NUM_TOKENS, Documents, as_bytes, as_lists
+from pipelines.export.rows import Documents, as_bytes, as_lists
 from pipelines.parquet_writer import batches_of
 from pipelines.storage import join
 
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from pipelines.encode.rows import Numbers
     from pipelines.export.numbers import Hashes
     from pipelines.export.plan import ExportPlan, Pin
-    from pipelines.export.rows import Numbers
 
 KEY = "key"
 _IN_MEMORY = 256 << 20  # a part of at most so many bytes is read once, hashed, and parsed

@@ -19,7 +19,7 @@ from pipelines import storage
 from pipelines.errors import InputError
 
 if TYPE_CHECKING:
-    from pipelines.export.rows import Numbers
+    from pipelines.encode.rows import Numbers
     from pipelines.storage import HashingFile
 
 RUN_BYTES = 64 << 20  # of documents that are held before they are sorted and written

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines import storage
+from pipelines.encode.rows import flat
 from pipelines.errors import VerificationError
 from pipelines.export.choose import FAN_IN, Pass
 from pipelines.export.job import check_index, check_tokenizer, half_totals, stages
@@ -23,7 +24,6 @@ from pipelines.export.make import Make
 from pipelines.export.manifest import read_export
 from pipelines.export.outputs import Comparison, tally
 from pipelines.export.plan import check_pins, parse_sources, plan_again, stored_pins
-from pipelines.export.rows import flat
 from pipelines.export.source import read_blocks
 from pipelines.output.check_files import check_names
 from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, json_bytes
