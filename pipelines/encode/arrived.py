@@ -65,7 +65,7 @@ def _with(record: Record, **totals: Any) -> Record:
 def _check_columns(pieces: Iterable[FileRange], job: EncodeJob) -> None:
     """Refuse files that have no columns, where some pass through."""
     for piece in pieces:
-        if job.reading.options.keep and piece.format not in WITH_COLUMNS:
+        if job.settings.keep and piece.format not in WITH_COLUMNS:
             raise InputError(
                 f"{piece.path} is read as {piece.format}, which has no columns to `keep`"
             )

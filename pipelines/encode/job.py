@@ -7,7 +7,6 @@ bundle that is run again writes the same file again.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
 import zlib
@@ -18,7 +17,6 @@ from bpe._codec import decode
 from pipelines import storage
 from pipelines.append import find_arrived
 from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import (
     changed_inputs,
     splits_with,
@@ -28,6 +26,7 @@ from pipelines.encode.appended import tidy
 from pipelines.encode.arrived import encode_arrived, settled_columns
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import (
+    TokenizerFile,
     read_encoded,
     read_header,
     records_of,
@@ -54,7 +53,6 @@ from pipelines.output.directory import (
 from pipelines.output.names import (
     MANIFEST,
     RECORDS,
-    RECORDS_FILE,
     TOKENIZER,
     Plan,
     read_manifest_object,
@@ -78,7 +76,7 @@ from pipelines.settings import (
     RowSettings,
 )
 from pipelines.stage.beam import RunJob
-from pipelines.stage.record import read_records, record_path, write_record
+from pipelines.stage.record import loosen_records, record_path
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
 from pipelines.submission.workers import workers_of
@@ -90,7 +88,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
-    from pipelines.append import Arrived
+    from pipelines.corpus.inputs import Inputs
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.planned import Done
     from pipelines.progress import Progress, SlotWriter
@@ -108,14 +106,13 @@ def job_of(
     """The job of a plan, as JSON values, for the corpus in a directory."""
     settings = plan["settings"]
     return EncodeJob(
-        reading=Reading(
-            directory=directory, options=decode(ReadOptions, settings), max_failures=max_failures
-        ),
-        tokenizer_sha256=settings["tokenizer"],
-        vocab_size=settings["vocab_size"],
+        directory=directory,
+        tokenizer=TokenizerFile(sha256=settings["tokenizer"], vocab_size=settings["vocab_size"]),
         id_type=settings["id_type"],
+        settings=decode(ReadOptions, settings),
         rows=decode(RowSettings, settings),
         parts=plan["parts"][0],
+        max_failures=max_failures,
         run=run,
     )
 
@@ -231,12 +228,12 @@ class EncodeRequest(CorpusRequest):
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
         """Encode a split."""
         job = self.job()
-        tokenizer = self.tokenizers.get(job.tokenizer_sha256, lambda: tokenizer_of(job))
+        tokenizer = self.tokenizers.get(job.tokenizer.sha256, lambda: tokenizer_of(job))
         if self.appending.appends:
             from pipelines.encode.drift import Gauge  # noqa: PLC0415 - of those that append alone
 
             gauge = self.gauges.get(
-                job.tokenizer_sha256, lambda: Gauge(tokenizer, self.drift.baseline)
+                job.tokenizer.sha256, lambda: Gauge(tokenizer, self.drift.baseline)
             )
             record = encode_arrived(unit.work, job, tokenizer, stopped, gauge=gauge, slot=slot)
         else:
@@ -276,16 +273,17 @@ class EncodeRequest(CorpusRequest):
         beside = files_of(tokenizer, self.tokenizer or "the tokenizer")
         job = encode_job(
             *(tokenizer, beside[TOKENIZER].decode()),
-            reading=Reading.of(self.inputs, self.directory, keep=keep),
             encoding=encoding,
+            directory=self.directory,
+            settings=ReadOptions.of(self.inputs, keep=keep),
             parts=len(splits),
         )
-        settings = {**job.settings, "vocab_size": job.vocab_size}
+        settings = {**job.plan_settings, "vocab_size": job.tokenizer.vocab_size}
         plan = Plan(kind="encoded", parts=(len(splits),), settings=settings)
         not_applied = tokenizer.not_applied
         return self.planned(found, splits, plan, beside=beside, not_applied=not_applied)
 
-    def find(self) -> Arrived:
+    def find(self) -> Inputs:
         """The files that it takes.
 
         Raises:
@@ -329,7 +327,7 @@ class EncodeRequest(CorpusRequest):
         if changed is None or self.is_complete(planned):
             return
         if not self.appending.appends:
-            _loosen_records(self.directory)
+            loosen_records(self.directory)
         for split in splits_with(planned.splits, changed):
             storage.remove(record_path(self.directory, unit_name(split.file)))
 
@@ -419,16 +417,6 @@ def _deflated(tokenizer: Tokenizer) -> dict[str, bytes]:
     """The files of a tokenizer, as they travel in the graph."""
     files = files_of(tokenizer, "the tokenizer")
     return {name: zlib.compress(data) for name, data in files.items()}
-
-
-def _loosen_records(directory: str) -> None:
-    """Take the manifest of a complete corpus back, for its records, which are then loose."""
-    with contextlib.suppress(InputError):  # it was not complete
-        records = read_records(directory, None)
-        storage.remove(join(directory, MANIFEST))
-        for record in records:
-            write_record(directory, record)
-        storage.remove(join(directory, RECORDS_FILE))
 
 
 @takes(InputSettings, EncodeSettings)

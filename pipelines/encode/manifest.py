@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bpe._codec import decode, encode
 from bpe._inputs_file import INPUTS, put_back, take_out
 from bpe.counts.manifest import DeadLetters, add_formats
-from bpe.files import CHECKSUM, with_checksum
+from bpe.files import with_checksum
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
 from pipelines.errors import InputError
 from pipelines.output.names import (
-    APPENDED_KIND,
     DATA,
-    GROUPED_KIND,
     MANIFEST,
     RECORDS_FILE,
     dead_letters_file,
@@ -143,19 +141,39 @@ class TokenizerFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodedManifest:
-    """What an encoded corpus is made of: the fields of the file, in its order.
-
-    In the file, ``records`` stands for the dead letters, the parts and the files set aside, which
-    are in that file.
+class EncodedHeader:
+    """What makes two runs the same encoding: the head of the job and of the manifest.
 
     Attributes:
         kind: `KIND`.
         version: `VERSION`.
         tokenizer: whose ids the rows hold.
         id_type: ``uint16`` or ``uint32``.
-        settings: how the inputs were read.
-        rows: how documents became rows.
+        settings: how the inputs are read.
+        rows: how documents become rows.
+    """
+
+    kind: str = KIND
+    version: int = VERSION
+    tokenizer: TokenizerFile
+    id_type: Literal["uint16", "uint32"]
+    settings: ReadOptions
+    rows: RowSettings
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """These fields, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(EncodedHeader)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedManifest(EncodedHeader):
+    """What an encoded corpus is made of: the fields of the file, in its order.
+
+    In the file, ``records`` stands for the dead letters, the parts and the files set aside, which
+    are in that file.
+
+    Attributes:
         totals: sums over the parts.
         inputs: every file that was read, in order.
         dead_letters: the files of bad records.
@@ -167,12 +185,6 @@ class EncodedManifest:
         generation: how many jobs have appended to it.
     """
 
-    kind: str = KIND
-    version: int = VERSION
-    tokenizer: TokenizerFile
-    id_type: Literal["uint16", "uint32"]
-    settings: ReadOptions
-    rows: RowSettings
     totals: Totals
     inputs: tuple[Source, ...]
     dead_letters: tuple[DeadLetters, ...]
@@ -216,23 +228,6 @@ class EncodedManifest:
             if not value[name]:
                 del value[name]
         return with_checksum(value)
-
-
-def read_kind(directory: str) -> tuple[str, bool]:
-    """What the manifest in ``directory`` says it is of: ``counts`` or ``encoded``.
-
-    And whether it has a checksum: those of earlier releases have none.
-
-    Raises:
-        InputError: there is no manifest, it is damaged, or not one of ours.
-    """
-    value = _read(directory)
-    kind, has_checksum = value.get("kind"), CHECKSUM in value
-    if kind in (APPENDED_KIND, GROUPED_KIND):
-        return "counts", has_checksum
-    if kind not in ("counts", KIND):
-        raise InputError(f"{_path(directory)}: not a manifest of counts or of an encoded corpus")
-    return str(kind), has_checksum
 
 
 def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:

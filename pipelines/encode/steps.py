@@ -17,6 +17,7 @@ from pipelines.encode.appended import appended
 from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.encoder import SplitEncoder
 from pipelines.encode.manifest import (
+    EncodedHeader,
     EncodedManifest,
     Part,
     Source,
@@ -64,60 +65,55 @@ _Rows = TypeVar("_Rows", bound="RowSettings")
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeJob:
+class EncodeJob(EncodedHeader):
     """Everything a worker must know to encode a split; small, and picklable.
 
     Attributes:
-        reading: how splits are read, and the output directory.
-        tokenizer_sha256: of ``tokenizer.json`` in the output directory (hex).
-        vocab_size: one more than the greatest id.
-        id_type: ``uint16`` or ``uint32``.
-        rows: how documents become rows.
+        directory: of the output, which has the tokenizer.
         parts: number of parts.
+        max_failures: bad records the whole job may set aside.
+        sets_aside: whether they are written to dead letters; else they are only counted.
         run: the id of the job's run, where it has one.
     """
 
-    reading: Reading
-    tokenizer_sha256: str
-    vocab_size: int
-    id_type: Literal["uint16", "uint32"]
-    rows: RowSettings
+    directory: str
     parts: int
+    max_failures: int = 0
+    sets_aside: bool = True
     run: str = ""
 
     @classmethod
     def of(cls, manifest: EncodedManifest, directory: str) -> EncodeJob:
         """The job that made an encoded corpus, to read or make it again; sets nothing aside."""
-        return cls(
-            reading=Reading(directory=directory, options=manifest.settings, sets_aside=False),
-            tokenizer_sha256=manifest.tokenizer.sha256,
-            vocab_size=manifest.tokenizer.vocab_size,
-            id_type=manifest.id_type,
-            rows=manifest.rows,
-            parts=len(manifest.parts),
+        parts = len(manifest.parts)
+        return cls(**manifest.head, directory=directory, parts=parts, sets_aside=False)
+
+    @property
+    def reading(self) -> Reading:
+        """How splits are read."""
+        return Reading(
+            directory=self.directory,
+            options=self.settings,
+            max_failures=self.max_failures,
+            sets_aside=self.sets_aside,
         )
 
     @property
-    def directory(self) -> str:
-        """The output directory."""
-        return self.reading.directory
-
-    @property
-    def settings(self) -> dict[str, Any]:
+    def plan_settings(self) -> dict[str, Any]:
         """What the bytes of every part depend on, beside its split; JSON values."""
         return {
             "layout": LAYOUT,
             "schema": [f"{one.name}: {type_text(one.type)}" for one in self._layout.schema],
-            "tokenizer": self.tokenizer_sha256,
+            "tokenizer": self.tokenizer.sha256,
             "id_type": self.id_type,
-            **self.reading.options.to_json(),
+            **self.settings.to_json(),
             **self.rows.to_json(),
         }
 
     @property
     def _layout(self) -> RowLayout:
         """Of the rows, but for the ids at the ends of documents."""
-        kept = tuple(column.field for column in self.reading.options.keep)
+        kept = tuple(column.field for column in self.settings.keep)
         return RowLayout(settings=self.rows, id_type=self.id_type, kept=kept)
 
     def layout(self, tokenizer: Tokenizer) -> RowLayout:
@@ -162,10 +158,7 @@ class EncodeJob:
         read = {one.name for part in parts for one in part.inputs}
         dead = (*letters, *dead_letters)
         return EncodedManifest(
-            tokenizer=TokenizerFile(sha256=self.tokenizer_sha256, vocab_size=self.vocab_size),
-            id_type=self.id_type,
-            settings=self.reading.options,
-            rows=self.rows,
+            **self.head,
             totals=Totals.of(parts, dead),
             inputs=tuple(one for _, one in sorted(sources.items()) if one.name in read),
             set_aside=aside,
@@ -178,7 +171,7 @@ class EncodeJob:
         pieces = [asdict(piece) for piece in split.pieces]
         for piece in pieces:  # where it lies, since when, and among which others, is no matter
             del piece["path"], piece["version"], piece["file_index"]
-        return fingerprint([split.part, split.parts, pieces, self.settings])
+        return fingerprint([split.part, split.parts, pieces, self.plan_settings])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -355,8 +348,7 @@ def write_manifest(
         manifest = replace(manifest, duplicate_ids=duplicate_ids(job.directory, files_of))
     remove_temporaries(job.directory)
     file = of_generation(RECORDS_FILE, generation)
-    written = write_records(job.directory, ordered, file)
-    named = StoredFile(file=file, bytes=written.bytes, sha256=written.sha256)
+    named = write_records(job.directory, ordered, file)
     files = replace(manifest, generation=generation, records=named).files()
     for name, data in files.items():
         storage.write(join(job.directory, name), data)
@@ -368,32 +360,27 @@ def encode_job(
     tokenizer: Tokenizer,
     text: str,
     *,
-    reading: Reading,
     encoding: EncodeSettings,
-    parts: int,
-    run: str = "",
+    **more: Any,
 ) -> EncodeJob:
     """The job that these settings mean.
 
     Args:
         tokenizer: whose ids are made.
         text: its ``tokenizer.json``.
-        reading: how documents are read, and the output directory.
         encoding: what the rows hold.
-        parts: as in `EncodeJob`.
-        run: the id of the job's run, where it has one.
+        **more: how documents are read, and fields of `EncodeJob`.
 
     Raises:
         ConfigError: the type of the ids that is asked for does not hold them.
     """
     return EncodeJob(
-        reading=reading,
-        tokenizer_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        vocab_size=tokenizer.max_id + 1,
+        tokenizer=TokenizerFile(
+            sha256=hashlib.sha256(text.encode()).hexdigest(), vocab_size=tokenizer.max_id + 1
+        ),
         id_type=id_type(tokenizer, encoding),
         rows=encoding.rows,
-        parts=parts,
-        run=run,
+        **more,
     )
 
 
@@ -498,4 +485,4 @@ def tokenizer_of(job: EncodeJob) -> Tokenizer:
     Raises:
         InputError: it cannot be read, or is another one by now.
     """
-    return sent_tokenizer(join(job.directory, TOKENIZER), sha256=job.tokenizer_sha256)
+    return sent_tokenizer(join(job.directory, TOKENIZER), sha256=job.tokenizer.sha256)

@@ -22,7 +22,7 @@ from pipelines.errors import ConfigError
 from pipelines.export.numbers import choice_hashes, held_out, range_of
 from pipelines.export.plan import spans_of, stored_pins
 from pipelines.export.source import read_sizes
-from pipelines.output.names import fingerprint, json_bytes
+from pipelines.output.names import DATA, TRAIN, VALIDATION, fingerprint, json_bytes
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
 from pipelines.totals import Limit, Taken
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pipelines.encode.rows import Numbers
+    from pipelines.export.manifest import Source
     from pipelines.export.numbers import Hashes
-    from pipelines.export.plan import ExportPlan, Pin, Source, Span
+    from pipelines.export.plan import ExportPlan, Pin, Span
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
 
@@ -258,11 +259,11 @@ def _asked(plan: ExportPlan, available: Sequence[Count | Source]) -> list[Taken]
     settings, asked = plan.settings, [count.tokens for count in available]
     shares = settings.shares or {plan.sources[0].name: Fraction(1)}
     if settings.chooses:
-        for source, tokens in zip(plan.sources, asked, strict=True):
+        for source, directory, tokens in zip(plan.sources, plan.directories, asked, strict=True):
             if not tokens:
                 raise ConfigError(
-                    f"the source {source.name} ({source.directory}) has no training tokens to "
-                    "take: leave it out"
+                    f"the source {source.name} ({directory}) has no training tokens to take: "
+                    "leave it out"
                 )
         of_each = [shares[source.name] for source in plan.sources]
         budget = settings.token_budget
@@ -355,8 +356,24 @@ def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Count]) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpanEpoch:
-    """What of a span is in a half: of training, in one epoch of its source."""
+class Section:
+    """What becomes a part: what of a span is in a half, in one epoch of its source; or a bucket.
+
+    Attributes:
+        validation: whether its documents are held out.
+        source: the number of its source; -1 of a bucket.
+        epoch: of the source.
+        span: its number; of a bucket, that of the bucket.
+        documents: in it.
+        tokens: in them.
+        number: among the sections of its half.
+        before: tokens of its half before it.
+        begins: whether no document of its half is before it.
+        first_row: of joined rows, the first one that begins in it.
+        rows: of joined rows, how many begin in it, one that is dropped included.
+        part: the number of its part among those of its half; -1: it makes none.
+        parts: how many parts its half has.
+    """
 
     validation: bool
     source: int
@@ -364,10 +381,33 @@ class SpanEpoch:
     span: int
     documents: int
     tokens: int
+    number: int = 0
+    before: int = 0
+    begins: bool = False
+    first_row: int = 0
+    rows: int = 0
+    part: int = -1
+    parts: int = 0
+
+    @property
+    def half(self) -> str:
+        """``train`` or ``validation``."""
+        return VALIDATION if self.validation else TRAIN
+
+    @property
+    def stem(self) -> str:
+        """The name of its part, without folder and ending."""
+        return f"{self.half}-{self.part:05d}-of-{self.parts:05d}"
+
+    def folder(self, to: str) -> str:
+        """The folder of its part; empty for that of the export."""
+        if to == "parquet":
+            return DATA
+        return VALIDATION if self.validation and to in ("mds", "litdata") else ""
 
 
-def span_epochs(stage: Pass) -> list[SpanEpoch]:
-    """Both halves, span by span, in the order of an export that is not shuffled.
+def span_epochs(stage: Pass) -> list[Section]:
+    """Both halves, span by span, in the order of an export that is not shuffled; no places yet.
 
     Args:
         stage: one after `Choose`.
@@ -389,7 +429,7 @@ def span_epochs(stage: Pass) -> list[SpanEpoch]:
                     if not validation and taken.is_partial(epoch):
                         count = partial[number]
                     ordered.append(
-                        SpanEpoch(
+                        Section(
                             validation=validation,
                             source=source,
                             epoch=epoch,

@@ -132,7 +132,7 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
             pa.field(_PLACE, pa.int32()),
             pa.field(ID, pa.string()),
             pa.field(INPUT_IDS, pa.large_binary()),
-            *(field.with_name(_KEEP + field.name) for field in plan.columns),
+            *(field.with_name(_KEEP + field.name) for field in plan.kept),
         ]
     )
 
@@ -180,11 +180,8 @@ class Exchange(Pass):
                         counts[1] += np.bincount(bucket, tokens, buckets.count).astype(np.int64)
                         spill.add(documents, bucket // buckets.merged if buckets.merges else places)
             spill.finish()
-        written = sink.written()
-        return Made(
-            files=(StoredFile(file=name, bytes=written.bytes, sha256=written.sha256),),
-            totals={"buckets": counts.tolist()},
-        )
+        stored = StoredFile.of(name, sink.written())
+        return Made(files=(stored,), totals={"buckets": counts.tolist()})
 
     def _dealt(
         self, block: Block, *, file: int, epoch: int | None
@@ -252,10 +249,7 @@ class Merge(Pass):
                     for batch in table.to_batches():
                         spill.add(batch, batch[_PLACE].to_numpy().astype(np.int64))
             spill.finish()
-        written = sink.written()
-        return Made(
-            files=(StoredFile(file=name, bytes=written.bytes, sha256=written.sha256),), totals={}
-        )
+        return Made(files=(StoredFile.of(name, sink.written()),), totals={})
 
     def fold(self, records: Sequence[Record]) -> None:
         """Nothing more is to be known."""
@@ -289,7 +283,7 @@ def bucket_documents(
             if stopped():
                 raise StoppedError
             tables += read_segment(join(stage.work, name), place)
-        yield from _sorted(tables, sources, kind=stage.plan.layout.ids_type)
+        yield from _sorted(tables, sources, kind=stage.plan.row_layout.ids_type)
 
 
 def _sorted(tables: list[pa.Table], sources: Numbers, *, kind: pa.DataType) -> Iterator[Documents]:

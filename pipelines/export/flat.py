@@ -28,18 +28,16 @@ class FlatPart(PartWriter):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._file = f"{self.name}.bin"
-        self._sink = self._stack.enter_context(self.outputs.file(self._file))
+        self._sink = self.one_file("bin")
         self._held: list[Ids] = []
         self._counts_first = self.layout.settings.header != "none"
-        self._rows = self._tokens = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
         rows = Rows.of(batch)
         ids = rows.ids.astype(self.id_type, copy=False)
-        self._rows += len(rows.lengths)
-        self._tokens += len(ids)
+        self.rows += len(rows.lengths)
+        self.tokens += len(ids)
         if self._counts_first:
             self._held.append(ids)
         else:
@@ -52,14 +50,13 @@ class FlatPart(PartWriter):
             ConfigError: there are more ids than the header can count.
         """
         if self._counts_first:
-            if self._tokens > _MAX_IDS:
+            if self.tokens > _MAX_IDS:
                 raise ConfigError(
-                    f"`header` {self.layout.settings.header}: {self._file} would hold "
-                    f"{self._tokens:,} ids, and this header counts to {_MAX_IDS:,}: leave it out"
+                    f"`header` {self.layout.settings.header}: {self.file} would hold "
+                    f"{self.tokens:,} ids, and this header counts to {_MAX_IDS:,}: leave it out"
                 )
             header = np.zeros(_HEADER, "<i4")
-            header[:3] = *_KINDS[self.layout.id_type], self._tokens
+            header[:3] = *_KINDS[self.layout.id_type], self.tokens
             for values in (header, *self._held):
                 self.put(self._sink, values)
-        self._stack.close()
-        self.outputs.add(self._file, self._sink, rows=self._rows, tokens=self._tokens)
+        self.close(self._sink)

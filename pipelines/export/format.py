@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, flat
+from pipelines.encode.rows import ID, INPUT_IDS, flat
 from pipelines.export.rows import CHUNK_INDEX
 
 if TYPE_CHECKING:
@@ -81,6 +81,16 @@ class PartWriter(ABC):
     def finish(self) -> None:
         """Write what is left, and name the files."""
 
+    def one_file(self, ending: str) -> Any:
+        """The sink of the file of the part, where there is one; closed with the part."""
+        self.file, self.rows, self.tokens = f"{self.name}.{ending}", 0, 0
+        return self._stack.enter_context(self.outputs.file(self.file))
+
+    def close(self, sink: Sink) -> None:
+        """Close this file, and name it."""
+        self._stack.close()
+        self.outputs.add(self.file, sink, rows=self.rows, tokens=self.tokens)
+
     def put(self, sink: Sink, values: npt.NDArray[Any]) -> None:
         """Append the bytes of an array to a file."""
         if len(values):
@@ -90,8 +100,3 @@ class PartWriter(ABC):
     def id_type(self) -> np.dtype[Any]:
         """The type of the ids, with little-endian bytes."""
         return np.dtype("<u2" if self.layout.id_type == "uint16" else "<u4")
-
-
-def tokens_of(batch: pa.RecordBatch) -> int:
-    """The ids of documents in some rows: padding is none of them."""
-    return int(batch.column(NUM_TOKENS).to_numpy().sum(dtype=np.int64))

@@ -12,14 +12,13 @@ import uuid
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from bpe._codec import encode
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
 from pipelines.export.choose import FAN_IN, Choose, Measure
 from pipelines.export.exchange import Exchange, Merge
 from pipelines.export.formats import INDEXES
 from pipelines.export.make import Make
-from pipelines.export.manifest import HalfTotals, manifest_of, read_export
+from pipelines.export.manifest import ExportManifest, HalfTotals, RowTotals, read_export
 from pipelines.export.megatron import check_megatron
 from pipelines.export.plan import (
     ExportPlan,
@@ -31,7 +30,6 @@ from pipelines.export.plan import (
     stored_pins,
     write_pins,
 )
-from pipelines.export.rows import RowLayout
 from pipelines.failures import job_errors
 from pipelines.output.directory import decide, prepare, remove_temporaries
 from pipelines.output.names import (
@@ -45,8 +43,7 @@ from pipelines.output.names import (
     VALIDATION,
     WORK,
     Plan,
-    fingerprint,
-    manifest_bytes,
+    json_bytes,
 )
 from pipelines.progress import NoProgress, many, size_text
 from pipelines.run import metric, options
@@ -54,8 +51,8 @@ from pipelines.stage.job import run_job
 from pipelines.stage.record import (
     StoredFile,
     check_file,
+    loosen_records,
     read_records,
-    write_record,
     write_records,
 )
 from pipelines.stage.stage import Job
@@ -63,9 +60,9 @@ from pipelines.storage import join
 from pipelines.summaries import ExportSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from pipelines.export.manifest import ExportManifest
+    from pipelines.export.manifest import ExportHeader
     from pipelines.progress import Progress
     from pipelines.settings import Execution, ExportSettings, OutputSettings
     from pipelines.stage.record import Record
@@ -78,44 +75,29 @@ class MakeAndFold(Make):
 
     def fold(self, records: Sequence[Record]) -> None:
         """Write all files but the parts; the manifest is last."""
-        index = []
-        for name, contents in index_files(self.plan.header, self.plan.layout, records).items():
-            written = storage.write(join(self.output, name), contents)
-            index.append(StoredFile(file=name, bytes=written.bytes, sha256=written.sha256))
-        stored = write_records(self.output, records)
-        halves = {half: half_totals(records, half) for half in (TRAIN, VALIDATION)}
-        value = {
-            "kind": "export",
-            "version": 2,
-            **self.plan.header,
-            "taken": encode(self.selection().taken),
-            "training": encode(halves[TRAIN]),
-            "validation": encode(halves[VALIDATION]),
-            "index": [encode(one) for one in index],
-            "records": encode(
-                StoredFile(file="records.parquet", bytes=stored.bytes, sha256=stored.sha256)
-            ),
-        }
-        manifest = manifest_of(value, join(self.output, MANIFEST))
-        storage.write(join(self.output, MANIFEST), manifest_bytes(encode(manifest)))
+        index = [
+            StoredFile.of(name, storage.write(join(self.output, name), contents))
+            for name, contents in index_files(self.plan, records).items()
+        ]
+        manifest = ExportManifest(
+            **self.plan.head,
+            taken=self.selection().taken,
+            training=half_totals(records, TRAIN),
+            validation=half_totals(records, VALIDATION),
+            index=tuple(index),
+            records=write_records(self.output, records),
+        )
+        storage.write(join(self.output, MANIFEST), json_bytes(manifest.to_json()))
 
 
-def index_files(
-    header: Mapping[str, Any], layout: RowLayout, records: Sequence[Record]
-) -> dict[str, bytes]:
-    """The files that list others, by name; none for most formats.
-
-    Args:
-        header: of the plan.
-        layout: of the rows.
-        records: of all units.
-    """
+def index_files(header: ExportHeader, records: Sequence[Record]) -> dict[str, bytes]:
+    """The files that list others, by name; none for most formats."""
     found = {}
-    of_format = INDEXES.get(layout.settings.to)
+    of_format = INDEXES.get(header.settings.to)
     for half, name in ((TRAIN, EXPORT_INDEX), (VALIDATION, f"{VALIDATION}/{EXPORT_INDEX}")):
         files = [file for record in records for file in files_of(record, half)]
         if of_format is not None and (files or half == TRAIN):
-            found[name] = of_format(files, layout, fingerprint(header))
+            found[name] = of_format(files, header.row_layout, header.fingerprint)
     return found
 
 
@@ -130,9 +112,11 @@ def half_totals(records: Sequence[Record], half: str) -> HalfTotals:
     """Sums over the units."""
     of_half = [record.totals["halves"].get(half, {}) for record in records]
     files = [file for record in records for file in files_of(record, half)]
-    names = [one.name for one in fields(HalfTotals) if one.name not in ("files", "bytes")]
     return HalfTotals(
-        **{name: sum(totals.get(name, 0) for totals in of_half) for name in names},
+        **{
+            one.name: sum(totals.get(one.name, 0) for totals in of_half)
+            for one in fields(RowTotals)
+        },
         files=len(files),
         bytes=sum(file.bytes for file in files),
     )
@@ -159,7 +143,7 @@ class ExportJob(Job):
     @property
     def shown(self) -> dict[str, str]:
         """What a runner's web UI shows of it."""
-        sources = ", ".join(f"{one.name}={one.directory}" for one in self.plan.sources)
+        sources = ", ".join(f"{name}={directory}" for name, directory in self.sources.items())
         return {"output": self.directory, "sources": sources, "to": self.plan.settings.to}
 
     @property
@@ -181,9 +165,10 @@ class ExportJob(Job):
         return Plan(kind="export", settings=self.plan.header, run=self.run)
 
     @property
-    def reads(self) -> list[str]:
-        """The directories of the sources."""
-        return [source.directory for source in self.plan.sources]
+    def sources(self) -> dict[str, str]:
+        """The directories of the sources, by name."""
+        names = (source.name for source in self.plan.sources)
+        return dict(zip(names, self.plan.directories, strict=True))
 
     def begin(self) -> bool:
         """Pin the parts and prepare the directory; False where an earlier run has done all.
@@ -191,12 +176,12 @@ class ExportJob(Job):
         Raises:
             JobError: the job cannot be done; the class says why.
         """
-        action = decide(self.output, self.same, reads=self.reads)
+        action = decide(self.output, self.same, reads=self.plan.directories)
         if action == "own" and storage.exists(join(self.directory, PINS)):
             return True
         complete = action == "resume" and self._is_complete()
         plan, pins, _ = plan_export(
-            {source.name: source.directory for source in self.plan.sources},
+            self.sources,
             self.plan.settings,
             unit_tokens=self.plan.unit_tokens,
             pinned=pinned_before(self.directory) if self.output.resume else None,
@@ -204,19 +189,18 @@ class ExportJob(Job):
         )
         if plan != self.plan:
             raise InputError(
-                f"{', '.join(self.reads)}: the ids changed since this command read their manifest: "
-                "another job is at work there; export again when it is done"
+                f"{', '.join(plan.directories)}: the ids changed since this command read their "
+                "manifest: another job is at work there; export again when it is done"
             )
         if complete:
             self._clean()
             return False
-        earlier = self._earlier_records() if action == "resume" else []
-        prepare(self.output, self.same, reads=self.reads)
-        for record in earlier:
-            write_record(self.directory, record)
+        if action == "resume":
+            loosen_records(self.directory)
+        prepare(self.output, self.same, reads=self.plan.directories)
         write_pins(self.directory, pins)
         for name in (*ROLES_FILES, TOKENIZER):
-            data = storage.read_if_there(join(self.reads[0], name))
+            data = storage.read_if_there(join(self.plan.directories[0], name))
             if data is not None:
                 storage.write(join(self.directory, name), data)
         return True
@@ -231,14 +215,6 @@ class ExportJob(Job):
         except (InputError, VerificationError):
             return False
         return True
-
-    def _earlier_records(self) -> list[Record]:
-        """The records of a complete export of which something is damaged."""
-        try:
-            manifest = read_export(self.directory)
-            return read_records(self.directory, manifest.records.sha256)
-        except InputError:
-            return []
 
     def finish(self) -> str:
         """Remove what only the stages needed: the manifest is written; return the directory."""
@@ -318,8 +294,7 @@ def check_index(directory: str, manifest: ExportManifest, records: Sequence[Reco
     """
     for file in manifest.index:
         check_file(directory, file)
-    layout = RowLayout(settings=manifest.settings, id_type=manifest.id_type)
-    made = index_files(manifest.header, layout, records)
+    made = index_files(manifest, records)
     stated = {file.file: file.sha256 for file in manifest.index}
     if {name: hashlib.sha256(data).hexdigest() for name, data in made.items()} != stated:
         raise VerificationError(
@@ -365,21 +340,21 @@ def export(
             pinned=pinned_before(directory) if output.resume else None,
         )
         if settings.to == "megatron":
-            check_megatron(plan.vocab_size, plan.id_type)
+            check_megatron(plan.tokenizer.vocab_size, plan.id_type)
         job = ExportJob(
             output=replace(output, directory=directory),
             run=uuid.uuid4().hex,
             plan=plan,
             fan_in=fan_in,
         )
-        decide(output, job.same, reads=job.reads)
+        decide(output, job.same, reads=plan.directories)
         size = sum(pin.bytes for pin in pins)
         progress.log(f"export: {many(len(pins), 'part')}, {size_text(size)} of Parquet")
         with run_job(
             job,
             execution=execution,
             progress=progress,
-            reads=job.reads,
+            reads=plan.directories,
             pieces=len(spans_of(pins, plan.unit_tokens)),
             size=size,
         ) as result:
@@ -388,7 +363,7 @@ def export(
     halves = manifest.halves
     return ExportSummary(
         output=job.directory,
-        sources={source.name: source.directory for source in plan.sources},
+        sources=job.sources,
         format=settings.to,
         documents=sum(half.documents for half in halves),
         bytes=0,

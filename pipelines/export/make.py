@@ -17,6 +17,7 @@ from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS
 from pipelines.export.choose import Pass
 from pipelines.export.exchange import bucket_documents
 from pipelines.export.formats import COMPARISONS, PARTS
+from pipelines.export.manifest import RowTotals
 from pipelines.export.outputs import Outputs
 from pipelines.export.rows import row_maker, without_padding
 from pipelines.export.sections import all_sections
@@ -30,14 +31,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
+    from pipelines.export.choose import Section
     from pipelines.export.format import PartWriter
     from pipelines.export.rows import Documents
-    from pipelines.export.sections import Section, Sections
+    from pipelines.export.sections import Sections
     from pipelines.export.source import Block
     from pipelines.progress import SlotWriter
     from pipelines.stage.stage import Unit
-
-TOTALS = ("documents", "rows", "tokens", "padding", "dropped_tokens", "dropped_documents", "cut")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class Make(Pass):
 
         Returns:
             The files of the part for training, then those for validation. Totals: ``documents`` of
-            both; in ``halves``, by name of the half, `TOTALS`; in ``files`` how many are of each.
+            both; by name of the half, in ``halves`` its `RowTotals`, in ``files`` how many it has.
         """
         sections = self.sections().units[unit.number]
         with contextlib.ExitStack() as stack:
@@ -173,7 +173,7 @@ class _Part:
         self._stage, self._stopped = stage, stopped
         settings = stage.plan.settings
         self._size = settings.pack if settings.joins else None
-        self._maker = row_maker(stage.plan.layout)
+        self._maker = row_maker(stage.plan.row_layout)
         self._stack = contextlib.ExitStack()
         self._writer: PartWriter | None = None
         self._documents = self._rows = self._tokens = self._padding = 0
@@ -184,7 +184,7 @@ class _Part:
 
     def __enter__(self) -> Self:
         if self.section.part >= 0:
-            layout, section = self._stage.plan.layout, self.section
+            layout, section = self._stage.plan.row_layout, self.section
             known = COMPARISONS if self.outputs.compares else PARTS
             folder = section.folder(layout.settings.to)
             name = f"{folder}/{section.stem}" if folder else section.stem
@@ -261,15 +261,14 @@ class _Part:
 
     @property
     def totals(self) -> dict[str, int]:
-        """Numbers of the part, by the names in `TOTALS`."""
-        dropped = self._maker.dropped
-        values = (
-            self._documents,
-            self._rows,
-            self._tokens,
-            self._padding,
-            dropped.tokens,
-            dropped.documents,
-            self._maker.cut + dropped.cut,
+        """Numbers of the part: `RowTotals`, and those of its outputs."""
+        held = RowTotals(
+            documents=self._documents,
+            rows=self._rows,
+            tokens=self._tokens,
+            padding=self._padding,
+            dropped_tokens=len(self._maker.left),
+            dropped_documents=self._maker.dropped_documents,
+            cut=self._maker.cut,
         )
-        return {**dict(zip(TOTALS, values, strict=True)), **self.outputs.totals}
+        return {**vars(held), **self.outputs.totals}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
+import pyarrow as pa
+
 from bpe._codec import decode, encode
-from bpe.files import CHECKSUM, with_checksum
+from bpe.files import with_checksum
 from pipelines import storage
+from pipelines.corpus.documents.types import parse_type
 from pipelines.errors import InputError
+from pipelines.export.rows import RowLayout
 from pipelines.option import changed
-from pipelines.output.names import MANIFEST, read_manifest_object
+from pipelines.output.names import MANIFEST, fingerprint, read_manifest_object
 from pipelines.settings import ExportSettings
 from pipelines.stage.record import StoredFile
 from pipelines.storage import join
@@ -22,8 +26,8 @@ VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class PinnedSource:
-    """A source as the plan has it, but for where it lies."""
+class Source:
+    """A directory of ids, as `bpe encode` writes them, wherever it lies; ``pins`` of its parts."""
 
     name: str
     files: int
@@ -41,35 +45,8 @@ class TokenizerFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HalfTotals:
-    """Sums over the parts of training or of validation.
-
-    Attributes:
-        documents: that were taken, as often as they were.
-        rows: of them.
-        tokens: ids of documents in these rows.
-        padding: ids of the pad token that fill rows; none of the ``tokens``.
-        dropped_tokens: ids that are in no row.
-        dropped_documents: documents of which nothing is in a row.
-        cut: documents longer than a row (best-fit packing), or cut off by a row that was dropped.
-        files: that hold rows.
-        bytes: of these.
-    """
-
-    documents: int = 0
-    rows: int = 0
-    tokens: int = 0
-    padding: int = 0
-    dropped_tokens: int = 0
-    dropped_documents: int = 0
-    cut: int = 0
-    files: int = 0
-    bytes: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportManifest:
-    """The fields of the file, in its order.
+class ExportHeader:
+    """What makes two runs the same export: the head of the plan and of the manifest.
 
     Attributes:
         kind: `KIND`.
@@ -79,8 +56,85 @@ class ExportManifest:
         tokenizer: whose ids they are.
         id_type: ``uint16`` or ``uint32``.
         columns: that pass through: types by name.
-        unit_tokens: as in the plan.
-        settings: what was exported.
+        unit_tokens: at most so many tokens make a unit of work, where no part has more.
+        settings: what is exported.
+    """
+
+    kind: str = KIND
+    version: int = VERSION
+    layout: int
+    sources: tuple[Source, ...]
+    tokenizer: TokenizerFile
+    id_type: str
+    columns: Mapping[str, str]
+    unit_tokens: int
+    settings: ExportSettings
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """These fields, by name."""
+        return {one.name: getattr(self, one.name) for one in fields(ExportHeader)}
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What a plan says of it, as JSON values."""
+        head = self.head
+        del head["kind"], head["version"]
+        settings = {"to": self.settings.to, **changed(self.settings)}
+        return {name: encode(value) for name, value in {**head, "settings": settings}.items()}
+
+    @property
+    def kept(self) -> tuple[pa.Field, ...]:
+        """The columns that pass through."""
+        return tuple(pa.field(name, parse_type(kind)) for name, kind in self.columns.items())
+
+    @property
+    def row_layout(self) -> RowLayout:
+        """Of the rows, but for what fills them."""
+        return RowLayout(settings=self.settings, id_type=self.id_type, kept=self.kept)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) of the header: what every unit's files depend on."""
+        return fingerprint(self.header)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowTotals:
+    """Sums over rows.
+
+    Attributes:
+        documents: that were taken, as often as they were.
+        rows: of them.
+        tokens: ids of documents in these rows.
+        padding: ids of the pad token that fill rows; none of the ``tokens``.
+        dropped_tokens: ids that are in no row.
+        dropped_documents: documents of which nothing is in a row.
+        cut: documents longer than a row (best-fit packing), or cut off by a row that was dropped.
+    """
+
+    documents: int = 0
+    rows: int = 0
+    tokens: int = 0
+    padding: int = 0
+    dropped_tokens: int = 0
+    dropped_documents: int = 0
+    cut: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalfTotals(RowTotals):
+    """Sums over the parts of training or of validation; ``files`` hold rows, of so many bytes."""
+
+    files: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportManifest(ExportHeader):
+    """The fields of the file, in its order.
+
+    Attributes:
         taken: what was taken of each source for training.
         training: totals.
         validation: totals of the documents held out.
@@ -88,28 +142,11 @@ class ExportManifest:
         records: the file of the records.
     """
 
-    kind: str = KIND
-    version: int = VERSION
-    layout: int
-    sources: tuple[PinnedSource, ...]
-    tokenizer: TokenizerFile
-    id_type: str
-    columns: Mapping[str, str]
-    unit_tokens: int
-    settings: ExportSettings
     taken: tuple[Taken, ...]
     training: HalfTotals
     validation: HalfTotals
     index: tuple[StoredFile, ...]
     records: StoredFile
-
-    @property
-    def header(self) -> dict[str, Any]:
-        """That of the plan (`ExportPlan.header`)."""
-        value = encode(self)
-        names = ("layout", "sources", "tokenizer", "id_type", "columns", "unit_tokens")
-        settings = {"to": self.settings.to, **changed(self.settings)}
-        return {**{name: value[name] for name in names}, "settings": settings}
 
     @property
     def halves(self) -> tuple[HalfTotals, HalfTotals]:
@@ -135,21 +172,7 @@ def read_export(directory: str) -> ExportManifest:
             f"{path}: kind {kind!r}, version {version!r}: this release reads {KIND!r} of version "
             f"{VERSION}: export the ids again"
         )
-    return manifest_of(value, path)
-
-
-def manifest_of(value: Mapping[str, Any], path: str) -> ExportManifest:
-    """The manifest in JSON values.
-
-    Args:
-        value: the values.
-        path: of their file, for errors.
-
-    Raises:
-        InputError: something in it is missing or of the wrong type.
-    """
-    fields = {name: one for name, one in value.items() if name != CHECKSUM}
     try:
-        return decode(ExportManifest, fields)
+        return decode(ExportManifest, value)
     except ValueError as error:
         raise InputError(f"{path}: damaged: {error}: export the ids again") from error

@@ -47,30 +47,28 @@ class MegatronPart(PartWriter):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._code, self._kind = _TYPES[self.layout.id_type]
-        self._sink = self._stack.enter_context(self.outputs.file(f"{self.name}.bin"))
+        self._sink = self.one_file("bin")
         self._lengths = [np.zeros(0, "<i4")]
         self._firsts: list[Any] = []
-        self._rows = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
         rows = Rows.of(batch)
         self.put(self._sink, rows.ids.astype(self._kind, copy=False))
         self._lengths.append(rows.lengths.astype("<i4"))
-        self._firsts.append(np.flatnonzero(rows.begins) + self._rows)
-        self._rows += len(rows.lengths)
+        self._firsts.append(np.flatnonzero(rows.begins) + self.rows)
+        self.rows += len(rows.lengths)
+        self.tokens += len(rows.ids)
 
     def finish(self) -> None:
         """Write the index."""
-        self._stack.close()
+        self.close(self._sink)
         lengths = np.concatenate(self._lengths)
         ends = np.cumsum(lengths, dtype="<i8") * np.dtype(self._kind).itemsize
-        documents = np.concatenate([*self._firsts, [self._rows]]).astype("<i8")
+        documents = np.concatenate([*self._firsts, [self.rows]]).astype("<i8")
         with self.outputs.file(f"{self.name}.idx") as index:
-            index.write(_HEAD.pack(_MAGIC, _VERSION, self._code, self._rows, len(documents)))
+            index.write(_HEAD.pack(_MAGIC, _VERSION, self._code, self.rows, len(documents)))
             self.put(index, lengths)
             self.put(index, ends - lengths.astype("<i8") * np.dtype(self._kind).itemsize)
             self.put(index, documents)
-        sizes = {"rows": self._rows, "tokens": int(lengths.sum(dtype=np.int64))}
-        self.outputs.add(f"{self.name}.bin", self._sink, **sizes)
-        self.outputs.add(f"{self.name}.idx", index, **sizes)
+        self.outputs.add(f"{self.name}.idx", index, rows=self.rows, tokens=self.tokens)

@@ -62,12 +62,7 @@ class Outputs:
 
     def add(self, name: str, sink: Sink, *, rows: int, tokens: int) -> None:
         """Name a file that is complete, and what is in it."""
-        written = sink.written()
-        self.files.append(
-            StoredFile(
-                file=name, bytes=written.bytes, sha256=written.sha256, rows=rows, tokens=tokens
-            )
-        )
+        self.files.append(StoredFile.of(name, sink.written(), rows=rows, tokens=tokens))
 
 
 def tally(ids: Ids) -> int:

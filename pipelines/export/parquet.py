@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines import storage
-from pipelines.encode.rows import ID
+from pipelines.encode.rows import ID, NUM_TOKENS
 from pipelines.errors import InputError, VerificationError
-from pipelines.export.format import PartWriter, tokens_of
+from pipelines.export.format import PartWriter
 from pipelines.export.rows import DOCUMENTS
 from pipelines.parquet_writer import RowWriter
 from pipelines.storage import join
@@ -26,27 +27,23 @@ class ParquetPart(PartWriter):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._file = f"{self.name}.parquet"
-        self._sink = self._stack.enter_context(self.outputs.file(self._file))
+        self._sink = self.one_file("parquet")
         encoding = self.layout.settings.parquet_encoding
         self._writer = RowWriter(
             self._sink, self.layout.schema, encoding=encoding, page_bytes=_PAGE_BYTES
         )
         self._stack.callback(self._writer.discard)
-        self._rows = self._tokens = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
-        tokens = tokens_of(batch)
-        self._rows += len(batch)
-        self._tokens += tokens
+        self.rows += len(batch)
+        self.tokens += int(batch.column(NUM_TOKENS).to_numpy().sum(dtype=np.int64))
         self._writer.add(batch)
 
     def finish(self) -> None:
         """Write the footer."""
         self._writer.close()
-        self._stack.close()
-        self.outputs.add(self._file, self._sink, rows=self._rows, tokens=self._tokens)
+        self.close(self._sink)
 
 
 class ParquetComparison(PartWriter):

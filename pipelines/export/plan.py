@@ -10,20 +10,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bpe._codec import encode
 from pipelines import storage
-from pipelines.corpus.documents.types import parse_type, type_text
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.steps import check_named_tokens, token_of_role
 from pipelines.errors import ConfigError, InputError
-from pipelines.export.manifest import PinnedSource
-from pipelines.export.rows import RowLayout
-from pipelines.option import changed
+from pipelines.export.manifest import ExportHeader, Source, TokenizerFile
 from pipelines.output.names import PINS, TOKENIZER, fingerprint, read_plan
 from pipelines.output.state import complete
 from pipelines.storage import join, replacing
@@ -35,23 +32,13 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.export.manifest import ExportManifest
+    from pipelines.export.rows import RowLayout
     from pipelines.settings import ExportSettings
 
 UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB of ids
 LAYOUT = 4  # raise it when the same ids and settings give other bytes than before
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _BY_POSITION = re.compile(r"source-[0-9]+")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source(PinnedSource):
-    """A directory of ids, as `bpe encode` writes them.
-
-    Attributes:
-        directory: where it is; no part of what makes two exports the same.
-    """
-
-    directory: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,49 +73,19 @@ class Span:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportPlan:
+class ExportPlan(ExportHeader):
     """Everything a worker must know of an export, but for what grows with the corpus.
 
     Attributes:
-        sources: in order.
-        settings: what is exported.
-        tokenizer_sha256: of ``tokenizer.json`` (hex).
-        vocab_size: one more than the greatest id there may be.
-        id_type: ``uint16`` or ``uint32``.
-        columns: the columns that pass through.
+        directories: of the sources; no part of what makes two exports the same.
         pad: the id that fills rows, or None.
-        unit_tokens: at most so many tokens make a unit of work, where no part has more.
     """
 
-    sources: tuple[Source, ...]
-    settings: ExportSettings
-    tokenizer_sha256: str
-    vocab_size: int
-    id_type: str
-    columns: tuple[pa.Field, ...]
+    directories: tuple[str, ...]
     pad: int | None
-    unit_tokens: int
 
-    @property
-    def header(self) -> dict[str, Any]:
-        """What makes two runs the same export: the head of the plan and of the manifest."""
-        sources = [encode(source) for source in self.sources]
-        for source in sources:
-            del source["directory"]
-        return {
-            "layout": LAYOUT,
-            "sources": sources,
-            "tokenizer": {"sha256": self.tokenizer_sha256, "vocab_size": self.vocab_size},
-            "id_type": self.id_type,
-            "columns": {column.name: type_text(column.type) for column in self.columns},
-            "unit_tokens": self.unit_tokens,
-            "settings": {"to": self.settings.to, **changed(self.settings)},
-        }
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 (hex) of the header: what every unit's files depend on."""
-        return fingerprint(self.header)
+    def __hash__(self) -> int:
+        return hash((self.sources, self.directories))
 
     @property
     def selects(self) -> bool:
@@ -136,11 +93,9 @@ class ExportPlan:
         return self.settings.chooses or self.validation > 0
 
     @property
-    def layout(self) -> RowLayout:
+    def row_layout(self) -> RowLayout:
         """Of the rows."""
-        return RowLayout(
-            settings=self.settings, id_type=self.id_type, kept=self.columns, pad=self.pad
-        )
+        return replace(super().row_layout, pad=self.pad)
 
     @property
     def validation(self) -> Fraction:
@@ -268,17 +223,15 @@ def plan_export(
     if not pins:
         raise InputError(f"{first.directory}: no file was encoded yet: there is nothing to export")
     tokenizer = load_tokenizer(join(storage.located(first.directory), TOKENIZER))
+    of = first.manifest.tokenizer
     plan = ExportPlan(
+        layout=LAYOUT,
         sources=tuple(
-            Source(
-                **vars(pinned_source(number, source.name, pins)),
-                directory=storage.located(source.directory),
-            )
-            for number, source in enumerate(found)
+            pinned_source(number, source.name, pins) for number, source in enumerate(found)
         ),
+        directories=tuple(storage.located(source.directory) for source in found),
         settings=settings,
-        tokenizer_sha256=first.manifest.tokenizer.sha256,
-        vocab_size=first.manifest.tokenizer.vocab_size,
+        tokenizer=TokenizerFile(sha256=of.sha256, vocab_size=of.vocab_size),
         id_type=first.manifest.id_type,
         columns=_columns(found),
         pad=_pad(settings, tokenizer),
@@ -309,17 +262,9 @@ def plan_again(
         )
     tokenizer = load_tokenizer(join(directory, TOKENIZER))
     return ExportPlan(
-        sources=tuple(
-            Source(**vars(one), directory=storage.located(found[one.name]))
-            for one in manifest.sources
-        ),
-        settings=manifest.settings,
-        tokenizer_sha256=manifest.tokenizer.sha256,
-        vocab_size=manifest.tokenizer.vocab_size,
-        id_type=manifest.id_type,
-        columns=tuple(pa.field(name, parse_type(kind)) for name, kind in manifest.columns.items()),
+        **manifest.head,
+        directories=tuple(storage.located(found[name]) for name in names),
         pad=_pad(manifest.settings, tokenizer),
-        unit_tokens=manifest.unit_tokens,
     )
 
 
@@ -351,7 +296,7 @@ def pinned_before(directory: str) -> list[Pin] | None:
     return pins if pins and found == stated else None
 
 
-def check_pins(sources: Sequence[PinnedSource], pins: Sequence[Pin], path: str) -> None:
+def check_pins(sources: Sequence[Source], pins: Sequence[Pin], path: str) -> None:
     """Refuse pinned parts other than those that the manifest of an export states.
 
     Raises:
@@ -365,10 +310,10 @@ def check_pins(sources: Sequence[PinnedSource], pins: Sequence[Pin], path: str) 
             )
 
 
-def pinned_source(number: int, name: str, pins: Sequence[Pin]) -> PinnedSource:
+def pinned_source(number: int, name: str, pins: Sequence[Pin]) -> Source:
     """A source, by its number among those of all pins."""
     own = [pin for pin in pins if pin.source == number]
-    return PinnedSource(
+    return Source(
         name=name,
         files=len(own),
         documents=sum(pin.documents for pin in own),
@@ -442,24 +387,23 @@ def _check_shares(settings: ExportSettings, sources: list[str]) -> None:
         raise ConfigError("`token_budget`: give the share of each source with `mix` NAME=SHARE")
 
 
-def _columns(sources: Sequence[SourceIds]) -> tuple[pa.Field, ...]:
-    """The columns that pass through: of all sources, each once.
+def _columns(sources: Sequence[SourceIds]) -> dict[str, str]:
+    """The types of the columns that pass through, by name: of all sources, each once.
 
     Raises:
         ConfigError: two sources have one of different types.
     """
-    columns: dict[str, tuple[str, pa.Field]] = {}
+    columns: dict[str, tuple[str, str]] = {}
     for source in sources:
         for column in source.manifest.settings.keep:
-            field = column.field.with_nullable(True)
-            first, other = columns.setdefault(field.name, (source.name, field))
-            if other.type != field.type:
+            first, other = columns.setdefault(column.name, (source.name, column.type))
+            if other != column.type:
                 raise ConfigError(
-                    f"the column {field.name!r} is {other.type} in the source {first} and "
-                    f"{field.type} in {source.name}: encode one of them again with `keep` "
-                    f"{field.name}:{other.type}"
+                    f"the column {column.name!r} is {other} in the source {first} and "
+                    f"{column.type} in {source.name}: encode one of them again with `keep` "
+                    f"{column.name}:{other}"
                 )
-    return tuple(field for _, field in columns.values())
+    return {name: kind for name, (_, kind) in columns.items()}
 
 
 def _pad(settings: ExportSettings, tokenizer: Tokenizer) -> int | None:

@@ -5,8 +5,9 @@ Rows depend on the documents and their order alone, not on the blocks in which t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -86,21 +87,6 @@ def document_columns(settings: ExportSettings) -> list[pa.Field]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dropped:
-    """What is in no row.
-
-    Attributes:
-        tokens: ids.
-        documents: documents of which nothing is in a row.
-        cut: documents of which only the beginning is; one at most.
-    """
-
-    tokens: int = 0
-    documents: int = 0
-    cut: int = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class Documents:
     """Consecutive documents, or pieces of them, in columns of equal length.
 
@@ -149,30 +135,32 @@ class Documents:
         )
 
 
-class RowMaker(Protocol):
+class RowMaker(ABC):
     """Makes the rows of consecutive documents, which come in any portions.
 
     Attributes:
-        dropped: what is in no row, known when `finish` was called.
-        left: the ids that are in no row, likewise.
-        cut: documents that are longer than a row, where only these are cut.
+        left: the ids that are in no row, known when `finish` was called.
+        dropped_documents: documents of which nothing is in a row, likewise.
+        cut: documents longer than a row, where only these are cut, or of which a row was dropped.
     """
 
-    dropped: Dropped
-    left: Ids
-    cut: int
+    def __init__(self, layout: RowLayout) -> None:
+        self._layout = layout
+        self._size = layout.settings.pack or 0
+        self.left: Ids = np.zeros(0, np.uint32)
+        self.dropped_documents = self.cut = 0
 
+    @abstractmethod
     def add(self, documents: Documents) -> pa.RecordBatch:
         """The rows that are complete with the documents that come next.
 
         Raises:
             RecordError: no row can hold what belongs into it.
         """
-        ...
 
     def finish(self) -> pa.RecordBatch:
         """The rows that are left when the documents end."""
-        ...
+        return _no_rows(self._layout)
 
 
 def row_maker(layout: RowLayout) -> RowMaker:
@@ -180,18 +168,12 @@ def row_maker(layout: RowLayout) -> RowMaker:
     if layout.settings.best_fit:
         return _BestFitRows(layout)
     if layout.settings.pack is not None:
-        return _JoinedRows(layout, layout.settings.pack)
+        return _JoinedRows(layout)
     return _DocumentRows(layout)
 
 
-class _DocumentRows:
+class _DocumentRows(RowMaker):
     """A row for each document, or for each chunk of one."""
-
-    def __init__(self, layout: RowLayout) -> None:
-        self._layout = layout
-        self.dropped = Dropped()
-        self.left: Ids = np.zeros(0, np.uint32)
-        self.cut = 0
 
     def add(self, documents: Documents) -> pa.RecordBatch:
         size, columns = self._layout.settings.max_tokens, _columns(self._layout, documents)
@@ -205,28 +187,21 @@ class _DocumentRows:
         columns = _taken(columns, document) | {CHUNK_INDEX: pa.array(index, pa.uint32())}
         return _batch(self._layout, columns, rows)
 
-    def finish(self) -> pa.RecordBatch:
-        return _no_rows(self._layout)
 
-
-class _JoinedRows:
+class _JoinedRows(RowMaker):
     """Rows of one length, cut out of the joined documents.
 
     An empty document stands in the row in which the one before it ends. So the last row is held
     back even when it is full: what comes next may belong to it.
     """
 
-    def __init__(self, layout: RowLayout, size: int) -> None:
-        self._layout = layout
-        self._size = size
+    def __init__(self, layout: RowLayout) -> None:
+        super().__init__(layout)
         # Of the row that is held back:
         self._values: list[Ids] = []
         self._pieces: list[pa.StructArray] = []
         self._held = 0  # ids
         self._held_pieces = 0
-        self.dropped = Dropped()
-        self.left: Ids = np.zeros(0, np.uint32)
-        self.cut = 0
 
     def add(self, documents: Documents) -> pa.RecordBatch:
         size = self._size
@@ -265,8 +240,8 @@ class _JoinedRows:
         if self._held == self._size or self._layout.settings.pack_remainder != "drop":
             bounds = np.array([0, self._held_pieces])
             return self._rows(np.concatenate(self._values), pieces, bounds)
-        cut = int(pieces.field(OFFSET)[0].as_py() > 0)
-        self.dropped = Dropped(tokens=self._held, documents=len(pieces) - cut, cut=cut)
+        self.cut = int(pieces.field(OFFSET)[0].as_py() > 0)
+        self.dropped_documents = len(pieces) - self.cut
         self.left = np.concatenate(self._values)
         return _no_rows(self._layout)
 
@@ -304,7 +279,7 @@ class _JoinedRows:
         return _packed(self._layout, values, pieces, bounds, np.diff(ends))
 
 
-class _BestFitRows:
+class _BestFitRows(RowMaker):
     """Packed rows of which none ends within a document that would fit a row.
 
     Documents are put into rows a window at a time (`WINDOW_IDS`, `WINDOW_DOCUMENTS`). A document
@@ -315,13 +290,9 @@ class _BestFitRows:
     """
 
     def __init__(self, layout: RowLayout) -> None:
-        self._layout = layout
-        self._size = layout.settings.pack or 0
+        super().__init__(layout)
         self._held: list[Documents] = []
         self._held_ids = self._held_documents = 0
-        self.dropped = Dropped()
-        self.left: Ids = np.zeros(0, np.uint32)
-        self.cut = 0
 
     def add(self, documents: Documents) -> pa.RecordBatch:
         made = []

@@ -11,66 +11,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pipelines.export.choose import span_epochs
+from pipelines.export.choose import Section, span_epochs
 from pipelines.export.exchange import bucket_counts, buckets_of
-from pipelines.output.names import DATA, TRAIN, VALIDATION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipelines.export.choose import Pass
     from pipelines.settings import ExportSettings
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """What becomes a part.
-
-    Attributes:
-        validation: whether its documents are held out.
-        source: the number of its source; -1 of a bucket.
-        epoch: of the source.
-        span: its number; of a bucket, that of the bucket.
-        documents: in it.
-        tokens: in them.
-        number: among the sections of its half.
-        before: tokens of its half before it.
-        begins: whether no document of its half is before it.
-        first_row: of joined rows, the first one that begins in it.
-        rows: of joined rows, how many begin in it, one that is dropped included.
-        part: the number of its part among those of its half; -1: it makes none.
-        parts: how many parts its half has.
-    """
-
-    validation: bool
-    source: int
-    epoch: int
-    span: int
-    documents: int
-    tokens: int
-    number: int = 0
-    before: int = 0
-    begins: bool = False
-    first_row: int = 0
-    rows: int = 0
-    part: int = -1
-    parts: int = 0
-
-    @property
-    def half(self) -> str:
-        """``train`` or ``validation``."""
-        return VALIDATION if self.validation else TRAIN
-
-    @property
-    def stem(self) -> str:
-        """The name of its part, without folder and ending."""
-        return f"{self.half}-{self.part:05d}-of-{self.parts:05d}"
-
-    def folder(self, to: str) -> str:
-        """The folder of its part; empty for that of the export."""
-        if to == "parquet":
-            return DATA
-        return VALIDATION if self.validation and to in ("mds", "litdata") else ""
 
 
 @dataclass(frozen=True)
@@ -110,7 +58,7 @@ def all_sections(stage: Pass) -> Sections:
     """
     settings = stage.plan.settings
     if settings.shuffle is None:
-        found = [Section(**vars(one)) for one in span_epochs(stage)]
+        found = span_epochs(stage)
     else:
         training = buckets_of(stage).training
         found = [

@@ -104,11 +104,11 @@ def read_blocks(
     rows = min(max(size * pin.documents // max(pin.tokens, 1), 1), _SIZES_AT_ONCE)
     with _Part(plan, pin, verify=not ahead) as part:
         names = set(part.schema.names)
-        kept = [column.name for column in plan.columns if column.name in names]
+        kept = [name for name in plan.columns if name in names]
         for batch in part.batches([ID, *kept, KEY, INPUT_IDS], rows, stopped=stopped):
             columns = tuple(
                 batch[column.name] if column.name in kept else pa.nulls(len(batch), column.type)
-                for column in plan.columns
+                for column in plan.kept
             )
             documents = Documents(ids=batch[ID], kept=columns, input_ids=batch[INPUT_IDS])
             yield Block(first=first, keys=batch[KEY].to_numpy(), documents=documents)
@@ -122,10 +122,9 @@ class _Part:
 
     def __init__(self, plan: ExportPlan, pin: Pin, *, verify: bool) -> None:
         self._pin = pin
-        source = plan.sources[pin.source]
-        self._directory = source.directory
-        self._path = join(source.directory, pin.file)
-        self._name = f"{self._path} (source {source.name})"
+        self._directory = plan.directories[pin.source]
+        self._path = join(self._directory, pin.file)
+        self._name = f"{self._path} (source {plan.sources[pin.source].name})"
         self._verify = verify
 
     def __enter__(self) -> Self:
@@ -225,7 +224,7 @@ def _check_sums(plan: ExportPlan, pin: Pin, **found: int) -> None:
     """Refuse a part that holds other numbers of documents or tokens than its pin says."""
     for what, number in found.items():
         if number != getattr(pin, what):
-            directory = plan.sources[pin.source].directory
+            directory = plan.directories[pin.source]
             raise InputError(
                 f"{join(directory, pin.file)}: it holds {number:,} {what}, its manifest says "
                 f"{getattr(pin, what):,}: check it with bpe verify {directory}"

@@ -6,6 +6,7 @@ records stand in ``records.parquet``, whose SHA-256 stands in the manifest, and 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping
@@ -20,12 +21,14 @@ from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
 from pipelines.output import check_files
-from pipelines.output.names import RECORDS, RECORDS_FILE
+from pipelines.output.names import MANIFEST, RECORDS, RECORDS_FILE
 from pipelines.parquet_writer import batches_of
-from pipelines.storage import Written, join, replacing
+from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from pipelines.storage import Written
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,11 @@ class StoredFile:
     sha256: str
     rows: int = 0
     tokens: int = 0
+
+    @classmethod
+    def of(cls, file: str, written: Written, **holds: int) -> StoredFile:
+        """The file of this name that was written; ``holds`` are its rows and tokens."""
+        return cls(file=file, bytes=written.bytes, sha256=written.sha256, **holds)
 
     def __post_init__(self) -> None:
         """Refuse a name that leads out of the directory.
@@ -141,7 +149,9 @@ _SCHEMA = pa.schema(
 )
 
 
-def write_records(directory: str, records: Sequence[Record], file: str = RECORDS_FILE) -> Written:
+def write_records(
+    directory: str, records: Sequence[Record], file: str = RECORDS_FILE
+) -> StoredFile:
     """Write ``records.parquet``, or another file: a row a record, files and totals as JSON.
 
     Raises:
@@ -159,12 +169,25 @@ def write_records(directory: str, records: Sequence[Record], file: str = RECORDS
     with replacing(join(directory, file)) as sink:
         table = pa.Table.from_pylist(rows, _SCHEMA)
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    return sink.written()
+    return StoredFile.of(file, sink.written())
 
 
 def read_records(directory: str, sha256: str | None, file: str = RECORDS_FILE) -> list[Record]:
     """The records in ``records.parquet``; arguments and errors of `iterate_records`."""
     return list(iterate_records(directory, sha256, file))
+
+
+def loosen_records(directory: str) -> None:
+    """Take a complete output back, for its records: those whose files are intact stand.
+
+    Of an output that has lost its manifest alone, too; a no-op where there are no such records.
+    """
+    with contextlib.suppress(InputError):
+        records = read_records(directory, None)
+        storage.remove(join(directory, MANIFEST))
+        for record in records:
+            write_record(directory, record)
+        storage.remove(join(directory, RECORDS_FILE))
 
 
 def iterate_records(

@@ -21,7 +21,7 @@ from pipelines.batches import as_table, column_of, fields_of
 from pipelines.corpus.documents import KeptColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.keys import row_hashes
-from pipelines.corpus.reading import Reading, text_bytes
+from pipelines.corpus.reading import text_bytes
 from pipelines.corpus.splits import Split
 from pipelines.elements import (
     check_field,
@@ -202,15 +202,16 @@ def _prepare(
     directory = storage.located(output.directory)
     job = encode_job(
         *(loaded, files[TOKENIZER].decode()),
-        reading=Reading(directory=directory, options=ReadOptions(keep=keep)),
         encoding=settings,
+        directory=directory,
+        settings=ReadOptions(keep=keep),
         parts=parts,
         run=run,
     )
     plan = Plan(
         kind="encoded",
         parts=(parts,),
-        settings=job.settings,
+        settings=job.plan_settings,
         inputs={"files": 0, "bytes": 0, "sha256": ""},
         run=run,
     )
@@ -347,7 +348,7 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     tokenizer = tokenizer_of(job)
     tables = [pa.ipc.open_stream(message).read_all() for message in messages if message]
-    schema = schema_of(job.reading.options.keep)
+    schema = schema_of(job.settings.keep)
     rows = in_order(pa.concat_tables([schema.empty_table(), *tables]))
     _check_ids(rows, job)
     split = Split(part=number, parts=job.parts, pieces=())
@@ -385,10 +386,10 @@ def _check_ids(rows: pa.Table, job: EncodeJob) -> None:
     for batch in rows.to_batches():
         lists = batch.column(1)
         greatest = pc.max(lists.flatten()).as_py()
-        if greatest is not None and greatest >= job.vocab_size:
+        if greatest is not None and greatest >= job.tokenizer.vocab_size:
             raise RecordError(
                 f"WriteTokenIds: a document has the id {greatest}, and the greatest of the "
-                f"tokenizer is {job.vocab_size - 1}: give the tokenizer that encoded it"
+                f"tokenizer is {job.tokenizer.vocab_size - 1}: give the tokenizer that encoded it"
             )
         longest = pc.max(pc.list_value_length(lists)).as_py() or 0
         if longest > MAX_ROW_TOKENS:

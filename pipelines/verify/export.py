@@ -172,13 +172,11 @@ def verify_export(job: Verification) -> dict[str, Any]:
     check_names(root, "export", named={*named, PINS, RECORDS_FILE})
     check_pins(manifest.sources, stored_pins(root), join(root, PINS))
     sha256, halves = manifest.records.sha256, manifest.halves
-    checks: list[Stage] = [
-        CheckFiles(output=root, work=work, records_sha256=sha256, reads=job.inputs is None)
-    ]
+    checks: list[Stage] = [CheckFiles(output=root, records_sha256=sha256, reads=job.inputs is None)]
     reads: list[str] = []
     if job.inputs is not None:
         plan = plan_again(manifest, parse_sources(job.inputs.patterns), root)
-        reads = [source.directory for source in plan.sources]
+        reads = [*plan.directories]
         run = uuid.uuid4().hex
         *before, last = stages(
             plan, output=root, work=work, run=run, fan_in=FAN_IN, last=Compare, counters_path=None

@@ -123,7 +123,7 @@ class StoredRows:
         for table in read_rows(file, layout):
             batch, row = table.combine_chunks().to_batches()[0], sums.documents
             input_ids = batch.column(INPUT_IDS)
-            if (pc.max(input_ids.flatten()).as_py() or 0) >= self._job.vocab_size:
+            if (pc.max(input_ids.flatten()).as_py() or 0) >= self._job.tokenizer.vocab_size:
                 raise self._no_such_id(table, row)
             lengths = pc.list_value_length(input_ids).cast(pa.uint32())
             if (at := first_difference(batch.column(NUM_TOKENS), lengths)) is not None:
@@ -141,7 +141,7 @@ class StoredRows:
                 )
 
     def _no_such_id(self, table: pa.Table, first: int) -> VerificationError:
-        size = self._job.vocab_size
+        size = self._job.tokenizer.vocab_size
         greatest = [max(ids, default=0) for ids in table[INPUT_IDS].to_pylist()]
         row = next(row for row, id_ in enumerate(greatest) if id_ >= size)
         return VerificationError(

@@ -20,7 +20,8 @@ import zstandard
 from typing_extensions import Self
 
 from pipelines.count.directory import read_counts_manifest
-from pipelines.encode.manifest import read_encoded, read_kind
+from pipelines.encode.manifest import read_encoded
+from pipelines.output.state import inspect
 from tests.cli.process import BPE, environment
 from tests.pipelines.corpora import sentence
 
@@ -256,6 +257,6 @@ def taken_names(output: Path) -> list[str]:
     """What they are called."""
     if not (output / "manifest.json").exists():
         return []
-    counts = read_kind(str(output))[0] == "counts"
+    counts = inspect(str(output)).kind == "counts"
     manifest = read_counts_manifest(str(output)) if counts else read_encoded(str(output))
     return [one.name for one in manifest.inputs]

@@ -69,6 +69,19 @@ def test_a_damaged_part_of_a_complete_export_is_made_again(
     }
 
 
+def test_an_export_without_its_manifest_is_summed_up_from_its_records(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    export(sources, output, PLAIN)
+    before, times = tree(output), stamps(output)
+    (output / "manifest.json").unlink()
+    assert export(sources, output, PLAIN, resume=True).made_units == 0
+    assert tree(output) == before
+    parts = {name for name in times if name.startswith("data/")}
+    assert parts <= {name for name, time in stamps(output).items() if time == times[name]}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
