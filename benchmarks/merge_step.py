@@ -125,11 +125,11 @@ def merge(folder: Path) -> None:
 
 
 def _write_manifest(_: None, parts: Iterable[bytes], totals: Totals, job: CountJob) -> None:
-    write_manifest([*map(unpack, parts), totals], job)
+    write_manifest([*(unpack(part).result for part in parts), totals], job)
 
 
-def _read_run(path: str) -> tuple[int, bytes]:
-    return int(path.rpartition("-")[2]), Path(path).read_bytes()
+def _read_run(path: str) -> tuple[tuple[str, int], bytes]:
+    return ("", int(path.rpartition("-")[2])), Path(path).read_bytes()
 
 
 @main.command()

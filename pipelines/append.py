@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipelines import storage
@@ -24,29 +24,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pipelines.corpus.inputs import InputFile, PassedOver
+    from pipelines.corpus.inputs import InputFile, Inputs
     from pipelines.settings import AppendSettings, InputSettings
-
-
-@dataclass(frozen=True, kw_only=True)
-class Arrived:
-    """The files that a job is to take.
-
-    Attributes:
-        files: in order; none where there is nothing to append.
-        passed_over: what else the patterns match.
-        generation: of a job that appends.
-        base: likewise, the folder below which files are named.
-        earlier: what earlier jobs planned; None where the job begins the directory.
-        outdated: names of files that changed and cannot be taken again.
-    """
-
-    files: tuple[InputFile, ...]
-    passed_over: tuple[PassedOver, ...]
-    generation: int = 0
-    base: str | None = None
-    earlier: pa.Table | None = None
-    outdated: tuple[str, ...] = ()
 
 
 def find_arrived(
@@ -57,7 +36,7 @@ def find_arrived(
     *,
     fixed: Collection[str] = (),
     by_job: bool = False,
-) -> Arrived:
+) -> Inputs:
     """The files that are complete, and were not taken as they are now.
 
     A file that changed is taken again, and with it all that share a unit of work with it.
@@ -105,11 +84,11 @@ def find_arrived(
                 "put it back, or begin again with `overwrite`"
             )
         files |= {file.name: file for file in found.files if file.name in again}
-    return Arrived(
+    return replace(
+        found,
         files=tuple(file for file in found.files if file.name in files),
         passed_over=(*found.passed_over, *summary_of(waiting)),
         generation=0 if generation is None else generation + 1,
-        base=found.base,
         earlier=earlier,
         outdated=tuple(outdated),
     )

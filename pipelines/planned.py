@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 
-from pipelines.append import Arrived
-from pipelines.corpus.inputs import describe_inputs, find_inputs
+from pipelines.corpus.inputs import Inputs, describe_inputs, find_inputs
 from pipelines.corpus.splits import plan_splits, read_splits, straggler, write_splits
 from pipelines.elements import Step, pack
 from pipelines.errors import InputError, OutputError
@@ -35,10 +34,8 @@ from pipelines.stage.stage import Job
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from typing_extensions import Self
 
-    from pipelines.corpus.inputs import InputFile, PassedOver
     from pipelines.corpus.splits import Split
     from pipelines.failures import Failures
     from pipelines.output.names import Plan
@@ -47,32 +44,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
-    """What a job is about to do.
+class Planned(Inputs):
+    """What a job is about to do with its inputs.
 
     Attributes:
         plan: what the job is, for its output directory.
-        reads: paths of what the workers read.
+        others: paths of what the workers read beside the inputs.
         keep: names in the output directory that the job reads or manages itself.
-        files: the inputs.
-        passed_over: what else the patterns match.
         splits: the work.
         beside: more files that the workers need, by name.
-        earlier: what earlier jobs planned, where this one appends (`pipelines.append`).
-        outdated: names of files that changed and cannot be taken again.
         not_applied: what the tokenizer's file asks for that is left out.
     """
 
     plan: Plan
-    reads: tuple[str, ...]
+    others: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
-    files: tuple[InputFile, ...] = ()
-    passed_over: tuple[PassedOver, ...] = ()
     splits: tuple[Split, ...] = ()
     beside: Mapping[str, bytes] = field(default_factory=dict)
-    earlier: pa.Table | None = None
-    outdated: tuple[str, ...] = ()
     not_applied: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Paths of what the workers read."""
+        return (*(file.path for file in self.files), *self.others)
 
     @property
     def pieces(self) -> int:
@@ -127,12 +121,11 @@ class CorpusRequest(Job):
         """What a runner's web UI shows of it."""
         return {**super().shown, "inputs": ", ".join(self.inputs.patterns)}
 
-    def find(self) -> Arrived:
+    def find(self) -> Inputs:
         """The files that it takes; errors of `find_inputs`."""
-        found = find_inputs(self.inputs)
-        return Arrived(files=found.files, passed_over=found.passed_over)
+        return find_inputs(self.inputs)
 
-    def planned(self, found: Arrived, splits: Sequence[Split], plan: Plan, **more: Any) -> Planned:
+    def planned(self, found: Inputs, splits: Sequence[Split], plan: Plan, **more: Any) -> Planned:
         """What it is about to do with these files.
 
         Args:
@@ -143,8 +136,7 @@ class CorpusRequest(Job):
         """
         before = read_plan(self.directory).get("parts", ()) if found.generation else ()
         return Planned(
-            files=found.files,
-            passed_over=found.passed_over,
+            **vars(found),
             splits=tuple(splits),
             plan=replace(
                 plan,
@@ -154,13 +146,10 @@ class CorpusRequest(Job):
                 base=found.base,
                 generation=found.generation,
             ),
-            earlier=found.earlier,
-            outdated=found.outdated,
-            reads=tuple(file.path for file in found.files),
             **more,
         )
 
-    def split(self, found: Arrived) -> list[Split]:
+    def split(self, found: Inputs) -> list[Split]:
         """The splits of these files."""
         whole = self.appending.appends
         size = self.inputs.split_size

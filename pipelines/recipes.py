@@ -22,9 +22,8 @@ from bpe.ties import needs_order
 from pipelines import storage
 from pipelines.corpus.inputs import check_sources, find_inputs
 from pipelines.count.directory import read_counts_manifest
-from pipelines.count.job import count
+from pipelines.count.job import CountRequest, count
 from pipelines.count.runs import RunsOf
-from pipelines.count.steps import count_job
 from pipelines.encode.discard import discard_parts
 from pipelines.encode.job import encode
 from pipelines.encode.kept import find_kept
@@ -59,7 +58,7 @@ from pipelines.output.names import (
 )
 from pipelines.output.timings import save_timing
 from pipelines.parity import check_parity, expected_groups, find_groups
-from pipelines.planned import run_planned
+from pipelines.planned import run_once, run_planned
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import (
@@ -213,12 +212,23 @@ def count_and_train(
                 request = replace(
                     request, shares={**request.shares, "share_tokenizer": loaded.sha256}
                 )
+        counting_job = None
         if inputs is None:
             job = counted()
             job.check_counts()
         else:
-            # Its errors come before the directory is there.
-            count_job(pretokens, output, counting, sources=tuple(sorted(shares)))
+            counting_job = CountRequest.of(
+                inputs=inputs,
+                pretokens=pretokens,
+                output=replace(output, directory=own),
+                settings=replace(
+                    counting,
+                    track_order=counting.track_order or needs_order(training.ties),
+                    # Of a mix, what is rare is so in all of it, with its weights.
+                    prune_below=1 if shares else training.prune_below,
+                ),
+                sources=tuple(sorted(shares)),
+            )
             check_training(
                 training,
                 pretokenizer=pretokens.cut,
@@ -238,20 +248,9 @@ def count_and_train(
         done: dict[str, Any] = {"execution": execution, "progress": progress, "ready": begin}
         with locked(directory):
             decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
-            if inputs is not None:
-                summary = count(
-                    inputs=inputs,
-                    pretokens=pretokens,
-                    output=_in_training(replace(output, directory=own), directory),
-                    settings=replace(
-                        counting,
-                        track_order=counting.track_order or needs_order(training.ties),
-                        # Of a mix, what is rare is so in all of it, with its weights.
-                        prune_below=1 if shares else training.prune_below,
-                    ),
-                    sources=tuple(sorted(shares)),
-                    **done,
-                )
+            if counting_job is not None:
+                out = _in_training(counting_job.output, directory)
+                summary = run_once(replace(counting_job, output=out), **done)
                 job = counted()
             phases: dict[str, Any] = {}
             if two_phases and inputs is not None:

@@ -160,7 +160,7 @@ class TrainRequest(Job):
         refuse_links(self.directory, keep)
         return Planned(
             plan=Plan(kind="tokenizer", settings=settings, run=self.run, then=self.then),
-            reads=(
+            others=(
                 *(join(source, MANIFEST) for source in others),
                 *(join(source, MANIFEST) for source in (self.groups.dev if self.groups else ())),
                 *([training.extend] if training.extend else ()),

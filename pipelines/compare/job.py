@@ -15,9 +15,7 @@ from pipelines.compare.result import EXAMPLES, Input, Subject, read_comparison
 from pipelines.compare.splits import BY_FILE, RESULT, CompareSplits, tokenizer_names
 from pipelines.compare.tokenizers import TokenizerFile, load
 from pipelines.corpus.documents.types import parse_type
-from pipelines.corpus.inputs import describe_inputs, find_inputs
 from pipelines.corpus.reading import Reading
-from pipelines.corpus.splits import plan_splits
 from pipelines.encode.kept import find_kept
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
@@ -110,30 +108,19 @@ class CompareRequest(CorpusRequest):
             InputError: there are no inputs.
             ConfigError: a setting is wrong.
         """
-        files = find_inputs(self.inputs).files
-        splits = plan_splits(files, self.inputs.split_size)
-        column = _group_column(files, self.by)
+        found = self.find()
+        splits, column = self.split(found), _group_column(found.files, self.by)
         texts = tuple(map(zlib.decompress, self.tokenizer_jsons))
         subject = Subject(
             tokenizers=self.tokenizers,
             tokenizers_sha256=tuple(hashlib.sha256(text).hexdigest() for text in texts),
             options=Reading.of(self.inputs, self.directory, keep=column).options,
             by=column[0].name if column else self.by,
-            inputs=tuple(Input(name=file.name, size=file.size) for file in files),
+            inputs=tuple(Input(name=file.name, size=file.size) for file in found.files),
         )
-        return Planned(
-            plan=Plan(
-                kind="comparison",
-                parts=(len(splits),),
-                settings=encode(subject),
-                inputs=describe_inputs(files),
-                run=self.run,
-            ),
-            reads=tuple(file.path for file in files),
-            files=files,
-            splits=tuple(splits),
-            beside=dict(zip(tokenizer_names(len(texts)), texts, strict=True)),
-        )
+        plan = Plan(kind="comparison", parts=(len(splits),), settings=encode(subject))
+        beside = dict(zip(tokenizer_names(len(texts)), texts, strict=True))
+        return self.planned(found, splits, plan, beside=beside)
 
     def finish(self) -> str:
         """The file of the comparison."""

@@ -26,7 +26,7 @@ from pipelines.compare.measures import (
 from pipelines.compare.result import Subject, check_groups, comparison, shown_failures
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.reading import Reading, SplitReader
-from pipelines.count.steps import CountJob, drained, merged
+from pipelines.count.steps import CountJob, merged, shard_messages
 from pipelines.elements import OncePerProcess
 from pipelines.metrics import counter
 from pipelines.output.directory import plan_of_run
@@ -110,7 +110,7 @@ class CompareSplits:
         ):
 
             def drain() -> None:
-                for shard, run in drained(pieces, comparer.counting):
+                for shard, run in shard_messages(pieces.drain(comparer.counting.shards)):
                     runs.append((shard, sink.tell(), len(run)))
                     sink.write(run)
 

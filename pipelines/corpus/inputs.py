@@ -42,6 +42,8 @@ from pipelines.storage import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    import pyarrow as pa
+
     from pipelines.formats import FileFormat
     from pipelines.settings import Format, InputSettings
 
@@ -134,14 +136,23 @@ class PassedOver:
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """The files that patterns stand for, sorted by path, and what else they match.
+    """The files that a job takes, in order, and what else their patterns match.
 
-    ``base`` is the folder below which the files are named.
+    Attributes:
+        files: in order; none where there is nothing to append.
+        passed_over: what else the patterns match.
+        base: of a job that appends, the folder below which the files are named; else None.
+        generation: of a job that appends.
+        earlier: likewise, what earlier jobs planned; None where the job begins the directory.
+        outdated: names of files that changed and cannot be taken again.
     """
 
-    files: tuple[InputFile, ...]
-    passed_over: tuple[PassedOver, ...]
-    base: str
+    files: tuple[InputFile, ...] = ()
+    passed_over: tuple[PassedOver, ...] = ()
+    base: str | None = None
+    generation: int = 0
+    earlier: pa.Table | None = None
+    outdated: tuple[str, ...] = ()
 
 
 @dataclass
@@ -228,7 +239,7 @@ def find_inputs(settings: InputSettings, *, below: str | None = None) -> Inputs:
     return Inputs(
         files=tuple(_tagged(files, settings.split_size or MIN_SPLIT)),
         passed_over=found.summary(),
-        base=base,
+        base=None if below is None else base,
     )
 
 

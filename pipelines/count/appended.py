@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe._codec import decode, encode
 from bpe._inputs_file import INPUTS
 from bpe.counts.files import run_to_ipc
-from bpe.counts.manifest import CountsManifest, CountsPart
+from bpe.counts.manifest import CountsManifest, CountsPart, Totals
 from bpe.files import is_intact
 from pipelines import storage
-from pipelines.corpus.reading import check_failures
 from pipelines.count.sets import CountsSet, added_up, manifest_of_sets
-from pipelines.count.steps import manifest_of, write_files_of, write_shard
+from pipelines.count.steps import counted_inputs, write_files_of, write_shard
 from pipelines.errors import InputError
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import (
@@ -32,14 +31,14 @@ from pipelines.output.names import (
     parse_part,
 )
 from pipelines.storage import join
-from pipelines.totals import SetAside
+from pipelines.totals import SetAside  # noqa: TC001 - decoded by annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from bpe.counts.manifest import CountedInput
     from pipelines.corpus.reading import Reading
-    from pipelines.count.steps import CountJob
+    from pipelines.corpus.splits import FileRange
+    from pipelines.count.steps import Counted, CountJob
 
 FAN_IN = 16
 VERSION = 1
@@ -120,12 +119,11 @@ def read_appended(directory: str) -> AppendedManifest | None:
 
 
 def append_counts(
-    results: Iterable[Any],
+    counted: Counted,
     job: CountJob,
+    files: Sequence[FileRange],
     *,
-    files: Sequence[CountedInput],
     reading: Reading,
-    splits: int,
     prune: bool,
 ) -> None:
     """Write the manifest of what a job has counted, and that of all sets.
@@ -134,11 +132,10 @@ def append_counts(
     appends: somebody may be reading it.
 
     Args:
-        results: as `manifest_of` takes them, and the files that were set aside.
-        job: that made them.
+        counted: what it is.
+        job: that counted it.
         files: of the job.
-        reading: where files were read: says how many bad records there may be.
-        splits: how many totals there must be.
+        reading: says how many bad records there may be.
         prune: whether what is superseded goes at once.
 
     Raises:
@@ -146,11 +143,9 @@ def append_counts(
         JobError: the runner lost something, a file cannot be written or read, or another job has
             taken the directory over.
     """
-    found = list(results)
-    aside = tuple(one for one in found if isinstance(one, SetAside))
-    counted = [file for file in files if file.name not in {one.name for one in aside}]
-    left = [one for one in found if not isinstance(one, SetAside)]
-    made = manifest_of(left, job, files=counted, splits=splits)
+    aside = counted.set_aside
+    read = [file for file in files if file.name not in {one.name for one in aside}]
+    made = counted.manifest(job, counted_inputs(read))
     directory, taken = job.directory, {file.name for file in files}
     before = read_appended(directory) if job.generation else None
     sets: list[tuple[AppendedSet, CountsSet]] = []
@@ -162,9 +157,7 @@ def append_counts(
             continue
         still = tuple(file for file in one.set_aside if file.name not in taken)
         sets.append((replace(one, set_aside=still), counts))
-    totals = sum((counts.manifest.totals for _, counts in sets), made.totals)
-    letters = [one.file for one in made.dead_letters]
-    check_failures(totals.failures, reading, letters, documents=totals.documents)
+    counted.check(reading, sum((counts.manifest.totals for _, counts in sets), Totals()))
     job.plan()
     remove_temporaries(directory)
     if not (job.generation or aside):  # as a job that does not append

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from bpe._inputs_file import beside
 from bpe.counts import check_agreement
 from bpe.counts.files import read_part, run_table
-from bpe.counts.manifest import CountsPart, DeadLetters  # noqa: TC001 - decoded by annotations
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
@@ -25,64 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bpe._native import CountRun
+    from bpe.counts.manifest import CountsPart, DeadLetters
     from pipelines.count.sets import CountsSet
 
 _MAX_COUNT = (1 << 63) - 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredPart:
-    """A part of counts to check; small, and picklable.
-
-    Attributes:
-        number: among the parts of all sets.
-        directory: of the counts.
-        manifest: the file that names it.
-        part: what the manifest says of it.
-        shard: its number in its set.
-        shards: parts of its set.
-        order_span: places of documents in its set, where order is tracked.
-        first_place: in the corpus, of the first document of its set.
-    """
-
-    number: int
-    directory: str
-    manifest: str
-    part: CountsPart
-    shard: int
-    shards: int
-    order_span: int | None
-    first_place: int
-
-    @property
-    def path(self) -> str:
-        """Where the file is."""
-        return join(self.directory, self.part.file)
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        return self.part.bytes
-
-
-@dataclass(frozen=True, kw_only=True)
-class StoredLetters:
-    """A file of dead letters to check; small, and picklable.
-
-    Attributes:
-        number: among the files of the counts, after all parts.
-        directory: of the counts.
-        letters: what the manifest says of it.
-    """
-
-    number: int
-    directory: str
-    letters: DeadLetters
-
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        return self.letters.bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +35,7 @@ class SetTotals:
     """What the parts of a set must add up to.
 
     Attributes:
-        manifest: of the set.
+        manifest: the file that names the parts.
         pretokens: occurrences that were counted.
         pruned: occurrences of them that were dropped.
     """
@@ -98,6 +43,29 @@ class SetTotals:
     manifest: str
     pretokens: int
     pruned: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredPart:
+    """A part of counts to check; small, and picklable.
+
+    Attributes:
+        directory: of the counts.
+        part: what the manifest says of it.
+        totals: what the parts of its set must add up to.
+        shard: its number in its set.
+        shards: parts of its set.
+        order_span: places of documents in its set, where order is tracked.
+        first_place: in the corpus, of the first document of its set.
+    """
+
+    directory: str
+    part: CountsPart
+    totals: SetTotals
+    shard: int
+    shards: int
+    order_span: int | None
+    first_place: int
 
 
 def stored_sets(directory: str) -> list[CountsSet]:
@@ -156,13 +124,17 @@ def stored_parts(sets: Sequence[CountsSet]) -> list[StoredPart]:
     parts: list[StoredPart] = []
     place = 0
     for one in sets:
-        span = one.manifest.order_span
+        span, prune = one.manifest.order_span, one.manifest.prune
+        totals = SetTotals(
+            manifest=one.path,
+            pretokens=one.manifest.totals.pretokens,
+            pruned=prune.occurrences if prune else 0,
+        )
         parts += [
             StoredPart(
-                number=len(parts) + shard,
                 directory=one.directory,
-                manifest=one.path,
                 part=part,
+                totals=totals,
                 shard=shard,
                 shards=len(one.manifest.parts),
                 order_span=span,
@@ -174,25 +146,13 @@ def stored_parts(sets: Sequence[CountsSet]) -> list[StoredPart]:
     return parts
 
 
-def stored_totals(sets: Sequence[CountsSet]) -> tuple[SetTotals, ...]:
-    """What the parts of each set must add up to."""
-    return tuple(
-        SetTotals(
-            manifest=one.path,
-            pretokens=one.manifest.totals.pretokens,
-            pruned=one.manifest.prune.occurrences if one.manifest.prune else 0,
-        )
-        for one in sets
-    )
-
-
 def read_stored(stored: StoredPart) -> tuple[CountRun, int]:
     """The run of a part, checked against its manifest, and the sum of its counts.
 
     Raises:
         VerificationError: the file is missing, damaged, of another run, or holds what it must not.
     """
-    path, part = stored.path, stored.part
+    path, part = join(stored.directory, stored.part.file), stored.part
     data = storage.read_if_there(path)
     if data is None:
         raise VerificationError(f"{path} is missing, the manifest names it: count again")
@@ -216,21 +176,19 @@ def read_stored(stored: StoredPart) -> tuple[CountRun, int]:
         raise VerificationError(f"{path}: {error}: 64 bits cannot hold the counts") from error
 
 
-def check_totals(totals: Iterable[SetTotals], sums: Iterable[tuple[str, int]]) -> None:
+def check_totals(sums: Iterable[tuple[SetTotals, int]]) -> None:
     """Compare the totals of sets with what their parts add up to.
 
     Args:
-        totals: of each set.
-        sums: of each part, the manifest of its set and the sum of its counts.
+        sums: of each part, what those of its set must add up to, and the sum of its counts.
 
     Raises:
         VerificationError: they differ, or are more than 64 bits hold.
     """
-    found = Counter[str]()
-    for manifest, count in sums:
-        found[manifest] += count
-    for one in totals:
-        total = found[one.manifest]
+    found = Counter[SetTotals]()
+    for one, count in sums:
+        found[one] += count
+    for one, total in found.items():
         if total + one.pruned != one.pretokens:
             dropped = f" and {one.pruned} pruned" if one.pruned else ""
             raise VerificationError(
@@ -241,7 +199,7 @@ def check_totals(totals: Iterable[SetTotals], sums: Iterable[tuple[str, int]]) -
         raise VerificationError("the counts add up to more than 2^63 - 1: 64 bits cannot hold them")
 
 
-def stored_letters(directory: str, sets: Sequence[CountsSet]) -> list[StoredLetters]:
+def stored_letters(directory: str, sets: Sequence[CountsSet]) -> list[DeadLetters]:
     """The dead letters of all sets; refuse files that no manifest of counts names.
 
     Args:
@@ -264,11 +222,7 @@ def stored_letters(directory: str, sets: Sequence[CountsSet]) -> list[StoredLett
         part.file for one in sets if one.group_by is None for part in one.manifest.parts
     }.union(*(beside(one.manifest.inputs) for one in sets))
     check_names(directory, "counts", named=expected | dead, appended=sets[0].appended)
-    parts = sum(len(one.manifest.parts) for one in sets)
-    return [
-        StoredLetters(number=number, directory=directory, letters=one)
-        for number, one in enumerate(letters, parts)
-    ]
+    return letters
 
 
 def _unnamed_letters(directory: str, failures: int) -> set[str]:
@@ -283,16 +237,6 @@ def _unnamed_letters(directory: str, failures: int) -> set[str]:
     return dead
 
 
-def check_letters(stored: StoredLetters) -> None:
-    """Check a file of dead letters.
-
-    Raises:
-        VerificationError: it is missing, or another.
-    """
-    letters = stored.letters
-    check_file(join(stored.directory, letters.file), letters.bytes, letters.sha256)
-
-
 def check_counts(directory: str) -> None:
     """Check a counts directory in this process, one file after the other.
 
@@ -303,6 +247,5 @@ def check_counts(directory: str) -> None:
     sets = stored_sets(root)
     check_tokenizers(root, sets)
     for letters in stored_letters(root, sets):
-        check_letters(letters)
-    sums = ((stored.manifest, read_stored(stored)[1]) for stored in stored_parts(sets))
-    check_totals(stored_totals(sets), sums)
+        check_file(join(root, letters.file), letters.bytes, letters.sha256)
+    check_totals((stored.totals, read_stored(stored)[1]) for stored in stored_parts(sets))

@@ -18,9 +18,8 @@ import apache_beam as beam
 
 from bpe._native import merge_runs
 from bpe.counts.files import run_to_ipc
-from bpe.counts.manifest import CountedInput
 from bpe.errors import CountsError
-from pipelines.append import Arrived, find_arrived
+from pipelines.append import find_arrived
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
@@ -30,14 +29,14 @@ from pipelines.count.runs import RunsOf
 from pipelines.count.sets import manifest_of_sets
 from pipelines.count.steps import (
     FILE_BITS,
+    Counted,
+    Counters,
     count_arrived,
     count_job,
     count_plan,
     count_split,
-    drained,
     merged,
-    write_group_manifests,
-    write_manifest,
+    write_counted,
     write_shard_of,
 )
 from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pack, unpack
@@ -59,7 +58,7 @@ from pipelines.settings import (
     PretokenSettings,
     RunSettings,
 )
-from pipelines.stage.beam import RunJob, gathered
+from pipelines.stage.beam import RunJob, fold_all
 from pipelines.summaries import CountSummary
 from pipelines.watch import watch
 
@@ -69,9 +68,9 @@ if TYPE_CHECKING:
     from apache_beam.utils.windowed_value import WindowedValue
 
     from bpe import Tokenizer
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.inputs import InputFile, Inputs
     from pipelines.corpus.splits import Split
-    from pipelines.count.steps import Counters, CountJob
+    from pipelines.count.steps import CountJob
     from pipelines.planned import Done
     from pipelines.progress import Progress
     from pipelines.settings import Execution
@@ -199,7 +198,7 @@ class CountRequest(CorpusRequest):
         beside = {TOKENIZER: zlib.decompress(sent)} if sent else {}
         return self.planned(found, splits, plan, beside=beside)
 
-    def find(self) -> Arrived:
+    def find(self) -> Inputs:
         """The files that it takes; errors of `find_inputs` and `find_arrived`."""
         if not self.appending.appends:
             return super().find()
@@ -237,27 +236,26 @@ class CountRequest(CorpusRequest):
         runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
         parts = merge_shards(runs, job, failures)
         made = (parts, counted.totals) | "Parts and totals" >> beam.Flatten()
-        return gathered(begun, made, failures, self.fold)
+        return fold_all(begun, made, failures, self.fold)
 
     def fold(self, results: Iterable[Any]) -> None:
-        """Check that everything is there, and write the manifest; arguments of `write_manifest`.
+        """Check that everything is there, and write the manifest.
 
         Raises:
             OutputError: another job has taken the directory over.
-            RecordError, JobError: as in `write_manifest`.
+            RecordError: over all splits, more bad records than the job may set aside.
+            JobError: the runner lost something.
         """
         splits = planned_splits(self.directory, self.run)
-        pieces = inputs_of(splits)
-        written: dict[str, Any] = {"reading": self.reading, "splits": len(splits)}
-        if self.job.group_by is not None:
-            write_group_manifests(results, self.job, files=pieces, **written)
+        files = inputs_of(splits)
+        counted = Counted.of(results, self.job, splits=len(splits))
+        if self.appending.appends:
+            job = replace(self.job, generation=self.job.plan().get(GENERATION, 0))
+            prune = self.appending.prune
+            append_counts(counted, job, files, reading=self.reading, prune=prune)
             return
-        files = [CountedInput(name=one.name, size=one.file_size) for one in pieces]
-        if not self.appending.appends:
-            write_manifest(results, self.job, files=files, **written)
-            return
-        job = replace(self.job, generation=self.job.plan().get(GENERATION, 0))
-        append_counts(results, job, files=files, prune=self.appending.prune, **written)
+        counted.check(self.reading)
+        write_counted(counted, self.job, files)
 
     def finish(self) -> dict[str, Any]:
         """The manifest; of several sets, that which they have together."""
@@ -338,7 +336,7 @@ class _CountSplits(StorageDoFn):
             if self._appends:
                 results = count_arrived(split, job, self._reading, self._failures, tokenizer)
             else:
-                self._counts = self._counts or job.counters(tokenizer)
+                self._counts = self._counts or Counters(job, tokenizer)
                 results = count_split(split, job, self._reading, self._failures, self._counts)
             for result in results:
                 if isinstance(result, tuple):
@@ -350,8 +348,7 @@ class _CountSplits(StorageDoFn):
         if self._failures.stopped() or self._counts is None:
             return
         with self._failures.reported():
-            for result in drained(self._counts, self._job):
-                yield in_window(result)
+            yield from map(in_window, self._counts.drained())
 
 
 class MergeRuns(beam.CombineFn):  # type: ignore[misc]
@@ -402,7 +399,7 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
         return accumulator[:1]
 
 
-def _written(element: tuple[Any, bytes], job: CountJob) -> Iterator[bytes]:
+def _written(element: tuple[tuple[str, int], bytes], job: CountJob) -> Iterator[bytes]:
     """The file of a shard, written, packed."""
     job = replace(job, generation=job.plan().get(GENERATION, 0))
     return map(pack, write_shard_of(*element, job))
@@ -416,19 +413,19 @@ def count_splits(
     *,
     appends: bool = False,
 ) -> Any:
-    """Count splits: ``runs``, (shard, Arrow IPC), and ``totals``."""
+    """Count splits: ``runs``, ((group, shard), Arrow IPC), and ``totals``."""
     return splits | "Count splits" >> beam.ParDo(
         _CountSplits(job, reading, failures, appends=appends)
     ).with_outputs("totals", main="runs")
 
 
 def merge_shards(
-    runs: beam.PCollection[tuple[int, bytes]], job: CountJob, failures: Failures
+    runs: beam.PCollection[tuple[tuple[str, int], bytes]], job: CountJob, failures: Failures
 ) -> beam.PCollection[bytes]:
     """Add up the runs of each shard and write its file; what was written comes out, packed.
 
     Args:
-        runs: (shard, Arrow IPC bytes).
+        runs: ((group, shard), Arrow IPC bytes).
         job: how the corpus is counted.
         failures: where the job ends.
     """
@@ -439,14 +436,14 @@ def merge_shards(
     )
 
 
-def empty_runs(job: CountJob) -> list[tuple[int, bytes]]:
+def empty_runs(job: CountJob) -> list[tuple[tuple[str, int], bytes]]:
     """A run without counts for each shard, so that every shard has a file.
 
-    None for groups, which are not known before the end: see `write_group_manifests`.
+    None for groups, which are not known before the end: see `write_counted`.
     """
     if job.group_by is not None:
         return []
-    return [(shard, run_to_ipc(run)) for shard, run in enumerate(job.empty())]
+    return [(("", shard), run_to_ipc(run)) for shard, run in enumerate(job.empty())]
 
 
 def _check_appending(settings: CountSettings) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -47,6 +47,7 @@ from pipelines.readable import readable
 from pipelines.settings import SHARDS
 from pipelines.storage import join
 from pipelines.tokenizer_files import load_tokenizer
+from pipelines.totals import SetAside as FileSetAside
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -193,18 +194,10 @@ class CountJob:
         id_bytes = None if self.runs is None else self.runs.id_bytes
         return prune(counts, self.prune_below, id_bytes=id_bytes)
 
-    def counters(self, tokenizer: Tokenizer | None) -> Counters:
-        """What splits are counted into: a new counter, or one for each group.
-
-        Args:
-            tokenizer: as for `counter`.
-        """
-        if self.group_by is None:
-            return self.counter(tokenizer)
-        return GroupCounters(self, tokenizer)
-
     def of_group(self, group: str) -> CountJob:
-        """How a group is counted, in its own directory."""
+        """How a group is counted, in its own directory; the one of all documents, in this one."""
+        if self.group_by is None:
+            return self
         folder = group_folder(self.group_by or "", group)
         return replace(
             self, directory=join(self.directory, folder), group_by=None, sources=(), run=""
@@ -213,14 +206,19 @@ class CountJob:
 
 @dataclass(frozen=True)
 class InGroup:
-    """A result of one group."""
+    """A result of one group; of the group ``""`` where all documents are counted together."""
 
     group: str
     result: CountsPart | CutRuns | Losses | Totals
 
 
-class GroupCounters:
-    """A counter for each group of a bundle, and the totals of each in the split that is read."""
+class Counters:
+    """A counter for each group of a bundle, and the totals of each in the split that is read.
+
+    Args:
+        job: says how documents are counted, and by which groups.
+        tokenizer: as for `CountJob.counter`.
+    """
 
     def __init__(self, job: CountJob, tokenizer: Tokenizer | None) -> None:
         self._job = job
@@ -234,13 +232,13 @@ class GroupCounters:
         return sum(one.nbytes for one in self._counters.values())
 
     def add(self, block: Block, set_aside: SetAside) -> Totals:
-        """Count the documents of a block, as `count_block` does.
+        """Count the documents of a block; arguments as those of `count_block`.
 
         Raises:
             InputError: there are too many groups.
         """
         totals = Totals()
-        for group, documents in by_group(block):
+        for group, documents in [("", block)] if self._job.group_by is None else by_group(block):
             if group not in self._counters:
                 check_groups([*self._counters, group], self._job)
                 self._counters[group] = self._job.counter(self._tokenizer)
@@ -250,7 +248,7 @@ class GroupCounters:
         return totals
 
     def drained(self) -> Iterator[tuple[tuple[str, int], bytes]]:
-        """Empty all counters: ((group, shard), run)."""
+        """Empty all counters: ((group, shard), run); shards that have none are left out."""
         counters, self._counters = self._counters, {}
         for group, counts in sorted(counters.items()):
             for shard, run in shard_messages(counts.drain(self._job.shards)):
@@ -263,11 +261,9 @@ class GroupCounters:
             yield InGroup(group, replace(total, formats={format_: total.documents}))
 
 
-Counters = AnyCounter | GroupCounters
 SetAside = Callable[["Block", int, str], None]
 _Kind = TypeVar("_Kind")
 Outcome = CountsPart | CutRuns | Losses | Totals | DeadLetters  # of the steps, for a manifest
-Result = Outcome | InGroup
 
 
 def check_groups(groups: Collection[str], job: CountJob) -> None:
@@ -286,12 +282,12 @@ def check_groups(groups: Collection[str], job: CountJob) -> None:
 
 def count_split(
     split: Split, job: CountJob, reading: Reading, failures: Failures, counts: Counters
-) -> Iterator[tuple[Any, bytes] | Totals | InGroup | DeadLetters]:
+) -> Iterator[tuple[tuple[str, int], bytes] | Totals | InGroup | DeadLetters]:
     """Count the documents of a split into ``counts``.
 
     Yields:
-        (shard, run), or ((group, shard), run), each time the counter is emptied; at the end the
-        totals of the split, those of each of its groups, and its dead letters if there are any.
+        ((group, shard), run) each time the counters are emptied; at the end the totals of the
+        split, those of each of its groups, and its dead letters if there are any.
 
     Raises:
         RecordError: one bad record more than the job may set aside.
@@ -302,9 +298,9 @@ def count_split(
         for block in reader:
             if job.sources:
                 block = with_sources(block, split.pieces)  # noqa: PLW2901
-            totals += count_block(block, job, counts, reader.set_row_aside)
+            totals += counts.add(block, reader.set_row_aside)
             if counts.nbytes > job.flush_bytes:
-                yield from drained(counts, job)
+                yield from counts.drained()
         dead = reader.finish()
     counter("pretokens_counted").inc(totals.pretokens)
     counter("text_bytes_counted").inc(totals.bytes)
@@ -313,8 +309,7 @@ def count_split(
         failures=reader.bad_records,
         formats={split.pieces[0].format: totals.documents},  # a split has one
     )
-    if isinstance(counts, GroupCounters):
-        yield from counts.finish_split(split.pieces[0].format)
+    yield from counts.finish_split(split.pieces[0].format)
     if dead is not None:
         yield dead
 
@@ -330,17 +325,17 @@ def count_arrived(
 
     def counted(pieces: Sequence[FileRange]) -> list[Any]:
         storage.remove(join(job.directory, split.dead_letters_file))
-        counts = job.counters(tokenizer)
+        counts = Counters(job, tokenizer)
         some = replace(split, pieces=tuple(pieces))
         if not pieces:
             return [Totals()]
-        return [*count_split(some, job, reading, failures, counts), *drained(counts, job)]
+        return [*count_split(some, job, reading, failures, counts), *counts.drained()]
 
     results, aside = readable(split.pieces, counted, stopped=failures.stopped)
     return [*results, *aside]
 
 
-def count_block(block: Block, job: CountJob, counts: Counters, set_aside: SetAside) -> Totals:
+def count_block(block: Block, job: CountJob, counts: AnyCounter, set_aside: SetAside) -> Totals:
     """Count the documents of a block, but for those that cannot be counted.
 
     Args:
@@ -352,8 +347,6 @@ def count_block(block: Block, job: CountJob, counts: Counters, set_aside: SetAsi
     Returns:
         Documents, bytes of text, and pre-tokens (or runs).
     """
-    if isinstance(counts, GroupCounters):
-        return counts.add(block, set_aside)
 
     def add(texts: pa.Array, places: pa.Int64Array | None = None) -> int:
         if isinstance(counts, RunCounter):
@@ -381,13 +374,6 @@ def _places(block: Block) -> pa.Int64Array:
     return pc.add(files, block.places)
 
 
-def drained(counts: Counters, job: CountJob) -> Iterator[tuple[Any, bytes]]:
-    """Empty a counter into one run a shard (of each group); shards that have none are left out."""
-    if isinstance(counts, GroupCounters):
-        return counts.drained()
-    return shard_messages(counts.drain(job.shards))
-
-
 def shard_messages(runs: Iterable[CountRun]) -> Iterator[tuple[int, bytes]]:
     """(shard, Arrow IPC) of each run that is not empty; runs are given in the order of shards."""
     for shard, run in enumerate(runs):
@@ -409,13 +395,8 @@ def merged(runs: list[bytes]) -> bytes:
         raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
 
 
-def write_shard_of(
-    key: Any, run: bytes, job: CountJob
-) -> Iterator[CountsPart | CutRuns | Losses | InGroup]:
-    """`write_shard` of a shard, or of the (group, shard) where documents are counted by group."""
-    if job.group_by is None:
-        yield from write_shard(key, run, job)
-        return
+def write_shard_of(key: tuple[str, int], run: bytes, job: CountJob) -> Iterator[InGroup]:
+    """`write_shard` of a (group, shard)."""
     group, shard = key
     for result in write_shard(shard, run, job.of_group(group)):
         yield InGroup(group, result)
@@ -454,7 +435,6 @@ def manifest_of(
     job: CountJob,
     *,
     files: Sequence[CountedInput] = (),
-    splits: int | None = None,
 ) -> CountsManifest:
     """The manifest of counts, once everything is there.
 
@@ -463,7 +443,6 @@ def manifest_of(
             bundles, in any order.
         job: that made them.
         files: that were read.
-        splits: how many totals there must be, where that is known.
 
     Raises:
         JobError: the runner lost something.
@@ -471,10 +450,9 @@ def manifest_of(
     found = list(results)
     parts, cuts = of_kind(CountsPart, found), of_kind(CutRuns, found)
     lost, dead, totals = of_kind(Losses, found), of_kind(DeadLetters, found), of_kind(Totals, found)
-    if len(parts) != job.shards or (splits is not None and len(totals) != splits):
+    if len(parts) != job.shards:
         raise JobError(
-            f"the runner returned {len(parts)} shards of {job.shards} and the totals of "
-            f"{len(totals)} splits of {splits}: use another runner"
+            f"the runner returned {len(parts)} shards of {job.shards}: use another runner"
         )
     if job.drained > job.shards and not cuts:
         raise JobError("the runner lost the pairs in runs that were cut: use another runner")
@@ -492,35 +470,17 @@ def manifest_of(
     )
 
 
-def write_manifest(
-    results: Iterable[Outcome],
-    job: CountJob,
-    *,
-    reading: Reading | None = None,
-    files: Sequence[CountedInput] = (),
-    splits: int | None = None,
-) -> dict[str, Any]:
+def write_manifest(results: Iterable[Outcome], job: CountJob) -> dict[str, Any]:
     """Check that everything is there, and write the manifest.
 
     Args:
         results: as `manifest_of` takes them.
         job: that made them.
-        reading: where files were read: says how many bad records there may be.
-        files: that were read.
-        splits: how many totals there must be, where that is known.
 
     Raises:
-        RecordError: over all splits, more bad records than the job may set aside.
         JobError: the runner lost something, or another job has taken the directory over.
     """
-    manifest = manifest_of(results, job, files=files, splits=splits)
-    if reading is not None:
-        check_failures(
-            manifest.totals.failures,
-            reading,
-            [letters.file for letters in manifest.dead_letters],
-            documents=manifest.totals.documents,
-        )
+    manifest = manifest_of(results, job)
     job.plan()
     return write_files_of(manifest, job)
 
@@ -534,41 +494,90 @@ def write_files_of(manifest: CountsManifest, job: CountJob) -> dict[str, Any]:
     return value
 
 
-def write_group_manifests(
-    results: Iterable[Result],
-    job: CountJob,
-    *,
-    reading: Reading,
-    files: Sequence[FileRange],
-    splits: int,
-) -> None:
-    """Write the manifest of each group, with files for its empty shards, and one of them all.
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What a job has counted, once everything is there.
 
-    Arguments and errors as those of `write_manifest`. A source without documents has counts too.
+    Attributes:
+        totals: of all splits.
+        dead_letters: files of bad records.
+        groups: what is of each group.
+        set_aside: files that could not be read.
+    """
+
+    totals: Totals
+    dead_letters: tuple[DeadLetters, ...]
+    groups: Mapping[str, list[Outcome]]
+    set_aside: tuple[FileSetAside, ...]
+
+    @classmethod
+    def of(cls, results: Iterable[Any], job: CountJob, *, splits: int) -> Counted:
+        """From what the steps gave, in any order.
+
+        Args:
+            results: of all splits, groups and shards.
+            job: that made them.
+            splits: how many totals there must be.
+
+        Raises:
+            JobError: the runner lost something.
+            InputError: there are too many groups.
+        """
+        found = list(results)
+        totals = of_kind(Totals, found)
+        if len(totals) != splits:
+            raise JobError(
+                f"the runner returned the totals of {len(totals)} splits of {splits}: use another "
+                "runner"
+            )
+        groups: dict[str, list[Outcome]] = {name: [] for name in job.sources}
+        for one in of_kind(InGroup, found):
+            groups.setdefault(one.group, []).append(one.result)
+        check_groups(groups, job)
+        dead = sorted(of_kind(DeadLetters, found), key=lambda letters: letters.file)
+        return cls(
+            totals=sum(totals, Totals()),
+            dead_letters=tuple(dead),
+            groups=groups,
+            set_aside=tuple(of_kind(FileSetAside, found)),
+        )
+
+    def check(self, reading: Reading, before: Totals = Totals()) -> None:  # noqa: B008  # immutable
+        """Check the bad records, and those of earlier jobs, against what may be set aside.
+
+        Raises:
+            RecordError: there are more.
+        """
+        totals, letters = before + self.totals, [one.file for one in self.dead_letters]
+        check_failures(totals.failures, reading, letters, documents=totals.documents)
+
+    def manifest(self, job: CountJob, files: Sequence[CountedInput]) -> CountsManifest:
+        """The manifest of all documents, where these are one group.
+
+        Raises:
+            JobError: the runner lost something.
+        """
+        shards = [one for one in self.groups.get("", ()) if not isinstance(one, Totals)]
+        return manifest_of([*shards, self.totals, *self.dead_letters], job, files=files)
+
+
+def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -> None:
+    """Write the manifest of what was counted; by group one of each, and one of them all.
+
+    A group has files for its empty shards, and a source without documents has counts too.
 
     Raises:
-        InputError: there are too many groups.
+        JobError: the runner lost something, or another job has taken the directory over.
     """
-    inputs = tuple(CountedInput(name=one.name, size=one.file_size) for one in files)
-    found = list(results)
-    of_group: dict[str, list[Outcome]] = {name: [] for name in job.sources}
-    for one in of_kind(InGroup, found):
-        of_group.setdefault(one.group, []).append(one.result)
-    totals, dead = of_kind(Totals, found), of_kind(DeadLetters, found)
-    if len(totals) != splits:
-        raise JobError(
-            f"the runner returned the totals of {len(totals)} splits of {splits}: use another "
-            "runner"
-        )
-    total = sum(totals, Totals())
-    letters = tuple(sorted(dead, key=lambda one: one.file))
-    check_failures(
-        total.failures, reading, [one.file for one in letters], documents=total.documents
-    )
+    inputs = counted_inputs(files)
+    if job.group_by is None:
+        manifest = counted.manifest(job, inputs)
+        job.plan()
+        write_files_of(manifest, job)
+        return
     job.plan()
-    check_groups(of_group, job)
     groups = []
-    for group, outcomes in sorted(of_group.items()):
+    for group, outcomes in sorted(counted.groups.items()):
         group_job = job.of_group(group)
         there = {one.file for one in of_kind(CountsPart, outcomes)}
         empty = [
@@ -585,20 +594,20 @@ def write_group_manifests(
         groups.append(CountedGroup.of(group, manifest))
     remove_temporaries(job.directory)
     grouped = GroupedManifest(
-        group_by=job.group_by or "",
+        group_by=job.group_by,
         groups=tuple(groups),
-        totals=total,
+        totals=counted.totals,
         inputs=inputs,
-        dead_letters=letters,
+        dead_letters=counted.dead_letters,
         sources=sources_of(files, job.sources) if job.sources else (),
     )
     for name, data in grouped.files().items():
         storage.write(join(job.directory, name), data)
 
 
-def counted_inputs(files: Iterable[InputFile]) -> tuple[CountedInput, ...]:
+def counted_inputs(files: Iterable[FileRange]) -> tuple[CountedInput, ...]:
     """The inputs as the manifest names them."""
-    return tuple(CountedInput(name=file.name, size=file.size) for file in files)
+    return tuple(CountedInput(name=one.name, size=one.file_size) for one in files)
 
 
 def count_job(

@@ -90,10 +90,10 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             Step(failures, _made, stage, failures, self._last)
         ).with_output_types(bytes)
         results = (made, planned.number) | "Results" >> beam.Flatten()
-        return gathered(ready, results, failures, _fold, stage)
+        return fold_all(ready, results, failures, _fold, stage)
 
 
-def gathered(
+def fold_all(
     begun: Any, results: Any, failures: Failures, function: Callable[..., object], *arguments: Any
 ) -> Any:
     """Call a function once with all results, when there are no more; of none, too.

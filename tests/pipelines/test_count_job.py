@@ -14,7 +14,7 @@ from bpe.counts.files import run_to_ipc
 from pipelines.count import job as count_job
 from pipelines.count import steps as counting
 from pipelines.count.job import CountRequest, MergeRuns
-from pipelines.count.steps import count_split, drained, merged
+from pipelines.count.steps import Counters, count_split, merged
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import Failures
 from pipelines.settings import (
@@ -79,13 +79,13 @@ def test_a_counter_that_is_emptied_often_counts_the_same(corpus: Corpus, tmp_pat
     job = replace(request.job, flush_bytes=1, shards=2)
     reading = request.reading
     reading = replace(reading, options=replace(reading.options, block_bytes=200))
-    counts = job.pretoken_counter()
+    counts = Counters(job, None)
     runs: dict[int, list[bytes]] = {0: [], 1: []}
     for split in planned.splits:
         for result in count_split(split, job, reading, Failures(), counts):
             if isinstance(result, tuple):
-                runs[result[0]].append(result[1])
-    for shard, run in drained(counts, job):
+                runs[result[0][1]].append(result[1])
+    for (_, shard), run in counts.drained():
         runs[shard].append(run)
     assert min(map(len, runs.values())) > 5
     expected = bpe.count_pretokens(corpus.texts).run.split(2)
