@@ -50,8 +50,8 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
     advanced=True,
     metavar="DIR",
     default_is="the system's (TMPDIR), or below PATH if workers are elsewhere",
-    help="Directory for verdicts and temporary files: with --input, as large as the counts, or as "
-    "the ids of a shuffled export. All workers must see it.",
+    help="Directory for temporary files, where counts or an export are compared with --input: as "
+    "large as the counts, or as the ids of a shuffled export. All workers must see it.",
 )
 @options.tokenizer_options()
 @options.config_option()

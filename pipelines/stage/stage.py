@@ -63,7 +63,7 @@ class Stage(Protocol):
 
     @property
     def directory(self) -> str:
-        """Where the files and records of its units lie."""
+        """Where the files and records of its units lie; empty where nothing is kept of them."""
         ...
 
     @property
@@ -106,22 +106,26 @@ def make_unit(
     Raises:
         JobError: as `Stage.make`.
     """
-    record = finished(stage.directory, unit.name, fingerprint=unit.fingerprint)
-    if record is not None:
+
+    def earlier() -> Record | None:
+        named = {"unit": unit.name, "fingerprint": unit.fingerprint}
+        return finished(stage.directory, **named) if stage.directory else None
+
+    if (record := earlier()) is not None:
         return record, True
     try:
         made = stage.make(unit, slot=slot, stopped=stopped)
     except OutputError:
         # A job that was left behind on a cluster may have made this unit meanwhile, ended, and
         # taken our temporary file for one of a writer that was killed.
-        record = finished(stage.directory, unit.name, fingerprint=unit.fingerprint)
-        if record is None:
+        if (record := earlier()) is None:
             raise
         return record, True
     record = Record(
         unit=unit.name, fingerprint=unit.fingerprint, files=made.files, totals=made.totals
     )
-    write_record(stage.directory, record)
+    if stage.directory:
+        write_record(stage.directory, record)
     return record, False
 
 

@@ -1,18 +1,19 @@
 """Checks as stages of a job: every piece is checked, and the first error is raised.
 
-Verdicts are the records of units, in a directory of temporary files; they name no files.
+Verdicts are the records of units. They travel to the fold and are stored nowhere, so that an output
+that cannot be written can be verified wherever workers are. Only what makes something again has
+temporary files.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pipelines import storage
-from pipelines.errors import InputError, VerificationError
+from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.metrics import counter
-from pipelines.output.names import MANIFEST, json_bytes
+from pipelines.output.names import MANIFEST
+from pipelines.run import metric
 from pipelines.settings import OutputSettings
 from pipelines.stage.job import run_job
 from pipelines.stage.stage import Job, Made, Unit
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from pipelines.settings import Execution, InputSettings
     from pipelines.stage.record import Record
     from pipelines.stage.stage import Stage
-
-_VERDICT = "verdict.json"
 
 
 def attempt(make: Callable[[], Made]) -> Made:
@@ -59,7 +58,6 @@ class Check:
 
     Attributes:
         output: the directory that is verified.
-        work: where the verdicts go.
         counters_path: the file of progress slots on this machine; None where nobody watches.
         name: of the stage.
         called: what the pieces are called.
@@ -67,20 +65,11 @@ class Check:
     """
 
     output: str
-    work: str
     counters_path: str | None = None
     name: str = "check"
     called: ClassVar[str] = "parts"
+    directory: ClassVar[str] = ""
     reads: bool = True
-
-    @property
-    def directory(self) -> str:
-        """Where the verdicts go."""
-        return self.work
-
-    def pinned(self, name: str) -> Any:
-        """What `Verification.pin` kept."""
-        return json.loads(storage.read(join(self.work, f"{name}.json")))
 
     def pieces(self) -> Iterable[tuple[Any, int]]:
         """What is checked, each with the bytes that are read for it."""
@@ -125,22 +114,11 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyJob(Job):
-    """A verification; its directory is one of temporary files.
+    """A verification of its directory; ``checks`` are in order."""
 
-    Attributes:
-        verified: the directory that is verified.
-        checks: in order.
-    """
-
-    verified: str
     checks: tuple[Stage, ...]
     name = "verify"
-    last_file = _VERDICT
-
-    @property
-    def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it."""
-        return {"output": self.verified}
+    last_file = ""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -154,8 +132,8 @@ class VerifyJob(Job):
         return replace(self, counters_path=counters_path, checks=(*before, last))
 
     def finish(self) -> None:
-        """Say that all checks are done: where a runner lost something, this file is missing."""
-        storage.write(join(self.directory, _VERDICT), json_bytes({"verified": self.verified}))
+        """Say that all checks are done: where a runner lost something, it does not."""
+        counter("outputs_verified").inc()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +143,7 @@ class Verification:
     Attributes:
         directory: that is verified.
         inputs: to compare it with; None: it is checked by itself.
-        work: a directory for temporary files, which all workers see.
+        work: a directory for what is made again, which all workers see.
         execution: where the work is done.
         progress: told how far it is.
     """
@@ -175,11 +153,6 @@ class Verification:
     work: str
     execution: Execution
     progress: Progress
-
-    def pin(self, name: str, value: Any) -> None:
-        """Keep JSON values for the checks, whatever becomes of the output meanwhile."""
-        # In ASCII: names of files need not be Unicode.
-        storage.write(join(self.work, f"{name}.json"), json.dumps(value).encode())
 
     def run(self, *checks: Stage, reads: Iterable[str] = (), pieces: int, size: int) -> None:
         """Run checks, all of which must end well.
@@ -192,21 +165,19 @@ class Verification:
 
         Raises:
             VerificationError: something is not as it must be.
-            JobError: it cannot be checked.
+            JobError: it cannot be checked, or the runner lost a check.
         """
-        job = VerifyJob(
-            output=OutputSettings(directory=self.work), verified=self.directory, checks=checks
-        )
         with run_job(
-            job,
+            VerifyJob(output=OutputSettings(directory=self.directory), checks=checks),
             execution=self.execution,
             progress=self.progress,
-            reads=[self.directory, *reads],
+            reads=reads,
             pieces=pieces,
             size=size,
             lock=False,
-        ):
-            pass
+        ) as result:
+            if not metric(result, "outputs_verified"):
+                raise JobError("the runner does not say that all checks are done: use another")
 
     def refuse_another(self, before: object, now: object) -> None:
         """Refuse a manifest that is not what it was when the command began.

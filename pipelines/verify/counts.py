@@ -19,27 +19,25 @@ from bpe._codec import decode, encode
 from bpe._native import merge_runs
 from bpe.counts import CutRuns
 from bpe.counts.files import run_table
-from bpe.counts.manifest import CountsManifest, Totals
+from bpe.counts.manifest import CountsManifest, DeadLetters, Totals
 from bpe.counts.pretokens import shifted
 from pipelines import storage
+from pipelines.corpus.inputs import Inputs
 from pipelines.corpus.reading import Reading
-from pipelines.corpus.splits import plan_splits
 from pipelines.count.check_parts import (
     SetTotals,
-    StoredLetters,
     StoredPart,
-    check_letters,
     check_tokenizers,
     check_totals,
     read_stored,
     stored_letters,
     stored_parts,
     stored_sets,
-    stored_totals,
 )
 from pipelines.count.job import CountRequest
 from pipelines.count.steps import CountJob, count_plan
 from pipelines.errors import InputError, VerificationError
+from pipelines.output.check_files import check_file
 from pipelines.output.names import TOKENIZER
 from pipelines.planned import Planned, run_once
 from pipelines.settings import OutputSettings
@@ -56,29 +54,21 @@ if TYPE_CHECKING:
     from pipelines.stage.record import Record
     from pipelines.verify.checks import Verification
 
-_AGAIN = "counts"  # below the directory of temporary files
 
-
-class _OfParts(Check):
-    def parts(self) -> tuple[StoredPart, ...]:
-        """The parts of all sets."""
-        return decode(tuple[StoredPart, ...], self.pinned("parts"))
-
-
-class CheckCounts(_OfParts):
+class CheckCounts(Check):
     """Each unit is a file of counts or of dead letters, which is read in full."""
 
-    def pieces(self) -> Iterator[tuple[StoredPart | StoredLetters, int]]:
+    def pieces(self) -> Iterator[tuple[StoredPart | DeadLetters, int]]:
         """The files, dead letters after the parts."""
-        yield from ((part, part.size) for part in self.parts())
-        for letters in decode(tuple[StoredLetters, ...], self.pinned("letters")):
-            yield letters, letters.size
+        sets = stored_sets(self.output)
+        yield from ((part, part.part.bytes) for part in stored_parts(sets))
+        yield from ((letters, letters.bytes) for letters in stored_letters(self.output, sets))
 
-    def check(self, file: StoredPart | StoredLetters, /, **_: Any) -> dict[str, Any]:
-        """Check a file; the sum of the counts of a part."""
+    def check(self, file: StoredPart | DeadLetters, /, **_: Any) -> dict[str, Any]:
+        """Check a file; the sum of the counts of a part, and what those of its set must be."""
         if isinstance(file, StoredPart):
-            return {"manifest": file.manifest, "pretokens": read_stored(file)[1]}
-        check_letters(file)
+            return {"of": encode(file.totals), "pretokens": read_stored(file)[1]}
+        check_file(join(self.output, file.file), file.bytes, file.sha256)
         return {}
 
     def fold(self, records: Sequence[Record]) -> None:
@@ -88,20 +78,21 @@ class CheckCounts(_OfParts):
             VerificationError: a file is wrong, or a sum.
         """
         super().fold(records)
-        parts = [record.totals for record in records if "manifest" in record.totals]
-        sums = ((one["manifest"], one["pretokens"]) for one in parts)
-        check_totals(decode(tuple[SetTotals, ...], self.pinned("totals")), sums)
+        parts = [record.totals for record in records if "of" in record.totals]
+        check_totals((decode(SetTotals, one["of"]), one["pretokens"]) for one in parts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareShards(_OfParts):
+class CompareShards(Check):
     """Each unit is a shard, which is compared with what counting again gave.
 
     Attributes:
+        again: the directory of that.
         shards: how many there are; a set of counts may have others.
         unit: what is counted.
     """
 
+    again: str
     shards: int
     unit: str
     name: str = "compare"
@@ -113,9 +104,9 @@ class CompareShards(_OfParts):
 
     def check(self, shard: int, /, **_: Any) -> dict[str, Any]:
         """Compare a shard."""
-        again = stored_parts(stored_sets(join(self.work, _AGAIN)))
         counted, stored = (
-            run_table(shard_of(parts, shard, self.shards)) for parts in (again, self.parts())
+            run_table(shard_of(stored_parts(stored_sets(directory)), shard, self.shards))
+            for directory in (self.again, self.output)
         )
         if (difference := _difference(counted, stored, self.unit)) is not None:
             raise VerificationError(f"{self.output}, shard {shard} of {self.shards}: {difference}")
@@ -187,17 +178,12 @@ class CountAgain(CountRequest):
             *(self.counted, self.inputs, _stated(sets)),
             set_aside=[aside for one in sets for aside in one.set_aside],
         )
-        splits = tuple(plan_splits(files, self.inputs.split_size))
+        found = Inputs(files=tuple(files))
+        splits = self.split(found)
         plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=files)
-        return Planned(
-            plan=replace(plan, run=self.run),
-            reads=tuple(file.path for file in files),
-            files=tuple(files),
-            splits=splits,
-            beside={TOKENIZER: storage.read(join(self.counted, TOKENIZER))}
-            if self.job.runs
-            else {},
-        )
+        runs_of = [TOKENIZER] if self.job.runs else []
+        beside = {name: storage.read(join(self.counted, name)) for name in runs_of}
+        return self.planned(found, splits, plan, beside=beside)
 
 
 def _stated(sets: Sequence[CountsSet]) -> list[Stated]:
@@ -228,18 +214,15 @@ def verify_counts(job: Verification) -> dict[str, Any]:
     again = None if job.inputs is None else _again(job, sets, job.inputs)
     if again is not None:
         again.plan()  # before all else: whether these are the inputs
-    files: list[StoredPart | StoredLetters] = [*stored_parts(sets), *stored_letters(root, sets)]
-    job.pin("parts", encode([one for one in files if isinstance(one, StoredPart)]))
-    job.pin("letters", encode([one for one in files if isinstance(one, StoredLetters)]))
-    job.pin("totals", encode(stored_totals(sets)))
-    size = sum(one.size for one in files)
-    check = CheckCounts(output=root, work=job.work, reads=again is None)
-    job.run(check, pieces=len(files), size=size)
+    check = CheckCounts(output=root, reads=again is None)
+    sizes = [size for _, size in check.pieces()]
+    size = sum(sizes)
+    job.run(check, pieces=len(sizes), size=size)
     if again is not None:
         run_once(again, execution=job.execution, progress=job.progress)
         (counted,) = stored_sets(again.directory)
         shards, unit = again.job.shards, again.job.unit
-        compare = CompareShards(output=root, work=job.work, shards=shards, unit=unit)
+        compare = CompareShards(output=root, again=again.directory, shards=shards, unit=unit)
         job.run(compare, pieces=shards, size=size)
         _compare(root, sets, counted.manifest)
     if not sets[0].appended:
@@ -262,7 +245,7 @@ def _again(job: Verification, sets: Sequence[CountsSet], inputs: InputSettings) 
     Raises:
         InputError: they cannot be compared with what that gives.
     """
-    root, first, directory = job.directory, sets[0].manifest, join(job.work, _AGAIN)
+    root, first, directory = job.directory, sets[0].manifest, join(job.work, "counts")
     pruned = first.prune  # counts that were appended to have none
     if pruned and sets[0].group_by is not None:
         raise InputError(

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bpe._codec import decode, encode
 from bpe._inputs_file import beside
 from pipelines.corpus.splits import FileRange, Split
 from pipelines.elements import OncePerProcess
 from pipelines.encode.duplicates import duplicate_ids
-from pipelines.encode.manifest import EncodedManifest, Totals, read_encoded
+from pipelines.encode.manifest import Totals, read_encoded
 from pipelines.encode.parts import open_part
 from pipelines.encode.rows import ID
 from pipelines.encode.steps import EncodeJob, make, tokenizer_of
@@ -29,6 +28,7 @@ from pipelines.output.names import (
     parse_part,
     part_file,
 )
+from pipelines.planned import anywhere
 from pipelines.storage import join
 from pipelines.tokenizer_files import tokenizer_beside
 from pipelines.verify.checks import Check
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
-    from pipelines.encode.manifest import Part
+    from pipelines.encode.manifest import EncodedManifest, Part
     from pipelines.progress import SlotWriter
+    from pipelines.settings import InputSettings
     from pipelines.stage.record import Record
     from pipelines.totals import DuplicateIds
     from pipelines.verify.checks import Verification
@@ -62,21 +63,22 @@ class CheckParts(Check):
 
     Attributes:
         job: that made the parts.
-        compares: whether the inputs are read again.
+        inputs: to make the parts again; None: they are checked by themselves.
         duplicates: what the manifest says of documents of one id; None where nobody looked.
         tokenizers: one a process.
     """
 
     job: EncodeJob
-    compares: bool
+    inputs: InputSettings | None
     duplicates: DuplicateIds | None
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
 
     def pieces(self) -> Iterator[tuple[StoredPart, int]]:
-        """The parts of the pinned manifest."""
-        manifest = decode(EncodedManifest, self.pinned("manifest"))
-        for stored in stored_parts(manifest, self.pinned("paths")):
-            yield stored, stored.split.size if self.compares else stored.part.bytes
+        """The parts of the manifest."""
+        manifest = read_encoded(self.output)
+        paths = paths_of(self.output, manifest, self.inputs)
+        for stored in stored_parts(manifest, paths):
+            yield stored, stored.part.bytes if paths is None else stored.split.size
 
     def check(
         self, stored: StoredPart, /, *, slot: SlotWriter, stopped: Callable[[], bool]
@@ -91,13 +93,13 @@ class CheckParts(Check):
             )
         if letters is not None:
             check_file(join(self.output, letters.file), letters.bytes, letters.sha256)
-        tokenizer = self.tokenizers.get(self.job.tokenizer_sha256, lambda: tokenizer_of(self.job))
+        tokenizer = self.tokenizers.get(self.job.tokenizer.sha256, lambda: tokenizer_of(self.job))
         try:
             with checked_file(path, part.bytes, part.sha256) as source:
                 rows = StoredRows(
                     open_part(source), path=path, part=part, job=self.job, tokenizer=tokenizer
                 )
-                if self.compares:
+                if self.inputs is not None:
                     self._compare(stored, rows, tokenizer, slot=slot, stopped=stopped)
                 for _ in rows.left():
                     if stopped():
@@ -177,19 +179,12 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
     root = job.directory
     manifest = read_encoded(root)
     own = check_encoded(root, manifest)
-    paths = None
-    if job.inputs is not None:
-        stated = (Stated(one.name, one.size, one.source) for one in manifest.inputs)
-        files = match_inputs(root, job.inputs, stated, set_aside=manifest.set_aside)
-        paths = [file.path for file in files]
+    paths = paths_of(root, manifest, job.inputs)
     parts = stored_parts(manifest, paths)
-    job.pin("manifest", encode(manifest))
-    job.pin("paths", paths)
     check = CheckParts(
         output=root,
-        work=job.work,
         job=EncodeJob.of(manifest, root),
-        compares=paths is not None,
+        inputs=None if job.inputs is None else anywhere(job.inputs),
         duplicates=manifest.duplicate_ids,
         reads=paths is None,
     )
@@ -213,6 +208,22 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
         "formats": manifest.formats,
         "lossless": keeps_texts(own, manifest.rows),
     }
+
+
+def paths_of(
+    root: str, manifest: EncodedManifest, inputs: InputSettings | None
+) -> list[str] | None:
+    """Where the inputs of a manifest lie by now; None where they are not read.
+
+    Raises:
+        VerificationError: those given are others.
+        InputError: they cannot be listed.
+    """
+    if inputs is None:
+        return None
+    stated = (Stated(one.name, one.size, one.source) for one in manifest.inputs)
+    files = match_inputs(root, inputs, stated, set_aside=manifest.set_aside)
+    return [file.path for file in files]
 
 
 def check_encoded(root: str, manifest: EncodedManifest) -> Tokenizer:

@@ -6,13 +6,14 @@ the manifest, whatever worker comes to it first.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
 
+from bpe.files import CHECKSUM
 from pipelines import storage
-from pipelines.encode.manifest import read_kind
 from pipelines.failures import job_errors
-from pipelines.output.names import WORK
+from pipelines.output.names import MANIFEST, WORK, read_manifest_object
 from pipelines.output.state import complete, complete_outputs
 from pipelines.progress import NoProgress
 from pipelines.run import options
@@ -27,9 +28,13 @@ from pipelines.verify.export import verify_export
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
+    from pipelines.output.names import Kind
     from pipelines.output.state import Output
     from pipelines.progress import Progress
     from pipelines.settings import InputSettings
+
+
+_KINDS: tuple[Kind, ...] = ("counts", "encoded", "export")
 
 
 def outputs(
@@ -69,7 +74,7 @@ def verify(
         execution: where the work is done.
         progress: told how far it is.
         tokenizer: that a corpus must have been encoded with; None: any.
-        temp: a directory for temporary files, as large as the counts, or as the ids where an
+        temp: a directory for what is made again, as large as the counts, or as the ids where an
             export was shuffled; None: the system's, or the output's where workers are elsewhere.
 
     Raises:
@@ -80,12 +85,13 @@ def verify(
     progress = progress or NoProgress()
     with job_errors():
         options(execution)
-        output = complete(directory, "counts", "encoded", "export")
-        kind, checksum = ("export", True) if output.kind == "export" else read_kind(directory)
-        place = temp or ("" if are_here(execution) else join(storage.located(directory), WORK))
-        with temporary_work("verify", place) as work:
+        root, kind = storage.located(directory), complete(directory, *_KINDS).kind
+        checksum = CHECKSUM in read_manifest_object(join(root, MANIFEST))
+        again = inputs is not None and kind != "encoded"
+        place = temp or ("" if are_here(execution) else join(root, WORK))
+        with temporary_work("verify", place) if again else contextlib.nullcontext("") as work:
             job = Verification(
-                directory=storage.located(directory),
+                directory=root,
                 inputs=inputs,
                 work=work,
                 execution=execution,
@@ -99,7 +105,7 @@ def verify(
                 holds = verify_counts(job)
     return VerifySummary(
         directory=job.directory,
-        kind=kind,
+        kind=str(kind),
         compared=inputs is not None,
         manifest_checksum=checksum,
         seconds=time.monotonic() - began,

@@ -16,7 +16,7 @@ from bpe.special_tokens import TokenFlags
 from pipelines import storage
 from pipelines.count.check_parts import StoredPart, stored_parts, stored_sets
 from pipelines.encode.parts import open_part
-from pipelines.errors import InputError, OutputError, VerificationError
+from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import dead_letters_file
 from pipelines.settings import EncodeSettings, Execution, InputSettings, PretokenSettings
 from pipelines.stage.beam import RunJob
@@ -438,8 +438,24 @@ def test_a_manifest_that_is_written_anew_meanwhile_is_an_error(
 
 def test_what_a_runner_loses_is_not_verified(ids: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(VerifyJob, "finish", lambda _: None)
-    with pytest.raises(OutputError, match=r"verdict\.json is not there"):
+    with pytest.raises(JobError, match="does not say that all checks are done"):
         jobs.verify(directory=str(ids))
+
+
+def test_nothing_is_written_where_nothing_is_made_again(
+    corpus: Corpus, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An output that cannot be written is verified, wherever workers are."""
+    encode(corpus.inputs(), model, tmp_path / "ids")
+    count(corpus.inputs(), tmp_path / "counts")
+
+    def refuse(path: str, **_: Any) -> None:
+        raise AssertionError(path)
+
+    monkeypatch.setattr(storage, "replacing", refuse)
+    jobs.verify(directory=str(tmp_path / "ids"))
+    jobs.verify(directory=str(tmp_path / "ids"), inputs=corpus.inputs())
+    jobs.verify(directory=str(tmp_path / "counts"))
 
 
 def test_counts_whose_manifest_names_no_dead_letters_are_read(tmp_path: Path) -> None:
