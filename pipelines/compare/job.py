@@ -97,7 +97,6 @@ class CompareRequest(CorpusRequest):
                 run=self.run,
                 max_failures=self.inputs.max_failures,
                 examples=self.examples,
-                counters_path=self.counters_path,
             ),
         )
 

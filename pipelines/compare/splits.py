@@ -65,7 +65,6 @@ class CompareSplits:
         run: the id of the run, whose plan and splits lie there.
         max_failures: bad records the whole job may set aside.
         examples: pieces to show; 0 to count none.
-        counters_path: the file of progress slots.
         tokenizers: one of each a process.
     """
 
@@ -73,7 +72,6 @@ class CompareSplits:
     run: str
     max_failures: int
     examples: int
-    counters_path: str | None
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
     name: str = "compare"
 

@@ -86,7 +86,7 @@ class InputFile:
         name: the path below the deepest folder that holds all inputs, with ``/`` between its
             parts; bytes of a file name that are not UTF-8 are written ``\xNN``. Document ids
             and manifests use it, so that they do not depend on where a corpus lies.
-        size: bytes as stored.
+        file_size: bytes as stored.
         format: how it holds documents.
         compression: how it is packed.
         version: that was listed; None where nobody looked.
@@ -95,11 +95,16 @@ class InputFile:
 
     path: str
     name: str
-    size: int
+    file_size: int
     format: FileFormat
     compression: Compression
     version: Version | None = None
     source: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes as stored."""
+        return self.file_size
 
     @property
     def can_be_cut(self) -> bool:
@@ -325,7 +330,7 @@ def input_file(
     return InputFile(
         path=path,
         name=name,
-        size=size,
+        file_size=size,
         format=format_,
         compression=compression,
         version=version,

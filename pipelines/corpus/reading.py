@@ -22,7 +22,7 @@ from pipelines.corpus.groups import named_groups
 from pipelines.errors import RecordError, StoppedError
 from pipelines.metrics import counter
 from pipelines.output.names import DEAD_LETTERS
-from pipelines.progress import SlotWriter, many
+from pipelines.progress import many
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.documents import Block, KeptColumn
     from pipelines.corpus.splits import Split
+    from pipelines.progress import SlotWriter
     from pipelines.settings import InputSettings
     from pipelines.storage import HashingFile, Written
 
@@ -45,14 +46,12 @@ class Reading:
         directory: the output directory, for dead letters.
         options: how records become documents.
         max_failures: bad records the whole job may set aside.
-        counters_path: the file of progress slots on this machine; None where nobody watches.
         sets_aside: whether bad records are written to dead letters; else they are only counted.
     """
 
     directory: str
     options: ReadOptions
     max_failures: int = 0
-    counters_path: str | None = None
     sets_aside: bool = True
 
     @classmethod
@@ -79,7 +78,7 @@ class SplitReader:
         split: to read.
         reading: how.
         stopped: asked between blocks, whether nobody needs the rest.
-        slot: told how far it is; None for the slot of the split.
+        slot: told how far it is; None where nobody watches.
 
     Attributes:
         documents: documents so far.
@@ -97,7 +96,7 @@ class SplitReader:
         self._split = split
         self._reading = reading
         self._stopped = stopped
-        self._given = slot
+        self._slot = slot
         self._open = contextlib.ExitStack()
         self._dead: HashingFile | None = None
         self.bad_records = 0
@@ -105,9 +104,6 @@ class SplitReader:
         self.documents = 0
 
     def __enter__(self) -> Self:
-        self._slot = self._given or self._open.enter_context(
-            SlotWriter(self._reading.counters_path, self._split.part)
-        )
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -134,7 +130,8 @@ class SplitReader:
             documents_read.inc(len(block))
             bytes_read.inc(block.input_bytes)
             yield block
-            self._slot.update(documents=self.documents, bytes=self._input_bytes)
+            if self._slot is not None:
+                self._slot.update(documents=self.documents, bytes=self._input_bytes)
 
     def set_aside(self, bad: BadRecord) -> None:
         """Write a bad record to the split's dead letters.

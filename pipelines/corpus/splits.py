@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines import storage
-from pipelines.corpus.inputs import MIN_SPLIT
+from pipelines.corpus.inputs import MIN_SPLIT, InputFile
 from pipelines.errors import ConfigError, InputError
 from pipelines.output.names import MAX_PARTS, SPLITS, dead_letters_file, part_file
 from pipelines.storage import Version, join
@@ -25,8 +25,6 @@ from pipelines.storage import Version, join
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipelines.corpus.inputs import Compression, InputFile
-    from pipelines.formats import FileFormat
 
 MAX_SPLIT = 256 << 20
 SPLITS_PER_CORPUS = 64
@@ -52,35 +50,21 @@ _RUN, _PARTS, _GENERATION = b"bpe.run", b"bpe.parts", b"bpe.generation"
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileRange:
+class FileRange(InputFile):
     """Bytes ``[start, end)`` of one file, as stored (compressed files are never cut).
 
     A record belongs to the range that holds its first byte, so ranges that cover a file between
     them yield each of its records exactly once.
 
     Attributes:
-        path: where the file is, an absolute local path, or a URL of a store.
-        name: how the file is called in document ids and manifests.
         file_index: the file's number in the sorted list of inputs.
-        format: how the file holds documents.
-        compression: how the file is packed.
         start: first byte of the range.
         end: first byte after it.
-        file_size: bytes the file had when the plan was made.
-        version: that it had then; None where nobody looked.
-        source: the name of the input that the file is of; empty where it has none.
     """
 
-    path: str
-    name: str
     file_index: int
-    format: FileFormat
-    compression: Compression
     start: int
     end: int
-    file_size: int
-    version: Version | None = None
-    source: str = ""
 
     @property
     def size(self) -> int:
@@ -241,18 +225,7 @@ def whole_file(file: InputFile, index: int) -> FileRange:
 
 
 def _range(file: InputFile, index: int, start: int, end: int) -> FileRange:
-    return FileRange(
-        path=file.path,
-        name=file.name,
-        file_index=index,
-        format=file.format,
-        compression=file.compression,
-        start=start,
-        end=end,
-        file_size=file.size,
-        version=file.version,
-        source=file.source,
-    )
+    return FileRange(**vars(file), file_index=index, start=start, end=end)
 
 
 def write_splits(

@@ -48,7 +48,7 @@ from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
 from pipelines.planned import CorpusRequest, Planned, planned_splits, run_once
-from pipelines.progress import NoProgress
+from pipelines.progress import NoProgress, SlotWriter
 from pipelines.run import options
 from pipelines.settings import (
     AppendSettings,
@@ -169,8 +169,7 @@ class CountRequest(CorpusRequest):
     @property
     def reading(self) -> Reading:
         """How splits are read."""
-        reading = Reading.of(self.inputs, self.directory, group_by=self.job.group_field)
-        return replace(reading, counters_path=self.counters_path)
+        return Reading.of(self.inputs, self.directory, group_by=self.job.group_field)
 
     @property
     def shown(self) -> dict[str, str]:
@@ -231,7 +230,9 @@ class CountRequest(CorpusRequest):
         """Count the splits, merge and write the shards, and write the manifest."""
         job = self.job
         splits = self.dealt_splits(begun, failures)
-        counted = count_splits(splits, job, self.reading, failures, appends=self.appending.appends)
+        counted = splits | "Count splits" >> beam.ParDo(
+            _CountSplits(self, self.reading, failures)
+        ).with_outputs("totals", main="runs")
         empty = begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job))
         runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
         parts = merge_shards(runs, job, failures)
@@ -312,13 +313,12 @@ class CountRequest(CorpusRequest):
 
 
 class _CountSplits(StorageDoFn):
-    def __init__(
-        self, job: CountJob, reading: Reading, failures: Failures, *, appends: bool
-    ) -> None:
+    """Splits to ((group, shard), Arrow IPC), and packed ``totals``."""
+
+    def __init__(self, request: CountRequest, reading: Reading, failures: Failures) -> None:
         super().__init__()
-        self._appends = appends
-        self._job = job
-        self._reading = reading
+        self._job, self._appends = request.job, request.appending.appends
+        self._reading, self._counters_path = reading, request.counters_path
         self._failures = failures
         self._tokenizers = OncePerProcess()
 
@@ -329,15 +329,16 @@ class _CountSplits(StorageDoFn):
         if self._failures.stopped():
             return
         split: Split = unpack(element)
-        with self._failures.reported():
-            job = self._job
+        slots = SlotWriter(self._counters_path, split.part)
+        with self._failures.reported(), slots as slot:
+            job, reading, failures = self._job, self._reading, self._failures
             tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)
             results: Iterable[Any]
             if self._appends:
-                results = count_arrived(split, job, self._reading, self._failures, tokenizer)
+                results = count_arrived(split, job, reading, failures, tokenizer, slot=slot)
             else:
                 self._counts = self._counts or Counters(job, tokenizer)
-                results = count_split(split, job, self._reading, self._failures, self._counts)
+                results = count_split(split, job, reading, failures, self._counts, slot=slot)
             for result in results:
                 if isinstance(result, tuple):
                     yield result
@@ -403,20 +404,6 @@ def _written(element: tuple[tuple[str, int], bytes], job: CountJob) -> Iterator[
     """The file of a shard, written, packed."""
     job = replace(job, generation=job.plan().get(GENERATION, 0))
     return map(pack, write_shard_of(*element, job))
-
-
-def count_splits(
-    splits: beam.PCollection[bytes],
-    job: CountJob,
-    reading: Reading,
-    failures: Failures,
-    *,
-    appends: bool = False,
-) -> Any:
-    """Count splits: ``runs``, ((group, shard), Arrow IPC), and ``totals``."""
-    return splits | "Count splits" >> beam.ParDo(
-        _CountSplits(job, reading, failures, appends=appends)
-    ).with_outputs("totals", main="runs")
 
 
 def merge_shards(

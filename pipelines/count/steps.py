@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import FileRange, Split
     from pipelines.failures import Failures
+    from pipelines.progress import SlotWriter
     from pipelines.settings import CountSettings, OutputSettings, PretokenSettings
 
 AnyCounter = PretokenCounter | RunCounter
@@ -281,7 +282,13 @@ def check_groups(groups: Collection[str], job: CountJob) -> None:
 
 
 def count_split(
-    split: Split, job: CountJob, reading: Reading, failures: Failures, counts: Counters
+    split: Split,
+    job: CountJob,
+    reading: Reading,
+    failures: Failures,
+    counts: Counters,
+    *,
+    slot: SlotWriter | None = None,
 ) -> Iterator[tuple[tuple[str, int], bytes] | Totals | InGroup | DeadLetters]:
     """Count the documents of a split into ``counts``.
 
@@ -294,7 +301,7 @@ def count_split(
         InputError, OutputError: a file cannot be read or written.
     """
     totals = Totals()
-    with SplitReader(split, reading, failures.stopped) as reader:
+    with SplitReader(split, reading, failures.stopped, slot=slot) as reader:
         for block in reader:
             if job.sources:
                 block = with_sources(block, split.pieces)  # noqa: PLW2901
@@ -320,18 +327,21 @@ def count_arrived(
     reading: Reading,
     failures: Failures,
     tokenizer: Tokenizer | None,
+    *,
+    slot: SlotWriter | None = None,
 ) -> list[Any]:
     """What `count_split` yields of what can be read of a split, and the files set aside."""
 
-    def counted(pieces: Sequence[FileRange]) -> list[Any]:
+    def make(pieces: Sequence[FileRange]) -> list[Any]:
         storage.remove(join(job.directory, split.dead_letters_file))
         counts = Counters(job, tokenizer)
         some = replace(split, pieces=tuple(pieces))
         if not pieces:
             return [Totals()]
-        return [*count_split(some, job, reading, failures, counts), *counts.drained()]
+        counted = count_split(some, job, reading, failures, counts, slot=slot)
+        return [*counted, *counts.drained()]
 
-    results, aside = readable(split.pieces, counted, stopped=failures.stopped)
+    results, aside = readable(split.pieces, make, stopped=failures.stopped)
     return [*results, *aside]
 
 

@@ -120,7 +120,6 @@ class Pass:
         work: where records and results go.
         run: the id of the run.
         fan_in: how many files a unit of a shuffle may read.
-        counters_path: the file of progress slots; None where nobody watches this pass.
     """
 
     plan: ExportPlan
@@ -128,7 +127,6 @@ class Pass:
     work: str
     run: str
     fan_in: int = FAN_IN
-    counters_path: str | None = None
     name: str = ""
 
     @property

@@ -149,15 +149,8 @@ class ExportJob(Job):
     @property
     def stages(self) -> tuple[Stage, ...]:
         """In order."""
-        return stages(
-            self.plan,
-            output=self.directory,
-            work=self.work,
-            run=self.run,
-            fan_in=self.fan_in,
-            last=MakeAndFold,
-            counters_path=self.counters_path,
-        )
+        known = {"output": self.directory, "work": self.work, "run": self.run}
+        return stages(self.plan, MakeAndFold, **known, fan_in=self.fan_in)
 
     @property
     def same(self) -> Plan:
@@ -227,33 +220,18 @@ class ExportJob(Job):
         remove_temporaries(self.directory)
 
 
-def stages(
-    plan: ExportPlan,
-    *,
-    output: str,
-    work: str,
-    run: str,
-    fan_in: int,
-    last: Callable[..., Stage],
-    counters_path: str | None,
-) -> tuple[Stage, ...]:
+def stages(plan: ExportPlan, last: Callable[..., Stage], **known: Any) -> tuple[Stage, ...]:
     """The stages of an export, or of its verification.
 
     Args:
         plan: of the export.
-        output: its directory.
-        work: where stages leave what later ones need.
-        run: the id of the run.
-        fan_in: how many files a unit of a shuffle may read.
         last: the class of the last stage.
-        counters_path: the file of progress slots, for the last stage.
+        **known: more fields of all stages (`pipelines.export.choose.Pass`).
     """
     kinds: list[Callable[..., Stage]] = [Measure] if plan.selects else []
     kinds += [Choose] if plan.settings.chooses else []
     kinds += [Exchange, Merge] if plan.settings.shuffle is not None else []
-    known: dict[str, Any] = {"plan": plan, "output": output, "work": work, "run": run}
-    known["fan_in"] = fan_in
-    return *(kind(**known) for kind in kinds), last(**known, counters_path=counters_path)
+    return tuple(kind(plan=plan, **known) for kind in (*kinds, last))
 
 
 def check_export(directory: str, manifest: ExportManifest) -> None:

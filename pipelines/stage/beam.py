@@ -66,7 +66,9 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         job = job.after_plan()
         for number, stage in enumerate(job.stages):
             last = number == len(job.stages) - 1
-            ready = ready | f"{stage.name.capitalize()}" >> _RunStage(stage, failures, last=last)
+            path = job.counters_path if last else None
+            run = _RunStage(stage, failures, last=last, counters_path=path)
+            ready = ready | f"{stage.name.capitalize()}" >> run
         done = (job.steps(ready, failures), planned.complete) | "Done" >> beam.Flatten()
         # Apart from the last fold: a runner may run that again, and needs what finishing removes.
         return dealt("Folded", done) | "Finish" >> beam.ParDo(Step(failures, _finished, job))
@@ -75,11 +77,13 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Yields one None when all units of a stage are made and folded."""
 
-    def __init__(self, stage: Stage, failures: Failures, *, last: bool) -> None:
+    def __init__(
+        self, stage: Stage, failures: Failures, *, last: bool, counters_path: str | None
+    ) -> None:
         super().__init__()
         self._stage = stage
         self._failures = failures
-        self._last = last
+        self._told = last, counters_path
 
     def expand(self, ready: beam.PCollection[None]) -> beam.PCollection[None]:
         stage, failures = self._stage, self._failures
@@ -87,7 +91,7 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             "number", main="units"
         )
         made = dealt("Deal", planned.units) | "Make" >> beam.ParDo(
-            Step(failures, _made, stage, failures, self._last)
+            Step(failures, _made, stage, failures, *self._told)
         ).with_output_types(bytes)
         results = (made, planned.number) | "Results" >> beam.Flatten()
         return fold_all(ready, results, failures, _fold, stage)
@@ -147,9 +151,11 @@ def _units(_: None, stage: Stage) -> Iterator[Any]:
     yield beam.pvalue.TaggedOutput("number", pack(number))
 
 
-def _made(element: bytes, stage: Stage, failures: Failures, last: bool) -> Iterator[bytes]:
+def _made(
+    element: bytes, stage: Stage, failures: Failures, last: bool, counters_path: str | None
+) -> Iterator[bytes]:
     unit: Unit = unpack(element)
-    with SlotWriter(stage.counters_path if last else None, unit.number) as slot:
+    with SlotWriter(counters_path, unit.number) as slot:
         record, resumed = make_unit(stage, unit, slot=slot, stopped=failures.stopped)
         if resumed:
             slot.keep(documents=record.totals.get("documents", 0), bytes=unit.bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -57,7 +58,7 @@ def run_job(
         ready()
         with progress.stage(job.name, size) as stage:
             stage.set_slots(pieces)
-            watched = job.watched(stage.counters_path)
+            watched = replace(job, counters_path=stage.counters_path)
             result = run(
                 lambda p, failures: p | job.name >> RunJob(watched, failures),
                 execution=execution,

@@ -66,11 +66,6 @@ class Stage(Protocol):
         """Where the files and records of its units lie; empty where nothing is kept of them."""
         ...
 
-    @property
-    def counters_path(self) -> str | None:
-        """The file of progress slots on this machine; None where nobody watches."""
-        ...
-
     def units(self) -> Iterable[Unit]:
         """The units, numbered from 0; asked once, in a worker, when earlier stages are folded."""
         ...
@@ -228,7 +223,3 @@ class Job:
     def after_plan(self) -> Self:
         """The job for the steps after the first, without what only that one needs."""
         return self
-
-    def watched(self, counters_path: str | None) -> Self:
-        """The same job, whose workers tell their progress to a file of slots."""
-        return replace(self, counters_path=counters_path)

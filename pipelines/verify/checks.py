@@ -7,7 +7,7 @@ temporary files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.errors import InputError, JobError, VerificationError
@@ -58,14 +58,12 @@ class Check:
 
     Attributes:
         output: the directory that is verified.
-        counters_path: the file of progress slots on this machine; None where nobody watches.
         name: of the stage.
         called: what the pieces are called.
         reads: whether the units are what is read, for Beam's counters; else the check counts.
     """
 
     output: str
-    counters_path: str | None = None
     name: str = "check"
     called: ClassVar[str] = "parts"
     directory: ClassVar[str] = ""
@@ -124,12 +122,6 @@ class VerifyJob(Job):
     def stages(self) -> tuple[Stage, ...]:
         """The checks."""
         return self.checks
-
-    def watched(self, counters_path: str | None) -> VerifyJob:
-        """The same, whose last check tells its progress."""
-        *before, last = self.checks
-        last = replace(last, counters_path=counters_path)  # type: ignore[type-var]  # a dataclass
-        return replace(self, counters_path=counters_path, checks=(*before, last))
 
     def finish(self) -> None:
         """Say that all checks are done: where a runner lost something, it does not."""

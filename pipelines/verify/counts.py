@@ -163,8 +163,7 @@ class CountAgain(CountRequest):
     @property
     def reading(self) -> Reading:
         """How splits are read."""
-        reading = Reading.of(self.inputs, self.directory, group_by=self.group_field)
-        return replace(reading, counters_path=self.counters_path)
+        return Reading.of(self.inputs, self.directory, group_by=self.group_field)
 
     def plan(self) -> Planned:
         """Find the files that were counted.

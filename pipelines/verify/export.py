@@ -18,7 +18,7 @@ import numpy as np
 from pipelines import storage
 from pipelines.encode.rows import flat
 from pipelines.errors import VerificationError
-from pipelines.export.choose import FAN_IN, Pass
+from pipelines.export.choose import Pass
 from pipelines.export.job import check_index, check_tokenizer, half_totals, stages
 from pipelines.export.make import Make
 from pipelines.export.manifest import read_export
@@ -161,7 +161,7 @@ def verify_export(job: Verification) -> dict[str, Any]:
         VerificationError: something is not as it must be; the message says what and where.
         JobError: it cannot be checked.
     """
-    root, work = job.directory, job.work
+    root = job.directory
     manifest = read_export(root)
     records = read_records(root, manifest.records.sha256)
     check_tokenizer(root, manifest)
@@ -177,11 +177,9 @@ def verify_export(job: Verification) -> dict[str, Any]:
     if job.inputs is not None:
         plan = plan_again(manifest, parse_sources(job.inputs.patterns), root)
         reads = [*plan.directories]
-        run = uuid.uuid4().hex
-        *before, last = stages(
-            plan, output=root, work=work, run=run, fan_in=FAN_IN, last=Compare, counters_path=None
-        )
-        checks += [*before, Tally(plan=plan, output=root, work=work, run=run), last]
+        known: dict[str, Any] = {"output": root, "work": job.work, "run": uuid.uuid4().hex}
+        *before, last = stages(plan, Compare, **known)
+        checks += [*before, Tally(plan=plan, **known), last]
     size = sum(half.bytes for half in halves)
     job.run(*checks, reads=reads, pieces=len(records), size=size)
     job.refuse_another(manifest, read_export(root))

@@ -19,7 +19,7 @@ MIB = 1 << 20
 
 def file(size: int, name: str = "f", **changes: Any) -> InputFile:
     values = {"format": "lines", "compression": "none", **changes}
-    return InputFile(path=f"/{name}", name=name, size=size, **values)
+    return InputFile(path=f"/{name}", name=name, file_size=size, **values)
 
 
 corpora = st.lists(

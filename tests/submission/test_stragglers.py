@@ -21,7 +21,7 @@ LINES: dict[str, Any] = {"format": "lines", "compression": "none"}
 
 def corpus(*files: tuple[int, dict[str, Any]]) -> list[InputFile]:
     return [
-        InputFile(path=f"/{i}", name=str(i), size=size * MIB, **kind)
+        InputFile(path=f"/{i}", name=str(i), file_size=size * MIB, **kind)
         for i, (size, kind) in enumerate(files)
     ]
 
