@@ -176,10 +176,15 @@ class Entry:
     size: int
 
 
+_KINDS: dict[Any, Literal["file", "directory", "other"]] = {
+    pafs.FileType.File: "file",
+    pafs.FileType.Directory: "directory",
+    pafs.FileType.Unknown: "other",
+}
+
+
 def entries(directory: str) -> list[Entry]:
     """What ``directory`` holds, sorted by name, not recursively; nothing where it is not there.
-
-    On object stores only the objects right below ``directory`` are listed.
 
     Raises:
         OutputError: ``directory`` is a file, or cannot be listed.
@@ -190,9 +195,9 @@ def entries(directory: str) -> list[Entry]:
                 listed = [entry for one in found if (entry := _local_entry(one)) is not None]
         else:
             listed = [
-                Entry(name=name, kind="file", size=int(info.size or 0))
+                Entry(name=name, kind=_KINDS[info.type], size=int(info.size or 0))
                 for name, info in _listed(directory, recursive=False)
-                if info.type == pafs.FileType.File
+                if name
             ]
     except FileNotFoundError:
         return []
@@ -211,8 +216,19 @@ def _listed(directory: str, *, recursive: bool) -> Iterator[tuple[str, Any]]:
         yield info.path.removeprefix("/")[len(at.path.removeprefix("/")) + 1 :], info
 
 
-def objects_below(directory: str, *, recursive: bool = True) -> list[tuple[str, int, Version]]:
-    """The objects below a directory of a store: URL, size and version without a tag.
+class Listed(NamedTuple):
+    """What a list says of a file: size in bytes, and the version that it has then.
+
+    Lists of stores have no tags.
+    """
+
+    path: str
+    size: int
+    version: Version
+
+
+def objects_below(directory: str, *, recursive: bool = True) -> list[Listed]:
+    """The objects below a directory of a store.
 
     Args:
         directory: of a store.
@@ -222,20 +238,17 @@ def objects_below(directory: str, *, recursive: bool = True) -> list[tuple[str, 
         OSError: it cannot be listed.
         ConfigError: an object has a name that pyarrow cannot open.
     """
-    base = directory.rstrip("/")
-    listed = list(_listed(directory, recursive=recursive))
-    for name, info in listed:
+    objects = []
+    for name, info in _listed(directory, recursive=recursive):
         if info.type == pafs.FileType.File:
-            check_names(f"{base}/{name}", name)
-    return [
-        (f"{base}/{name}", int(info.size or 0), Version.of_store(info.mtime_ns))
-        for name, info in listed
-        if info.type == pafs.FileType.File
-    ]
+            path = f"{directory.rstrip('/')}/{name}"
+            check_names(path, name)
+            objects.append(Listed(path, int(info.size or 0), Version.of_store(info.mtime_ns)))
+    return objects
 
 
-def object_at(path: str) -> tuple[int, Version] | None:
-    """Size and version, without a tag, of the object of exactly that name; None: there is none.
+def object_at(path: str) -> Listed | None:
+    """The object of exactly that name; None: there is none.
 
     Raises:
         OSError: it cannot be asked for.
@@ -246,7 +259,7 @@ def object_at(path: str) -> tuple[int, Version] | None:
     info = at.filesystem.get_file_info(at.path)
     if info.type != pafs.FileType.File:
         return None
-    return int(info.size or 0), Version.of_store(info.mtime_ns)
+    return Listed(path, int(info.size or 0), Version.of_store(info.mtime_ns))
 
 
 def _local_entry(entry: os.DirEntry[str]) -> Entry | None:
@@ -261,17 +274,6 @@ def _local_entry(entry: os.DirEntry[str]) -> Entry | None:
         except FileNotFoundError:
             return None
     return Entry(name=entry.name, kind="other", size=0)
-
-
-def folders(directory: str) -> set[str]:
-    """The names of the folders right below ``directory``, on an object store.
-
-    Raises:
-        OutputError: it cannot be listed.
-    """
-    with _named(directory, OutputError, "list"):
-        listed = list(_listed(directory, recursive=False))
-    return {name for name, info in listed if info.type == pafs.FileType.Directory and name}
 
 
 def open_binary(path: str) -> Any:

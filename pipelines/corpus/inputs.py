@@ -24,13 +24,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_glob, is_visible, matcher
 from pipelines.errors import ConfigError, InputError
 from pipelines.formats import FILE_FORMATS, SUFFIXES
 from pipelines.output.names import PLAN, fingerprint, read_plan
 from pipelines.storage import (
+    Listed,
     Version,
     check_filesystem,
     file_version,
@@ -110,19 +111,6 @@ class InputFile:
     def can_be_cut(self) -> bool:
         """Whether a range of its bytes can be read by itself."""
         return self.compression == "none" and not FILE_FORMATS[self.format].uncut
-
-
-class Listed(NamedTuple):
-    """What a list says of a file: size in bytes, and the version that it has then."""
-
-    path: str
-    size: int
-    version: Version
-
-    @classmethod
-    def of_status(cls, path: str, status: os.stat_result) -> Listed:
-        """What is listed of a local file."""
-        return cls(path, status.st_size, Version.of_status(status))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -489,7 +477,7 @@ def _match_local(pattern: str, asked: str, *, changing: bool) -> Matches:
                 "plan by): write it to a file first"
             )
         path = str(literal)
-        return Matches({path: Listed.of_status(path, status)})
+        return Matches({path: Listed(path, status.st_size, Version.of_status(status))})
     folder, glob = cut(pattern)
     root = _absolute(folder or ".")
     if is_glob(pattern) and root.is_dir():
@@ -588,7 +576,7 @@ class _Below:
             return
         if stat.S_ISREG(status.st_mode):
             path = f"{self._root}/{relative}"
-            self.matches.files[path] = Listed.of_status(path, status)
+            self.matches.files[path] = Listed(path, status.st_size, Version.of_status(status))
         else:
             to_folder = stat.S_ISDIR(status.st_mode)
             self._pass_over(relative, TO_FOLDER if to_folder else NO_FILE)
@@ -599,17 +587,17 @@ class _Below:
         listed = objects_below(self._root, recursive=not flat)
         outputs = tuple(
             path.removesuffix(PLAN)
-            for path, _, _ in listed
+            for path in (one.path for one in listed)
             if posixpath.basename(path) == PLAN
             and path != f"{self._root}/{PLAN}"
             and read_plan(posixpath.dirname(path))
         )
-        for path, size, version in listed:
-            relative = path[len(self._root) + 1 :]
-            if path.startswith(outputs) or not self._holds(relative):
+        for one in listed:
+            relative = one.path[len(self._root) + 1 :]
+            if one.path.startswith(outputs) or not self._holds(relative):
                 continue
             if self._is_visible(relative):
-                self.matches.files[path] = Listed(path, size, version)
+                self.matches.files[one.path] = one
             else:
                 self._pass_over(relative, BY_NAME)
 
@@ -629,7 +617,7 @@ def _match_remote(pattern: str, asked: str, *, changing: bool) -> Matches:
     check_filesystem(pattern)
     exact = object_at(pattern)
     if exact is not None:
-        return Matches({pattern: Listed(pattern, *exact)})
+        return Matches({pattern: exact})
     found = match_below(pattern.rstrip("/"), "**", asked, named=pattern, changing=changing)
     if not (found.files or found.passed_over) and is_glob(pattern):
         folder, glob = cut(pattern)

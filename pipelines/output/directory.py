@@ -409,12 +409,8 @@ def contents(directory: str, kind: str, *, group: str = "") -> Iterator[storage.
         kind: of the job; another than those in `NAMES` has no folders.
         group: as for `Names.hold`.
     """
-    found = storage.entries(directory)
-    if not storage.is_local(directory):  # entries are objects there
-        names = sorted(storage.folders(directory))
-        found += [storage.Entry(name=name, kind="directory", size=0) for name in names]
     folders = NAMES[kind].folders if kind in NAMES else ()
-    for entry in found:
+    for entry in storage.entries(directory):
         of_group = bool(group) and entry.name.startswith(group)
         if entry.kind != "directory" or not (of_group or entry.name in folders):
             yield entry

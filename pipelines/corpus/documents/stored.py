@@ -5,12 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 from datetime import datetime, timezone
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipelines.errors import InputError
-from pipelines.storage import Version, exists, file_version, is_local, reading, version_of
-from pipelines.stores import place
+from pipelines.storage import (
+    Version,
+    exists,
+    file_version,
+    is_local,
+    open_binary,
+    reading,
+    version_of,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -18,13 +24,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from pipelines.corpus.splits import FileRange
-
-
-def _open(path: str) -> Any:
-    if is_local(path):
-        return Path(path).open("rb")
-    at = place(path)
-    return at.filesystem.open_input_file(at.path)
 
 
 class LostFileError(InputError):
@@ -84,8 +83,7 @@ class StoredFile:
         self._source = source
         path = source.path
         try:
-            with reading(path):
-                self._raw = self._file = _open(path)
+            self._raw = self._file = open_binary(path)
         except InputError as error:
             cause = error.__cause__
             # Filesystems of fsspec may have an error of their own for what is not there.
