@@ -24,8 +24,8 @@ from bpe.errors import BpeError, CountsError, EncodingError
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.count.steps import shard_messages
 from pipelines.encode.rows import with_ends
-from pipelines.encode.steps import check_named_tokens, token_of_role
-from pipelines.encode.steps import id_type as smallest_id_type
+from pipelines.encode.tokens import check_named_tokens, token_of_role
+from pipelines.encode.tokens import id_type as smallest_id_type
 from pipelines.errors import InputError, RecordError
 from pipelines.settings import EncodeSettings
 

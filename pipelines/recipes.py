@@ -28,7 +28,7 @@ from pipelines.encode.discard import discard_parts
 from pipelines.encode.job import encode
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import read_header
-from pipelines.encode.steps import check_special_tokens, in_tokens
+from pipelines.encode.tokens import check_special_tokens, in_tokens
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.export.job import export
 from pipelines.extension import extended_pretokens, load_extended, located

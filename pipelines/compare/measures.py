@@ -20,7 +20,7 @@ from bpe.counts.files import run_from_ipc, run_table
 from bpe.diff import same_tokens, token_sizes
 from bpe.errors import BadTextsError
 from bpe.pretokenizer import Pretokenizer
-from pipelines.encode.steps import unknown_id
+from pipelines.encode.tokens import unknown_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,13 +1,17 @@
-"""The key of a document: a number that says what an export does with it.
+"""Numbers of documents, of 64 bits and the same on every runner: keys, seeds, orders.
 
-It depends on the document's id alone, or on its text where the record has no id of its own: it
-stays the same when the corpus grows, wherever the file lies, and a duplicate has the same one.
+The key of a document says what an export does with it. It depends on the document's id alone, or on
+its text where the record has no id of its own: it stays the same when the corpus grows, wherever
+the file lies, and a duplicate has the same one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +20,9 @@ from bpe._arrow import text_column
 
 if TYPE_CHECKING:
     from pipelines.corpus.documents import Block
+
+Hashes: TypeAlias = npt.NDArray[np.uint64]
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def document_keys(block: Block) -> pa.UInt64Array:
@@ -33,3 +40,28 @@ def row_hashes(texts: pa.Array) -> pa.UInt64Array:
     """XXH64 of the bytes of each row, with the seed 0; strings or binaries, no nulls."""
     hashes = pa.py_buffer(_native.row_hashes(text_column(texts)))
     return pa.Array.from_buffers(pa.uint64(), len(texts), [None, hashes])
+
+
+def seed64(text: str) -> np.uint64:
+    """The first eight bytes, little-endian, of the SHA-256 of a text."""
+    seed: np.uint64 = np.uint64(
+        int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+    )
+    return seed
+
+
+def mix64(values: Hashes) -> Hashes:
+    """A one-to-one function of 64 bits whose results look random.
+
+    Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014), figure
+    17: the last steps of SplitMix64.
+    """
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Hashes = values ^ (values >> np.uint64(31))
+    return mixed
+
+
+def numbers_at(places: npt.NDArray[np.int64], *, start: np.uint64 | Hashes) -> Hashes:
+    """Of a SplitMix64 that starts so, the number at each place, counted from 0."""
+    return mix64(start + (places.astype(np.uint64) + np.uint64(1)) * _GOLDEN)

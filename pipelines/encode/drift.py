@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bpe import Tokenizer
-    from pipelines.encode.encoder import EncodedBlock
+    from pipelines.encode.steps import EncodedBlock
     from pipelines.settings import DriftSettings
 
 _BASELINE = "give the counts that it was trained on"

@@ -34,14 +34,13 @@ from pipelines.encode.manifest import (
 )
 from pipelines.encode.steps import (
     EncodeJob,
-    check_tokens,
     count_written,
     encode_job,
     encode_split,
-    in_tokens,
     tokenizer_of,
     write_manifest,
 )
+from pipelines.encode.tokens import check_tokens, in_tokens
 from pipelines.errors import InputError
 from pipelines.failures import Failures, job_errors
 from pipelines.option import split_arguments, takes

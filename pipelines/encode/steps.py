@@ -5,17 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from bpe._codec import decode, encode
-from bpe.errors import EncodingError
-from bpe.roles import ROLES
+from bpe.tokenizer import CacheUse
 from pipelines import storage
+from pipelines.corpus.documents import BadRecord
+from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.documents.types import type_text
+from pipelines.corpus.keys import document_keys, numbers_at, seed64
 from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
 from pipelines.encode.appended import appended
 from pipelines.encode.duplicates import duplicate_ids
-from pipelines.encode.encoder import SplitEncoder
 from pipelines.encode.manifest import (
     EncodedHeader,
     EncodedManifest,
@@ -28,8 +33,9 @@ from pipelines.encode.manifest import (
     unit_name,
 )
 from pipelines.encode.parts import PartWriter, Sums
-from pipelines.encode.rows import RowLayout
-from pipelines.errors import ConfigError, JobError
+from pipelines.encode.rows import RowLayout, with_ends
+from pipelines.encode.tokens import check_special_tokens, id_type, unknown_id
+from pipelines.errors import JobError
 from pipelines.metrics import counter
 from pipelines.output.directory import plan_of_run, remove_temporaries
 from pipelines.output.names import (
@@ -40,28 +46,24 @@ from pipelines.output.names import (
     of_generation,
     part_file,
 )
+from pipelines.settings import MAX_ROW_TOKENS
 from pipelines.stage.record import Record, StoredFile, write_records
 from pipelines.storage import join, replacing
 from pipelines.tokenizer_files import sent_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
-    from bpe.roles import Roles
-    from pipelines.corpus.splits import Split
-    from pipelines.encode.encoder import EncodedBlock
+    from pipelines.corpus.documents import Block
+    from pipelines.corpus.splits import FileRange, Split
     from pipelines.progress import SlotWriter
-    from pipelines.settings import EncodeSettings, RowSettings
+    from pipelines.settings import EncodeSettings
 
 # The version of a part's bytes, in its fingerprint. Raise it when the same settings and columns
 # make others than before: `--resume` writes such parts again.
 LAYOUT = 7
-
-_Rows = TypeVar("_Rows", bound="RowSettings")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +174,125 @@ class EncodeJob(EncodedHeader):
         for piece in pieces:  # where it lies, since when, and among which others, is no matter
             del piece["path"], piece["version"], piece["file_index"]
         return fingerprint([split.part, split.parts, pieces, self.plan_settings])
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodedBlock:
+    """The documents of a block with their token ids, in columns of equal length.
+
+    Attributes:
+        texts: of the documents.
+        plain: the token ids of each text (list of the layout's type of ids).
+        rows: with the ids put at their ends.
+    """
+
+    texts: pa.Array
+    plain: pa.ListArray
+    rows: pa.RecordBatch
+
+
+class SplitEncoder:
+    """Encodes the blocks of one split.
+
+    Args:
+        tokenizer: whose ids are made.
+        split: that the blocks are of.
+        layout: of the rows to be made.
+
+    Attributes:
+        cache_use: what the tokenizer's cache of words did so far.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, split: Split, *, layout: RowLayout) -> None:
+        self.cache_use = CacheUse()
+        self._tokenizer = tokenizer
+        self._layout = layout
+        self._settings = layout.settings
+        allowed = layout.settings.allow_special
+        self._allowed = "all" if "all" in allowed else allowed
+        self._sources: dict[int, FileRange] = {piece.file_index: piece for piece in split.pieces}
+        self._seeds = {
+            index: file_seed(layout.settings.dropout_seed, piece.name)
+            for index, piece in self._sources.items()
+        }
+
+    def encode(self, block: Block, set_aside: Callable[[BadRecord], object]) -> EncodedBlock:
+        """Encode the documents of a block.
+
+        Args:
+            block: of documents.
+            set_aside: takes the documents that no row holds, or that cannot be encoded.
+        """
+        kept = block.kept or tuple(pa.array([], field.type) for field in self._layout.kept)
+        own = (block.texts, block.places, block.file_indexes, block.ids, document_keys(block))
+        columns: tuple[pa.Array, ...] = (*own, *kept)
+        plain, bad = use_good_rows(
+            columns,
+            self._encode,
+            lambda row, reason: set_aside(self._bad(block, row, reason)),
+        )
+        columns = tuple(without(column, bad) for column in columns)
+        ends = {"prepend": self._layout.prepend, "append": self._layout.append}
+        input_ids = with_ends(plain, **ends)
+        if len(input_ids.values) > MAX_ROW_TOKENS:
+            numbers = without(pa.array(range(len(block))), bad)
+            lengths = pc.list_value_length(input_ids)
+            too_long = pc.indices_nonzero(pc.greater(lengths, MAX_ROW_TOKENS)).to_pylist()
+            for at in too_long:
+                reason = (
+                    f"its {lengths[at]} tokens do not fit a row of Parquet (at most "
+                    f"{MAX_ROW_TOKENS}): divide the document"
+                )
+                set_aside(self._bad(block, numbers[at].as_py(), reason))
+            plain, input_ids, *rest = (
+                without(column, too_long) for column in (plain, input_ids, *columns)
+            )
+            columns = tuple(rest)
+        texts, _, _, ids, keys, *kept_columns = columns
+        rows = self._layout.rows(ids=ids, kept=tuple(kept_columns), keys=keys, input_ids=input_ids)
+        return EncodedBlock(texts=texts, plain=plain, rows=rows)
+
+    def _encode(
+        self, texts: pa.Array, places: pa.Int64Array, files: pa.Int32Array, *_: pa.Array
+    ) -> pa.ListArray:
+        dropout = self._settings.dropout
+        seeds = document_seeds(self._seeds, files=files, places=places) if dropout else None
+        return self._tokenizer.encode_arrow(
+            texts,
+            allowed_special=self._allowed,
+            dropout=dropout,
+            seeds=seeds,
+            id_type=self._layout.id_type,
+            cache_use=self.cache_use,
+        )
+
+    def _bad(self, block: Block, row: int, reason: str) -> BadRecord:
+        source = self._sources[block.file_indexes[row].as_py()]
+        text = block.texts[row].as_buffer().to_pybytes()
+        return BadRecord.of(source, block.places[row].as_py(), reason, text)
+
+
+def file_seed(seed: int, name: str) -> int:
+    """What the seeds of the documents of a file are made of."""
+    return int(seed64(f"{seed} {name}"))
+
+
+def document_seeds(
+    seeds: Mapping[int, int], *, files: pa.Int32Array, places: pa.Int64Array
+) -> pa.UInt64Array:
+    """The seed of each document: of its file's SplitMix64 the number that its place counts.
+
+    So it depends on the file's name and the place in it alone: that of a document at place 5 is
+    ``bpe.dropout.row_seeds(seed of the file, 1, first=5)``.
+
+    Args:
+        seeds: `file_seed` of each file, by its number.
+        files: the number of the file of each document.
+        places: where in the file each document begins.
+    """
+    numbers, of = np.unique(files.to_numpy(), return_inverse=True)
+    start = np.array([seeds[int(number)] for number in numbers], np.uint64)[of]
+    return pa.array(numbers_at(places.to_numpy(), start=start))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -298,12 +419,6 @@ def count_written(record: Record) -> None:
         counter(name).inc(number)
 
 
-def unknown_id(tokenizer: Tokenizer) -> int | None:
-    """The id of what has no token; None where there is no such id."""
-    token = getattr(tokenizer.model, "unknown", None)  # bytes have none
-    return None if token is None else tokenizer.token_id(token.encode())
-
-
 def write_manifest(
     records: Iterable[Record],
     job: EncodeJob,
@@ -382,101 +497,6 @@ def encode_job(
         rows=encoding.rows,
         **more,
     )
-
-
-def in_tokens(rows: _Rows, special_tokens: Collection[str], roles: Roles) -> _Rows:
-    """The settings with tokens in place of roles: in place of ``eos``, what ends a text.
-
-    Args:
-        rows: the settings.
-        special_tokens: of the tokenizer; one that is called like a role is meant first.
-        roles: of the tokenizer.
-
-    Raises:
-        ConfigError: the tokenizer has no token for a role.
-    """
-    prepend, append = (
-        token_of_role(getattr(rows, name), special_tokens, roles, option=f"`{name}`")
-        for name in ("prepend_token", "append_token")
-    )
-    return replace(rows, prepend_token=prepend, append_token=append)
-
-
-def token_of_role(
-    token: str | None, special_tokens: Collection[str], roles: Roles, *, option: str
-) -> str | None:
-    """A token that an option names, or the one of the role that it names; None where it is None.
-
-    Raises:
-        ConfigError: the tokenizer has no token for the role.
-    """
-    if token is None or token not in ROLES or token in special_tokens:
-        return token
-    if (found := roles.tokens.get(token)) is None:
-        raise ConfigError(
-            f"{option} {token}: the tokenizer has no token for this role: name a special token, or "
-            f"train it with `{token}` TOKEN"
-        )
-    return found
-
-
-def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
-    """Refuse what the tokenizer does not have: tokens, a type of ids, merges to drop.
-
-    Raises:
-        ConfigError: it has no such special token, greater ids, or no merges to drop.
-    """
-    check_special_tokens(tuple(tokenizer.special_tokens), encoding)
-    id_type(tokenizer, encoding)
-    try:
-        tokenizer.encode("", dropout=encoding.dropout)
-    except EncodingError as error:
-        raise ConfigError(f"`dropout` {encoding.dropout}: {error}") from error
-
-
-def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
-    """Refuse tokens that are not among the special tokens ``there``.
-
-    Raises:
-        ConfigError: one is not.
-    """
-    asked = [
-        ("`prepend_token`", rows.prepend_token),
-        ("`append_token`", rows.append_token),
-        *(("`allow_special`", name) for name in rows.allow_special if name != "all"),
-    ]
-    check_named_tokens([(option, token) for option, token in asked if token is not None], there)
-
-
-def check_named_tokens(asked: Iterable[tuple[str, str]], there: Sequence[str]) -> None:
-    """Refuse tokens, each with the option that names it, that are not special tokens.
-
-    Raises:
-        ConfigError: one is not among the special tokens ``there``.
-    """
-    for option, token in asked:
-        if token not in there:
-            has = f"has {', '.join(map(repr, there))}" if there else "has none (see bpe train)"
-            raise ConfigError(
-                f"{option}: {token!r} is not a special token of the tokenizer, which {has}"
-            )
-
-
-def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> Literal["uint16", "uint32"]:
-    """The type of the ids: the one asked for, or the smallest that holds them.
-
-    Raises:
-        ConfigError: the one asked for does not hold them.
-    """
-    fits = tokenizer.max_id < 1 << 16
-    if encoding.id_type == "uint16" and not fits:
-        raise ConfigError(
-            f"`id_type` uint16: the greatest id is {tokenizer.max_id}, and uint16 ends at 65535: "
-            "use uint32 or auto"
-        )
-    if encoding.id_type == "auto":
-        return "uint16" if fits else "uint32"
-    return encoding.id_type
 
 
 def tokenizer_of(job: EncodeJob) -> Tokenizer:

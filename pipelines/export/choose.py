@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from pipelines.corpus.keys import Hashes
     from pipelines.encode.rows import Numbers
     from pipelines.export.manifest import Source
-    from pipelines.export.numbers import Hashes
     from pipelines.export.plan import ExportPlan, Pin, Span
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record

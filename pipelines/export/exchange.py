@@ -39,8 +39,8 @@ from pipelines.storage import join, replacing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from pipelines.corpus.keys import Hashes
     from pipelines.encode.rows import Numbers
-    from pipelines.export.numbers import Hashes
     from pipelines.export.plan import ExportPlan
     from pipelines.export.source import Block
     from pipelines.progress import SlotWriter

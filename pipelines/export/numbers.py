@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from pipelines.corpus.keys import mix64, numbers_at, seed64
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-Hashes: TypeAlias = npt.NDArray[np.uint64]
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+    import numpy.typing as npt
 
-
-def seed64(text: str) -> np.uint64:
-    """The first eight bytes, little-endian, of the SHA-256 of a text."""
-    seed: np.uint64 = np.uint64(
-        int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
-    )
-    return seed
-
-
-def mix64(values: Hashes) -> Hashes:
-    """A one-to-one function of 64 bits whose results look random.
-
-    Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014), figure
-    17: the last steps of SplitMix64.
-    """
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Hashes = values ^ (values >> np.uint64(31))
-    return mixed
+    from pipelines.corpus.keys import Hashes
 
 
 def held_out(keys: Hashes, share: Fraction) -> npt.NDArray[np.bool_]:
@@ -58,8 +39,7 @@ def shuffle_hashes(
         epoch: how often its documents were taken before.
         file: the name of the part below the directory of the source.
     """
-    start = seed64(f"shuffle {seed} {source} {epoch} {file}")
-    return mix64(start + (rows.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+    return numbers_at(rows, start=seed64(f"shuffle {seed} {source} {epoch} {file}"))
 
 
 def range_of(hashes: Hashes, ranges: int) -> npt.NDArray[np.int64]:

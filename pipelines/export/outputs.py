@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pipelines import storage
+from pipelines.corpus.keys import mix64
 from pipelines.errors import InputError, VerificationError
-from pipelines.export.numbers import mix64
 from pipelines.stage.record import StoredFile
 from pipelines.storage import Written, join, replacing
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from bpe._codec import encode
 from pipelines import storage
 from pipelines.encode.manifest import read_encoded
-from pipelines.encode.steps import check_named_tokens, token_of_role
+from pipelines.encode.tokens import check_named_tokens, token_of_role
 from pipelines.errors import ConfigError, InputError
 from pipelines.export.manifest import ExportHeader, Source, TokenizerFile
 from pipelines.output.names import PINS, TOKENIZER, fingerprint, read_plan

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from pipelines.corpus.keys import Hashes
     from pipelines.encode.rows import Numbers
-    from pipelines.export.numbers import Hashes
     from pipelines.export.plan import ExportPlan, Pin
 
 KEY = "key"

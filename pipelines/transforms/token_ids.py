@@ -40,10 +40,10 @@ from pipelines.encode.steps import (
     count_written,
     encode_job,
     tokenizer_of,
-    unknown_id,
     write_manifest,
     write_part,
 )
+from pipelines.encode.tokens import unknown_id
 from pipelines.errors import ConfigError, RecordError
 from pipelines.option import several
 from pipelines.output.directory import plan_of_run, prepare, write_files

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from bpe.errors import BpeError
 from pipelines.encode.parts import Sums, read_rows
 from pipelines.encode.rows import ID, INPUT_IDS, KEY, NUM_TOKENS, without_ends
-from pipelines.encode.steps import unknown_id
+from pipelines.encode.tokens import unknown_id
 from pipelines.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
     from bpe import Tokenizer
-    from pipelines.encode.encoder import EncodedBlock
     from pipelines.encode.manifest import Part
-    from pipelines.encode.steps import EncodeJob
+    from pipelines.encode.steps import EncodedBlock, EncodeJob
     from pipelines.settings import RowSettings
 
 

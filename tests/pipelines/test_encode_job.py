@@ -15,7 +15,7 @@ import pytest
 import bpe
 from pipelines import parquet_writer
 from pipelines.corpus.keys import row_hashes
-from pipelines.encode import encoder
+from pipelines.encode import steps
 from pipelines.encode.job import EncodeRequest
 from pipelines.encode.parts import PartWriter, open_part
 from pipelines.encode.rows import RowLayout
@@ -164,7 +164,7 @@ def test_pages_have_checksums(ids: Path) -> None:
 def test_a_document_that_no_row_can_hold_is_a_bad_record(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoder, "MAX_ROW_TOKENS", 50)
+    monkeypatch.setattr(steps, "MAX_ROW_TOKENS", 50)
     texts = [sentence(1, 4), "#" * 51, sentence(2, 4), "!" * 50]
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
     with pytest.raises(RecordError, match=r"record at byte \d+: its 51 tokens do not fit a row"):

@@ -15,9 +15,9 @@ import bpe
 from bpe.dropout import row_seeds
 from pipelines.corpus.documents import BadRecord, ReadOptions, read_blocks
 from pipelines.corpus.splits import Split
-from pipelines.encode.encoder import SplitEncoder, document_seeds, file_seed
 from pipelines.encode.rows import RowLayout, with_ends, without_ends
-from pipelines.encode.steps import check_tokens
+from pipelines.encode.steps import SplitEncoder, document_seeds, file_seed
+from pipelines.encode.tokens import check_tokens
 from pipelines.errors import ConfigError, InputError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import EncodeSettings, RowSettings

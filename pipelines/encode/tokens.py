@@ -1,0 +1,120 @@
+"""What settings of rows mean with a tokenizer: its tokens, its roles, the type of its ids."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from bpe.errors import EncodingError
+from bpe.roles import ROLES
+from pipelines.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from bpe import Tokenizer
+    from bpe.roles import Roles
+    from pipelines.settings import EncodeSettings, RowSettings
+
+_Rows = TypeVar("_Rows", bound="RowSettings")
+
+
+def in_tokens(rows: _Rows, special_tokens: Collection[str], roles: Roles) -> _Rows:
+    """The settings with tokens in place of roles: in place of ``eos``, what ends a text.
+
+    Args:
+        rows: the settings.
+        special_tokens: of the tokenizer; one that is called like a role is meant first.
+        roles: of the tokenizer.
+
+    Raises:
+        ConfigError: the tokenizer has no token for a role.
+    """
+    prepend, append = (
+        token_of_role(getattr(rows, name), special_tokens, roles, option=f"`{name}`")
+        for name in ("prepend_token", "append_token")
+    )
+    return replace(rows, prepend_token=prepend, append_token=append)
+
+
+def token_of_role(
+    token: str | None, special_tokens: Collection[str], roles: Roles, *, option: str
+) -> str | None:
+    """A token that an option names, or the one of the role that it names; None where it is None.
+
+    Raises:
+        ConfigError: the tokenizer has no token for the role.
+    """
+    if token is None or token not in ROLES or token in special_tokens:
+        return token
+    if (found := roles.tokens.get(token)) is None:
+        raise ConfigError(
+            f"{option} {token}: the tokenizer has no token for this role: name a special token, or "
+            f"train it with `{token}` TOKEN"
+        )
+    return found
+
+
+def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
+    """Refuse what the tokenizer does not have: tokens, a type of ids, merges to drop.
+
+    Raises:
+        ConfigError: it has no such special token, greater ids, or no merges to drop.
+    """
+    check_special_tokens(tuple(tokenizer.special_tokens), encoding)
+    id_type(tokenizer, encoding)
+    try:
+        tokenizer.encode("", dropout=encoding.dropout)
+    except EncodingError as error:
+        raise ConfigError(f"`dropout` {encoding.dropout}: {error}") from error
+
+
+def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
+    """Refuse tokens that are not among the special tokens ``there``.
+
+    Raises:
+        ConfigError: one is not.
+    """
+    asked = [
+        ("`prepend_token`", rows.prepend_token),
+        ("`append_token`", rows.append_token),
+        *(("`allow_special`", name) for name in rows.allow_special if name != "all"),
+    ]
+    check_named_tokens([(option, token) for option, token in asked if token is not None], there)
+
+
+def check_named_tokens(asked: Iterable[tuple[str, str]], there: Sequence[str]) -> None:
+    """Refuse tokens, each with the option that names it, that are not special tokens.
+
+    Raises:
+        ConfigError: one is not among the special tokens ``there``.
+    """
+    for option, token in asked:
+        if token not in there:
+            has = f"has {', '.join(map(repr, there))}" if there else "has none (see bpe train)"
+            raise ConfigError(
+                f"{option}: {token!r} is not a special token of the tokenizer, which {has}"
+            )
+
+
+def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> Literal["uint16", "uint32"]:
+    """The type of the ids: the one asked for, or the smallest that holds them.
+
+    Raises:
+        ConfigError: the one asked for does not hold them.
+    """
+    fits = tokenizer.max_id < 1 << 16
+    if encoding.id_type == "uint16" and not fits:
+        raise ConfigError(
+            f"`id_type` uint16: the greatest id is {tokenizer.max_id}, and uint16 ends at 65535: "
+            "use uint32 or auto"
+        )
+    if encoding.id_type == "auto":
+        return "uint16" if fits else "uint32"
+    return encoding.id_type
+
+
+def unknown_id(tokenizer: Tokenizer) -> int | None:
+    """The id of what has no token; None where there is no such id."""
+    token = getattr(tokenizer.model, "unknown", None)  # bytes have none
+    return None if token is None else tokenizer.token_id(token.encode())
