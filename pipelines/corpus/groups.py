@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.corpus.documents.block import BadRecord, without
+from pipelines.corpus.documents.block import BadRecord
 from pipelines.output.names import group_folder
 
 if TYPE_CHECKING:
@@ -45,14 +45,7 @@ def named_groups(block: Block, options: ReadOptions, pieces: Iterable[FileRange]
         )
         for row in rows
     ]
-    return replace(
-        block,
-        texts=without(block.texts, rows),
-        places=without(block.places, rows),
-        file_indexes=without(block.file_indexes, rows),
-        own_ids=without(block.own_ids, rows),
-        bad=tuple(sorted([*block.bad, *bad], key=lambda record: record.place)),
-    )
+    return block.without_bad(rows, bad)
 
 
 def with_sources(block: Block, pieces: Iterable[FileRange]) -> Block:

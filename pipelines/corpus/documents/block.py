@@ -21,7 +21,7 @@ from pipelines.option import changed
 from pipelines.settings import LARGEST_RECORD, MAX_RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pipelines.corpus.splits import FileRange
     from pipelines.settings import InputSettings
@@ -248,6 +248,20 @@ class Block:
         made = pc.binary_join_element_wise(prefix, self.places.cast(pa.string()), "")
         return made if own is None else pc.coalesce(own, made)
 
+    def without_bad(self, rows: Sequence[int], bad: Iterable[BadRecord]) -> Block:
+        """The block without these rows, in ascending order, which are bad records."""
+        if not rows:
+            return self
+        return replace(
+            self,
+            texts=without(self.texts, rows),
+            places=without(self.places, rows),
+            file_indexes=without(self.file_indexes, rows),
+            own_ids=None if self.own_ids is None else without(self.own_ids, rows),
+            bad=tuple(sorted([*self.bad, *bad], key=lambda record: record.place)),
+            kept=tuple(without(column, rows) for column in self.kept),
+        )
+
     @property
     def stable_ids(self) -> pa.StringArray | None:
         """`own_ids` that stay as they are when the corpus grows: not those of names of files."""
@@ -275,17 +289,7 @@ def text_block(
         own_ids: ids of the records, null where a record has none.
         kept: see `Block`.
     """
-    if rows := malformed_rows(texts):
-        found = [
-            BadRecord.of(source, places[row].as_py(), malformed(raw), raw)
-            for row in rows
-            for raw in [texts[row].as_buffer()]
-        ]
-        bad = sorted([*bad, *found], key=lambda record: record.place)
-        texts, places = without(texts, rows), without(places, rows)
-        own_ids = None if own_ids is None else without(own_ids, rows)
-        kept = tuple(without(column, rows) for column in kept)
-    return Block(
+    block = Block(
         texts=texts.view(pa.large_string()),
         places=places,
         file_indexes=pa.repeat(pa.scalar(source.file_index, pa.int32()), len(texts)),
@@ -295,6 +299,10 @@ def text_block(
         input_bytes=input_bytes,
         kept=kept,
     )
+    rows = malformed_rows(texts)
+    raws = [(row, texts[row].as_buffer()) for row in rows]
+    found = (BadRecord.of(source, places[row].as_py(), malformed(raw), raw) for row, raw in raws)
+    return block.without_bad(rows, found)
 
 
 def malformed_rows(texts: pa.LargeBinaryArray) -> list[int]:

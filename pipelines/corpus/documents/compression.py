@@ -59,7 +59,6 @@ class UnpackedStream:
         self._label, self._open_member, self._padding = _CODECS[compression]
         self._member: _Member | None = None
         self._members = 0  # finished ones
-        self._began = False  # whether the member at hand has given any bytes
         self._packed = b""  # read from the file, not yet given to a member
         self._taken = 0  # bytes read from the file
         self._ready = memoryview(b"")  # unpacked, not yet handed out
@@ -67,7 +66,6 @@ class UnpackedStream:
         self._member_begin = 0  # in the file
         self._given = 0  # bytes that the member at hand has given
         self._fed_begin = 0  # in the file: what the member was given last
-        self._given_before = 0  # bytes that it had given before
 
     @property
     def consumed(self) -> int:
@@ -123,14 +121,14 @@ class UnpackedStream:
                 return False
             if self._members:
                 self._packed = self._packed.lstrip(self._padding)
-        self._member, self._began = self._open_member(), False
+        self._member = self._open_member()
         self._member_begin, self._given = self.consumed, 0
         return True
 
     def _step(self, member: _Member) -> None:
         data = b""
         if member.needs_input:
-            self._fed_begin, self._given_before = self.consumed, self._given
+            self._fed_begin = self.consumed
             data, self._packed = self._packed or self._take(), b""
             if not data:
                 raise DamagedDataError(
@@ -139,24 +137,21 @@ class UnpackedStream:
                 )
         try:
             self._ready = memoryview(member.decompress(data, STEP))
+            self._given += len(self._ready)
         except _ERRORS as error:
             self._ready = memoryview(self._before_damage())
-            self._began = self._began or bool(self._ready)
+            self._given += len(self._ready)
             self._damage = DamagedDataError(self._describe(error))
-        self._given += len(self._ready)
-        self._began = self._began or bool(self._ready)
 
     def _before_damage(self) -> bytes:
         """What the member still gives when it is fed byte by byte: errors take a step's output."""
         self._stored.seek(self._member_begin)
-        member = self._open_member()
-        position, given = self._member_begin, 0
+        member, position, known = self._open_member(), self._member_begin, self._given
         pieces: list[bytes] = []
         while True:
             data = b""
             if member.needs_input:
-                whole = position < self._fed_begin
-                data = self._stored.read(min(STEP, self._fed_begin - position) if whole else 1)
+                data = self._stored.read(max(min(STEP, self._fed_begin - position), 1))
                 position += len(data)
                 if not data:  # another file by now
                     break
@@ -164,13 +159,12 @@ class UnpackedStream:
                 piece = member.decompress(data, STEP)
             except _ERRORS:
                 break
-            given += len(piece)
-            if given > self._given_before:
-                pieces.append(piece[max(0, len(piece) - (given - self._given_before)) :])
-        return b"".join(pieces)[self._given - self._given_before :]
+            pieces += filter(None, [piece[known:]])
+            known = max(known - len(piece), 0)
+        return b"".join(pieces)
 
     def _describe(self, error: Exception) -> str:
-        if self._began:
+        if self._given:
             return (
                 f"the {self._label} data is damaged before byte {self._taken} of the file "
                 f"({error}): the rest of it is lost, what came before may be wrong"

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bpe import _native
 from pipelines.corpus.documents import json_values
@@ -176,28 +178,24 @@ def _decide(
     undecided: array[int],
 ) -> tuple[tuple[pa.Array, pa.Array, pa.Array], list[BadRecord]]:
     """Fill in the rows that the core left open, or take them out."""
-    pieces: list[list[pa.Array]] = [[] for _ in columns]
-    bad = []
-    done = 0
-    for i in range(0, len(undecided), 3):
-        row, begin, end = undecided[i : i + 3]
+    texts, own_ids, places = columns
+    documents, bad, bad_rows = list[JsonDocument](), [], []
+    is_filled = np.zeros(len(texts), bool)
+    for row, begin, end in zip(undecided[::3], undecided[1::3], undecided[2::3], strict=True):
         line = bytes(data[begin:end])
-        place = columns[2][row].as_py()
-        for column, kept in zip(columns, pieces, strict=True):
-            kept.append(column.slice(done, row - done))
-        done = row + 1
         try:
-            document = parse_line(line, options)
+            documents.append(parse_line(line, options))
+            is_filled[row] = True
         except ValueError as error:
-            bad.append(BadRecord.of(source, place, str(error), line))
-        else:
-            values = (document.text, document.id, place)
-            for value, column, kept in zip(values, columns, pieces, strict=True):
-                kept.append(pa.array([value], column.type))
-    for column, kept in zip(columns, pieces, strict=True):
-        kept.append(column.slice(done))
-    texts, own_ids, places = (pa.concat_arrays(kept) for kept in pieces)
-    return (texts, own_ids, places), bad
+            bad.append(BadRecord.of(source, places[row].as_py(), str(error), line))
+            bad_rows.append(row)
+    filled = pa.array(is_filled)
+    for_texts = pa.array([document.text for document in documents], texts.type)
+    for_ids = pa.array([document.id for document in documents], own_ids.type)
+    texts = pc.replace_with_mask(texts, filled, for_texts)
+    own_ids = pc.replace_with_mask(own_ids, filled, for_ids)
+    left = (without(column, bad_rows) for column in (texts, own_ids, places))
+    return tuple(left), bad
 
 
 def _line(data: memoryview, begin: int) -> memoryview:
@@ -253,16 +251,16 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
         )
         bad = [*bad_lines, *bad]
     kept: tuple[pa.Array, ...] = ()
+    problems: dict[int, str] = {}
     if options.keep:
         kept, problems = _kept(options, data, [start - place for start in places.to_pylist()])
-        unfit = sorted(problems)
-        for row in unfit:
-            line = bytes(_line(data, places[row].as_py() - place)).rstrip(b"\r\n")
-            bad.append(BadRecord.of(source, places[row].as_py(), problems[row], line))
-        bad.sort(key=lambda record: record.place)
-        texts, own_ids, places = (without(array, unfit) for array in (texts, own_ids, places))
-        kept = tuple(without(array, unfit) for array in kept)
-    return Block(
+    unfit = [
+        BadRecord.of(source, start, problems[row], bytes(line).rstrip(b"\r\n"))
+        for row in sorted(problems)
+        for start in [places[row].as_py()]
+        for line in [_line(data, start - place)]
+    ]
+    block = Block(
         texts=texts,
         places=places,
         file_indexes=pa.repeat(pa.scalar(source.file_index, pa.int32()), len(texts)),
@@ -272,3 +270,4 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
         input_bytes=lines.input_bytes,
         kept=kept,
     )
+    return block.without_bad(sorted(problems), unfit)

@@ -18,7 +18,6 @@ from pipelines.corpus.documents.block import (
     ReadOptions,
     malformed,
     malformed_rows,
-    without,
 )
 from pipelines.corpus.documents.compression import DamagedDataError, UnpackedStream
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
@@ -92,20 +91,15 @@ def _block(
     texts = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(held), [None, offsets.buffers()[1], pa.py_buffer(data)]
     )
-    names = pa.array([source.name for source in sources], pa.string())
-    indexes = pa.array([source.file_index for source in sources], pa.int32())
-    if rows := malformed_rows(texts):
-        found = (
-            BadRecord.of(held[row][0], 0, malformed(held[row][1]), held[row][1]) for row in rows
-        )
-        bad = [*bad, *found]
-        texts, names, indexes = (without(array, rows) for array in (texts, names, indexes))
-    return Block(
+    block = Block(
         texts=texts.view(pa.large_string()),
         places=pa.repeat(pa.scalar(0, pa.int64()), len(texts)),
-        file_indexes=indexes,
-        own_ids=names,
+        file_indexes=pa.array([source.file_index for source in sources], pa.int32()),
+        own_ids=pa.array([source.name for source in sources], pa.string()),
         name="",
         bad=tuple(bad),
         input_bytes=input_bytes,
     )
+    rows = malformed_rows(texts)
+    found = (BadRecord.of(held[row][0], 0, malformed(held[row][1]), held[row][1]) for row in rows)
+    return block.without_bad(rows, found)
