@@ -22,7 +22,7 @@ from pipelines.output.names import (
     of_generation,
     parse_part,
     part_file,
-    read_manifest_object,
+    read_manifest_of,
 )
 from pipelines.output.state import complete
 from pipelines.settings import RowSettings
@@ -241,16 +241,11 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
         InputError: there is none, something in it is missing or of the wrong type, or its parts
             were discarded.
     """
-    value, path = _read(directory), _path(directory)
-    if value.get("kind") != KIND:
-        raise InputError(
-            f"{path}: kind {value.get('kind')!r}: not the manifest of an encoded corpus"
-        )
-    if value.get("version") != VERSION:
-        raise InputError(
-            f"{path} has version {value.get('version')!r}, this release reads {VERSION}: use the "
-            "release of beam-bpe that wrote it, or encode the corpus again to another directory"
-        )
+    path = _path(directory)
+    if not storage.exists(path):
+        complete(directory, "encoded")
+    again = "encode the corpus again to another directory"
+    value = read_manifest_of(path, KIND, VERSION, again=again)
     if value.get("discarded") and not discarded:
         raise InputError(
             f"{directory}: its parts were removed when their export was verified (bpe run "
@@ -330,10 +325,3 @@ def _check_names(manifest: EncodedManifest) -> None:
 
 def _path(directory: str) -> str:
     return join(storage.located(directory), MANIFEST)
-
-
-def _read(directory: str) -> dict[str, Any]:
-    path = _path(directory)
-    if not storage.exists(path):
-        complete(directory, "counts", "encoded")
-    return read_manifest_object(path)

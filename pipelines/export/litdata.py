@@ -8,9 +8,7 @@ where each begins and the last one ends (all uint32); the items, here the ids of
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from pipelines.export.shards import ShardedPart, base_name
 from pipelines.output.names import fingerprint
@@ -18,7 +16,7 @@ from pipelines.output.names import fingerprint
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.encode.rows import Numbers
+    from pipelines.encode.rows import Ids, Numbers
     from pipelines.export.format import Rows
     from pipelines.export.rows import RowLayout
     from pipelines.stage.record import StoredFile
@@ -32,20 +30,14 @@ class LitdataPart(ShardedPart):
 
     ending = "bin"
 
-    def first_bytes(self, rows: int) -> bytes:
-        """The number of items."""
-        return np.array([rows], "<u4").tobytes()
-
     def sizes(self, rows: Rows) -> Numbers:
         """Bytes of each row's ids."""
         return rows.lengths * self.id_type.itemsize
 
-    def write_shard(self, sink: Any, rows: Rows, offsets: Numbers) -> None:
-        """Write a chunk."""
-        count = len(rows.lengths)
-        sink.write(self.first_bytes(count))
-        self.put(sink, (4 + 4 * (count + 1) + offsets).astype("<u4"))
-        self.put(sink, rows.ids.astype(self.id_type, copy=False))
+    def samples(self, rows: Rows) -> Ids:
+        """The ids of all rows."""
+        ids: Ids = rows.ids.astype(self.id_type, copy=False)
+        return ids
 
 
 def litdata_index(files: Sequence[StoredFile], layout: RowLayout, mark: str) -> bytes:

@@ -15,7 +15,7 @@ from pipelines.corpus.documents.types import parse_type
 from pipelines.errors import InputError
 from pipelines.export.rows import RowLayout
 from pipelines.option import changed
-from pipelines.output.names import MANIFEST, fingerprint, read_manifest_object
+from pipelines.output.names import MANIFEST, fingerprint, read_manifest_of
 from pipelines.settings import ExportSettings
 from pipelines.stage.record import StoredFile
 from pipelines.storage import join
@@ -165,13 +165,7 @@ def read_export(directory: str) -> ExportManifest:
         InputError: there is none, or something in it is missing or of the wrong type.
     """
     path = join(storage.located(directory), MANIFEST)
-    value = read_manifest_object(path)
-    kind, version = value.get("kind"), value.get("version")
-    if (kind, version) != (KIND, VERSION):
-        raise InputError(
-            f"{path}: kind {kind!r}, version {version!r}: this release reads {KIND!r} of version "
-            f"{VERSION}: export the ids again"
-        )
+    value = read_manifest_of(path, KIND, VERSION, again="export the ids again")
     try:
         return decode(ExportManifest, value)
     except ValueError as error:

@@ -10,7 +10,7 @@ values.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,8 @@ from pipelines.export.shards import ShardedPart, base_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy.typing as npt
 
     from pipelines.encode.rows import Numbers
     from pipelines.export.format import Rows
@@ -35,9 +37,10 @@ class MdsPart(ShardedPart):
 
     ending = "mds"
 
-    def first_bytes(self, rows: int) -> bytes:
-        """The number of samples, and the configuration."""
-        return np.array([rows], "<u4").tobytes() + _config(self.layout)
+    @property
+    def config(self) -> bytes:
+        """What a shard says of itself."""
+        return _config(self.layout)
 
     def sizes(self, rows: Rows) -> Numbers:
         """Bytes of each sample."""
@@ -47,15 +50,8 @@ class MdsPart(ShardedPart):
         found: Numbers = sizes
         return found
 
-    def write_shard(self, sink: Any, rows: Rows, offsets: Numbers) -> None:
-        """Write a shard."""
-        config, count = _config(self.layout), len(rows.lengths)
-        self.put(sink, np.array([count], "<u4"))
-        self.put(sink, (4 + 4 * (count + 1) + len(config) + offsets).astype("<u4"))
-        sink.write(config)
-        sink.write(self._samples(rows))
-
-    def _samples(self, rows: Rows) -> bytes:
+    def samples(self, rows: Rows) -> npt.NDArray[np.uint8]:
+        """The columns of each row behind their sizes."""
         data = rows.ids.astype(self.id_type, copy=False).tobytes()
         names = None
         if self.layout.settings.with_id and rows.names is not None:
@@ -71,7 +67,7 @@ class MdsPart(ShardedPart):
                 sizes = len(names[row]).to_bytes(4, "little") + len(array).to_bytes(4, "little")
                 pieces += (sizes, names[row], array)
             begin = end
-        return b"".join(pieces)
+        return np.frombuffer(b"".join(pieces), np.uint8)
 
 
 def mds_index(files: Sequence[StoredFile], layout: RowLayout, mark: str) -> bytes:  # noqa: ARG001 - of the protocol

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -349,24 +350,13 @@ def _check_alike(sources: Sequence[SourceIds]) -> None:
     """
     first, *others = sources
     for other in others:
-        for what, remedy, there, here in (
-            (
-                "tokenizer.sha256",
-                "encode both with the same tokenizer",
-                first.manifest.tokenizer.sha256,
-                other.manifest.tokenizer.sha256,
-            ),
-            (
-                "id_type",
-                "encode both with the same `id_type`",
-                first.manifest.id_type,
-                other.manifest.id_type,
-            ),
-        ):
+        for what, remedy in (("tokenizer.sha256", "tokenizer"), ("id_type", "`id_type`")):
+            there, here = (attrgetter(what)(one.manifest) for one in (first, other))
             if here != there:
                 raise ConfigError(
                     f"the sources {first.name} ({first.directory}) and {other.name} "
-                    f"({other.directory}) differ in {what}: {there}, {here}: {remedy}"
+                    f"({other.directory}) differ in {what}: {there}, {here}: "
+                    f"encode both with the same {remedy}"
                 )
 
 
@@ -433,9 +423,8 @@ def spans_of(pins: Sequence[Pin], unit_tokens: int) -> tuple[Span, ...]:
         if last is None or last.source != pin.source or last.tokens + pin.tokens > unit_tokens:
             last = Span(source=pin.source, first=number, files=0, documents=0, tokens=0)
             found.append(last)
-        found[-1] = Span(
-            source=last.source,
-            first=last.first,
+        found[-1] = replace(
+            last,
             files=last.files + 1,
             documents=last.documents + pin.documents,
             tokens=last.tokens + pin.tokens,

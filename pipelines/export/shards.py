@@ -12,6 +12,8 @@ import pyarrow as pa
 from pipelines.export.format import PartWriter, Rows
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from pipelines.encode.rows import Numbers
     from pipelines.stage.record import StoredFile
 
@@ -31,27 +33,22 @@ class ShardedPart(PartWriter):
         self._shards = 0
 
     @property
-    def _head(self) -> int:
-        """Bytes of a file without samples: one offset, and what the format puts first."""
-        return 4 + len(self.first_bytes(0))
+    def config(self) -> bytes:
+        """What stands between the table of offsets and the samples."""
+        return b""
 
-    @abstractmethod
-    def first_bytes(self, rows: int) -> bytes:
-        """What stands before the table of offsets, and between it and the samples, together."""
+    @property
+    def _head(self) -> int:
+        """Bytes of a file without samples: their number, one offset, and the configuration."""
+        return 4 + 4 + len(self.config)
 
     @abstractmethod
     def sizes(self, rows: Rows) -> Numbers:
         """Bytes of each sample."""
 
     @abstractmethod
-    def write_shard(self, sink: Any, rows: Rows, offsets: Numbers) -> None:
-        """Write a file.
-
-        Args:
-            sink: the file.
-            rows: in it.
-            offsets: where each sample begins and the last one ends, from the first one's begin.
-        """
+    def samples(self, rows: Rows) -> npt.NDArray[Any]:
+        """All samples, one after the other."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows; write files that are full."""
@@ -79,10 +76,12 @@ class ShardedPart(PartWriter):
         table = pa.Table.from_batches(self._held).combine_chunks()
         rows = Rows.of(table.to_batches()[0])
         name = f"{self.name}.{self._shards:05d}.{self.ending}"
-        offsets = np.append(0, np.cumsum(self.sizes(rows)))
+        count, offsets = len(rows.lengths), np.append(0, np.cumsum(self.sizes(rows)))
         with self.outputs.file(name) as sink:
-            self.write_shard(sink, rows, offsets)
-        self.outputs.add(name, sink, rows=len(rows.lengths), tokens=len(rows.ids))
+            self.put(sink, np.append(count, self._head + 4 * count + offsets).astype("<u4"))
+            sink.write(self.config)
+            self.put(sink, self.samples(rows))
+        self.outputs.add(name, sink, rows=count, tokens=len(rows.ids))
         self._held, self._used = [], self._head
         self._shards += 1
 

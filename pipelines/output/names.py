@@ -250,6 +250,29 @@ def read_manifest_object(path: str) -> dict[str, Any]:
     return value
 
 
+def read_manifest_of(path: str, kind: str, version: int, *, again: str) -> dict[str, Any]:
+    """The JSON object in the file of a manifest of this kind and version.
+
+    Args:
+        path: of the file.
+        kind: what it must be of.
+        version: that this release reads.
+        again: how to make it again, for errors.
+
+    Raises:
+        InputError: it is another, or `read_manifest_object` refuses it.
+    """
+    value = read_manifest_object(path)
+    if value.get("kind") != kind:
+        raise InputError(f"{path}: kind {value.get('kind')!r}: not the manifest of {kind!r}")
+    if value.get("version") != version:
+        raise InputError(
+            f"{path} has version {value.get('version')!r}, this release reads {version}: use the "
+            f"release of beam-bpe that wrote it, or {again}"
+        )
+    return value
+
+
 def read_json_object(path: str) -> dict[str, Any] | None:
     """The JSON object in a file; None where there is no file, or something else in it."""
     try:
