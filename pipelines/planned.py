@@ -13,10 +13,11 @@ import contextlib
 import os
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apache_beam as beam
 
+from pipelines.append import find_arrived
 from pipelines.corpus.inputs import Inputs, describe_inputs, find_inputs
 from pipelines.corpus.splits import plan_splits, read_splits, straggler, write_splits
 from pipelines.elements import Step, pack
@@ -107,10 +108,12 @@ class CorpusRequest(Job):
     Attributes:
         inputs: the corpus.
         appending: whether it takes only files that the directory has not.
+        takes_again_by_job: whether all that a job has taken is taken again with a changed file.
     """
 
     inputs: InputSettings
     appending: AppendSettings = field(default_factory=AppendSettings)
+    takes_again_by_job: ClassVar[bool] = False
 
     def started(self) -> Self:
         """The job of one run, which means the same whatever the working directory."""
@@ -122,8 +125,23 @@ class CorpusRequest(Job):
         return {**super().shown, "inputs": ", ".join(self.inputs.patterns)}
 
     def find(self) -> Inputs:
-        """The files that it takes; errors of `find_inputs`."""
-        return find_inputs(self.inputs)
+        """The files that it takes; errors of `find_inputs` and `find_arrived`."""
+        if not self.appending.appends:
+            return find_inputs(self.inputs)
+        generation, fixed = (None, set[str]()) if self.output.overwrite else self.appended_to()
+        return find_arrived(
+            *(self.directory, generation, self.inputs, self.appending),
+            fixed=fixed,
+            by_job=self.takes_again_by_job,
+        )
+
+    def appended_to(self) -> tuple[int | None, set[str]]:
+        """The generation that is there, if any, and names of files that cannot be taken again.
+
+        Raises:
+            InputError, bpe.errors.CountsError: what is there cannot be read.
+        """
+        return None, set()
 
     def planned(self, found: Inputs, splits: Sequence[Split], plan: Plan, **more: Any) -> Planned:
         """What it is about to do with these files.
@@ -193,7 +211,8 @@ class CorpusRequest(Job):
         planned = self.plan()
         self.before(planned)
         goes_on = self.output.resume or planned.plan.base is not None
-        if goes_on and self.is_complete(planned):
+        appends = self.appending.appends
+        if goes_on and (not planned.files if appends else self.is_complete(planned)):
             return False
         prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
         write_files(directory, planned.beside)

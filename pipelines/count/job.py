@@ -19,7 +19,6 @@ import apache_beam as beam
 from bpe._native import merge_runs
 from bpe.counts.files import run_to_ipc
 from bpe.errors import CountsError
-from pipelines.append import find_arrived
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
@@ -68,7 +67,7 @@ if TYPE_CHECKING:
     from apache_beam.utils.windowed_value import WindowedValue
 
     from bpe import Tokenizer
-    from pipelines.corpus.inputs import InputFile, Inputs
+    from pipelines.corpus.inputs import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.count.steps import CountJob
     from pipelines.planned import Done
@@ -107,6 +106,7 @@ class CountRequest(CorpusRequest):
     job: CountJob
     tokenizer_json: bytes = b""
     name = "count"
+    takes_again_by_job = True
 
     @classmethod
     def of(
@@ -197,26 +197,15 @@ class CountRequest(CorpusRequest):
         beside = {TOKENIZER: zlib.decompress(sent)} if sent else {}
         return self.planned(found, splits, plan, beside=beside)
 
-    def find(self) -> Inputs:
-        """The files that it takes; errors of `find_inputs` and `find_arrived`."""
-        if not self.appending.appends:
-            return super().find()
-        before = None if self.output.overwrite else read_appended(self.directory)
-        return find_arrived(
-            self.directory,
-            None if before is None else before.generation,
-            *(self.inputs, self.appending),
-            fixed=() if before is None else fixed_files(self.directory, before),
-            by_job=True,
-        )
+    def appended_to(self) -> tuple[int | None, set[str]]:
+        """The generation that is there, and the files whose counts were added up with others."""
+        before = read_appended(self.directory)
+        if before is None:
+            return None, set()
+        return before.generation, fixed_files(self.directory, before)
 
     def is_complete(self, planned: Planned) -> bool:
-        """Whether an earlier run of this job finished, and left every file as it should be.
-
-        Of a job that appends, whether there is nothing to take.
-        """
-        if self.appending.appends:
-            return not planned.files
+        """Whether an earlier run of this job finished, and left every file as it should be."""
         then = read_plan(self.directory)
         if planned.plan.differences(then) or changed_inputs(self.directory, planned.files):
             return False

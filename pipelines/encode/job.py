@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from bpe._codec import decode
 from pipelines import storage
-from pipelines.append import find_arrived
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.splits import (
     changed_inputs,
@@ -87,7 +86,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
-    from pipelines.corpus.inputs import Inputs
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.planned import Done
     from pipelines.progress import Progress, SlotWriter
@@ -282,26 +280,13 @@ class EncodeRequest(CorpusRequest):
         not_applied = tokenizer.not_applied
         return self.planned(found, splits, plan, beside=beside, not_applied=not_applied)
 
-    def find(self) -> Inputs:
-        """The files that it takes.
-
-        Raises:
-            InputError: as `find_arrived`; or the corpus to append to cannot be read.
-        """
-        if not self.appending.appends:
-            return super().find()
-        generation = None
-        if not self.output.overwrite and storage.exists(join(self.directory, MANIFEST)):
-            generation = read_header(self.directory).generation
-        return find_arrived(self.directory, generation, self.inputs, self.appending)
+    def appended_to(self) -> tuple[int | None, set[str]]:
+        """The generation that is there, if any."""
+        there = storage.exists(join(self.directory, MANIFEST))
+        return read_header(self.directory).generation if there else None, set()
 
     def is_complete(self, planned: Planned) -> bool:
-        """Whether its parts were made, and removed because nobody needs them any more.
-
-        Of a job that appends, whether there is nothing to take.
-        """
-        if self.appending.appends:
-            return not planned.files
+        """Whether its parts were made, and removed because nobody needs them any more."""
         if self._changed(planned) != []:
             return False
         try:
@@ -323,9 +308,10 @@ class EncodeRequest(CorpusRequest):
     def before(self, planned: Planned) -> None:
         """Keep the records of an earlier run, but for splits that changed: a kill must not lie."""
         changed = self._changed(planned)
-        if changed is None or self.is_complete(planned):
+        appends = self.appending.appends
+        if changed is None or (not planned.files if appends else self.is_complete(planned)):
             return
-        if not self.appending.appends:
+        if not appends:
             loosen_records(self.directory)
         for split in splits_with(planned.splits, changed):
             storage.remove(record_path(self.directory, unit_name(split.file)))
