@@ -330,31 +330,35 @@ def digest(path: str) -> Written:
 
 
 @contextlib.contextmanager
-def read_once(path: str) -> Iterator[tuple[Any, Written]]:
+def read_once(path: str, *, in_memory: int = _IN_MEMORY) -> Iterator[tuple[Any, Written]]:
     """A file as pyarrow's readers take it, and its size and SHA-256.
 
     What is read from it is what was hashed, whatever becomes of the file: it is a copy, in memory
-    or, where it is large, in the directory of temporary files.
+    or, where it has more bytes than ``in_memory``, in the directory of temporary files.
 
     Raises:
         InputError: it cannot be read.
         OutputError: there is no room for the copy.
     """
-    sha256, size = hashlib.sha256(), 0
-    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as held:
+    with contextlib.ExitStack() as stack:
         with reading(path), open_binary(path) as file:
-            while chunk := file.read(CHUNK):
-                sha256.update(chunk)
-                size += len(chunk)
+            data: Any = file.read_buffer(min(file.size(), in_memory + 1))
+            sha256, size = hashlib.sha256(data), len(data)
+            if size > in_memory:
                 with _writing(tempfile.gettempdir()):
-                    held.write(chunk)
-        with _writing(tempfile.gettempdir()):
-            held.seek(0)
-        if size <= _IN_MEMORY:
-            data: Any = held.read()
-        else:  # unmapped when the last table over it is gone
-            data = mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)
-        yield pa.BufferReader(pa.py_buffer(data)), Written(bytes=size, sha256=sha256.hexdigest())
+                    held = stack.enter_context(tempfile.TemporaryFile())
+                chunk = data
+                while chunk:
+                    with _writing(tempfile.gettempdir()):
+                        held.write(chunk)
+                    if chunk := file.read(CHUNK):
+                        sha256.update(chunk)
+                        size += len(chunk)
+                with _writing(tempfile.gettempdir()):
+                    held.flush()
+                # Unmapped when the last table over it is gone.
+                data = pa.py_buffer(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ))
+        yield pa.BufferReader(data), Written(bytes=size, sha256=sha256.hexdigest())
 
 
 def reading(path: str) -> contextlib.AbstractContextManager[None]:

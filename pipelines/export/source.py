@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -126,36 +125,36 @@ class _Part:
         self._path = join(self._directory, pin.file)
         self._name = f"{self._path} (source {plan.sources[pin.source].name})"
         self._verify = verify
+        self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        try:
-            self._file = storage.open_binary(self._path)
-        except InputError as error:
-            raise InputError(
-                f"{error}: it was there when the export began: check it with bpe verify "
-                f"{self._directory}, or begin again with `overwrite`"
-            ) from error
-        try:
-            self._check_size(self._file.size())
-            source: Any = self._file
-            if self._verify and self._pin.bytes <= _IN_MEMORY:
-                data = self._read_all()
-                source = pa.BufferReader(data)
-                self._check_digest(hashlib.sha256(data).hexdigest())
-            elif self._verify:
-                self._check_digest(storage.digest(self._path).sha256)
+        with self._stack:
+            sha256 = self._pin.sha256
+            try:
+                if self._verify:
+                    once = storage.read_once(self._path, in_memory=_IN_MEMORY)
+                    source, found = self._stack.enter_context(once)
+                    size, sha256 = found.bytes, found.sha256
+                else:
+                    source = self._stack.enter_context(storage.open_binary(self._path))
+                    size = source.size()
+            except InputError as error:
+                raise InputError(
+                    f"{error}: it was there when the export began: check it with bpe verify "
+                    f"{self._directory}, or begin again with `overwrite`"
+                ) from error
+            if size != self._pin.bytes:
+                raise self._changed(f"it has {size:,} bytes, not {self._pin.bytes:,}")
+            if sha256 != self._pin.sha256:
+                raise self._changed(f"its SHA-256 is {sha256}, not {self._pin.sha256}")
             with _damage(self._name, self._directory):
-                # Bytes that were compared in memory need no checksum of each page beside.
-                self._parquet = pq.ParquetFile(
-                    source, page_checksum_verification=source is self._file
-                )
-        except BaseException:
-            self._file.close()
-            raise
+                # Bytes that were compared need no checksum of each page beside.
+                self._parquet = pq.ParquetFile(source, page_checksum_verification=not self._verify)
+            self._stack = self._stack.pop_all()
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._file.close()
+        self._stack.close()
 
     @property
     def schema(self) -> pa.Schema:
@@ -188,18 +187,6 @@ class _Part:
                 raise InputError(f"{self._name}: its column {columns[-1]} holds nulls: damaged")
             yield batch
         raise StoppedError
-
-    def _read_all(self) -> Any:
-        with storage.reading(self._path):
-            return self._file.read_buffer(self._pin.bytes)
-
-    def _check_size(self, size: int) -> None:
-        if size != self._pin.bytes:
-            raise self._changed(f"it has {size:,} bytes, not {self._pin.bytes:,}")
-
-    def _check_digest(self, sha256: str) -> None:
-        if sha256 != self._pin.sha256:
-            raise self._changed(f"its SHA-256 is {sha256}, not {self._pin.sha256}")
 
     def _changed(self, how: str) -> InputError:
         return InputError(
