@@ -58,7 +58,7 @@ class Taken:
         return epoch >= self.epochs
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SourceTotals:
     """Sums over the parts of one source."""
 

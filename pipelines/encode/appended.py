@@ -65,7 +65,7 @@ def appended(
     ordered = sorted([*earlier, *records], key=place)
     whole = manifest.of_records(ordered)
     begun = (one.name for part in whole.parts for one in part.inputs if one.start == 0)
-    totals = Totals.of(whole.parts, whole.dead_letters)
+    totals = Totals.of_parts(whole.parts, whole.dead_letters)
     return replace(whole, totals=totals, inputs=tuple(inputs[name] for name in begun)), ordered
 
 

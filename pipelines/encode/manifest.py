@@ -12,6 +12,7 @@ from bpe.counts.manifest import DeadLetters, add_formats
 from bpe.files import with_checksum
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
+from pipelines.encode.rows import NOTHING, Sums
 from pipelines.errors import InputError
 from pipelines.output.names import (
     DATA,
@@ -62,8 +63,8 @@ class SourceRange:
     end: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
+@dataclass(frozen=True, kw_only=True)
+class Part(Sums):
     """A part: its file with size in bytes and SHA-256, what is in it, and what it was read from.
 
     ``fingerprint`` is the SHA-256 (hex) of all that its bytes depend on.
@@ -71,10 +72,6 @@ class Part:
 
     file: str
     fingerprint: str
-    documents: int
-    tokens: int
-    unknown: int
-    text_bytes: int
     bytes: int
     sha256: str
     inputs: tuple[SourceRange, ...]
@@ -94,40 +91,31 @@ def ranges_of(split: Split) -> tuple[SourceRange, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Totals:
+class Totals(Sums):
     """Sums over all parts; ``bytes`` is the size of the Parquet files.
 
-    ``unknown`` of the ``tokens`` are ids of the unknown token; ``sources`` has the named sources.
+    ``sources`` has the named sources.
     """
 
-    documents: int
-    tokens: int
-    unknown: int
-    text_bytes: int
     bytes: int
     failures: int
     sources: Mapping[str, SourceTotals] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, parts: Sequence[Part], dead_letters: Iterable[DeadLetters]) -> Totals:
+    def of_parts(cls, parts: Sequence[Part], dead_letters: Iterable[DeadLetters]) -> Totals:
         """The sums over these parts, and over these files of bad records."""
-        sources: dict[str, SourceTotals] = {}
+        sources: dict[str, Sums] = {}
         for part in parts:
             if part.source:
-                before = sources.get(part.source, SourceTotals())
-                sources[part.source] = SourceTotals(
-                    documents=before.documents + part.documents,
-                    tokens=before.tokens + part.tokens,
-                    text_bytes=before.text_bytes + part.text_bytes,
-                )
+                sources[part.source] = sources.get(part.source, NOTHING) + part
         return cls(
-            documents=sum(part.documents for part in parts),
-            tokens=sum(part.tokens for part in parts),
-            unknown=sum(part.unknown for part in parts),
-            text_bytes=sum(part.text_bytes for part in parts),
+            **vars(sum(parts, NOTHING)),
             bytes=sum(part.bytes for part in parts),
             failures=sum(letters.records for letters in dead_letters),
-            sources=sources,
+            sources={
+                name: SourceTotals(one.documents, one.tokens, one.text_bytes)
+                for name, one in sources.items()
+            },
         )
 
 

@@ -6,12 +6,11 @@ said by a record beside the parts (`pipelines.stage.record`), not by the file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
-from pipelines.encode.rows import INPUT_IDS, OWN, count_id, flat
+from pipelines.encode.rows import OWN
 from pipelines.parquet_writer import RowWriter
 
 if TYPE_CHECKING:
@@ -22,42 +21,6 @@ if TYPE_CHECKING:
 
     from pipelines.encode.rows import RowLayout
     from pipelines.storage import HashingFile
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sums:
-    """What some rows hold.
-
-    Attributes:
-        documents: a row each.
-        tokens: ids.
-        unknown: of these, ids of the unknown token.
-        text_bytes: bytes of UTF-8 text that were encoded.
-    """
-
-    documents: int = 0
-    tokens: int = 0
-    unknown: int = 0
-    text_bytes: int = 0
-
-    @classmethod
-    def of(cls, rows: pa.RecordBatch, *, text_bytes: int, unknown: int | None) -> Sums:
-        """The sums of rows; ``unknown`` is the id of the unknown token, or None."""
-        ids, _ = flat(rows.column(INPUT_IDS))
-        return cls(
-            documents=len(rows),
-            tokens=len(ids),
-            unknown=count_id(ids, unknown),
-            text_bytes=text_bytes,
-        )
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            documents=self.documents + other.documents,
-            tokens=self.tokens + other.tokens,
-            unknown=self.unknown + other.unknown,
-            text_bytes=self.text_bytes + other.text_bytes,
-        )
 
 
 class PartWriter(RowWriter):

@@ -130,3 +130,42 @@ def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
 def count_id(ids: Ids, wanted: int | None) -> int:
     """How many of ``ids`` are ``wanted``; 0 where that is None."""
     return 0 if wanted is None else int(np.count_nonzero(ids == wanted))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sums:
+    """What some rows hold.
+
+    Attributes:
+        documents: a row each.
+        tokens: ids.
+        unknown: of these, ids of the unknown token.
+        text_bytes: bytes of UTF-8 text that were encoded.
+    """
+
+    documents: int
+    tokens: int
+    unknown: int
+    text_bytes: int
+
+    @classmethod
+    def of(cls, rows: pa.RecordBatch, *, text_bytes: int, unknown: int | None) -> Sums:
+        """The sums of rows; ``unknown`` is the id of the unknown token, or None."""
+        ids, _ = flat(rows.column(INPUT_IDS))
+        return cls(
+            documents=len(rows),
+            tokens=len(ids),
+            unknown=count_id(ids, unknown),
+            text_bytes=text_bytes,
+        )
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            documents=self.documents + other.documents,
+            tokens=self.tokens + other.tokens,
+            unknown=self.unknown + other.unknown,
+            text_bytes=self.text_bytes + other.text_bytes,
+        )
+
+
+NOTHING = Sums(documents=0, tokens=0, unknown=0, text_bytes=0)

@@ -32,8 +32,8 @@ from pipelines.encode.manifest import (
     ranges_of,
     unit_name,
 )
-from pipelines.encode.parts import PartWriter, Sums
-from pipelines.encode.rows import RowLayout, with_ends
+from pipelines.encode.parts import PartWriter
+from pipelines.encode.rows import NOTHING, RowLayout, Sums, with_ends
 from pipelines.encode.tokens import check_special_tokens, id_type, unknown_id
 from pipelines.errors import JobError
 from pipelines.metrics import counter
@@ -161,7 +161,7 @@ class EncodeJob(EncodedHeader):
         dead = (*letters, *dead_letters)
         return EncodedManifest(
             **self.head,
-            totals=Totals.of(parts, dead),
+            totals=Totals.of_parts(parts, dead),
             inputs=tuple(one for _, one in sorted(sources.items()) if one.name in read),
             set_aside=aside,
             parts=parts,
@@ -333,7 +333,7 @@ def make(
         InputError, OutputError: a file cannot be read or written.
     """
     encoder = SplitEncoder(tokenizer, split, layout=job.layout(tokenizer))
-    sums, unknown = Sums(), unknown_id(tokenizer)
+    sums, unknown = NOTHING, unknown_id(tokenizer)
     with SplitReader(split, job.reading, stopped, slot=slot) as reader:
         for block in reader:
             encoded = encoder.encode(block, reader.set_aside)

@@ -32,8 +32,7 @@ from pipelines.elements import (
     with_storage,
 )
 from pipelines.encode.kept import name_and_type
-from pipelines.encode.parts import Sums
-from pipelines.encode.rows import ID, INPUT_IDS, OWN
+from pipelines.encode.rows import ID, INPUT_IDS, NOTHING, OWN, Sums
 from pipelines.encode.steps import (
     Encoded,
     EncodeJob,
@@ -355,7 +354,7 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     layout = job.layout(tokenizer)
 
     def fill(writer: PartWriter) -> Encoded:
-        sums, unknown = Sums(), unknown_id(tokenizer)
+        sums, unknown = NOTHING, unknown_id(tokenizer)
         for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
             ids, input_ids, sizes, *kept = batch.columns
             made = layout.rows(ids=ids, kept=tuple(kept), keys=row_hashes(ids), input_ids=input_ids)

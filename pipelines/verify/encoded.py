@@ -253,7 +253,7 @@ def check_encoded(root: str, manifest: EncodedManifest) -> Tokenizer:
 
 
 def _check_totals(manifest: EncodedManifest) -> None:
-    stated, found = manifest.totals, Totals.of(manifest.parts, manifest.dead_letters)
+    stated, found = manifest.totals, Totals.of_parts(manifest.parts, manifest.dead_letters)
     for name in (one.name for one in fields(Totals)):
         if getattr(stated, name) != getattr(found, name):
             raise VerificationError(

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe.errors import BpeError
-from pipelines.encode.parts import Sums, read_rows
-from pipelines.encode.rows import ID, INPUT_IDS, KEY, NUM_TOKENS, without_ends
+from pipelines.encode.parts import read_rows
+from pipelines.encode.rows import ID, INPUT_IDS, KEY, NOTHING, NUM_TOKENS, Sums, without_ends
 from pipelines.encode.tokens import unknown_id
 from pipelines.errors import VerificationError
 
@@ -118,7 +118,7 @@ class StoredRows:
 
     def _checked(self, file: pq.ParquetFile) -> Iterator[pa.Table]:
         layout = self._job.layout(self._tokenizer)
-        sums, unknown = Sums(), unknown_id(self._tokenizer)
+        sums, unknown = NOTHING, unknown_id(self._tokenizer)
         for table in read_rows(file, layout):
             batch, row = table.combine_chunks().to_batches()[0], sums.documents
             input_ids = batch.column(INPUT_IDS)
