@@ -64,7 +64,7 @@ def test_keys_are_verbatim(store: Store) -> None:
         storage.remove(storage.join(at, name))
         storage.remove(storage.join(at, name))  # none there is fine
     assert store.tree("odd/") == {}
-    assert storage.entries(at) == []
+    assert [entry for entry in storage.entries(at) if entry.kind == "file"] == []
 
 
 def test_names_that_a_store_cannot_open_are_refused(store: Store) -> None:
