@@ -7,7 +7,6 @@ stay as they are: they may be large.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from pipelines.output.names import (
     DATA,
     MANIFEST,
     generation_of,
+    json_object,
     manifest_bytes,
     of_generation,
     parse_part,
@@ -88,11 +88,8 @@ def appended_of(data: bytes, path: str) -> AppendedManifest | None:
     Raises:
         InputError: it is damaged, or of another release.
     """
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict) or value.get("kind") != APPENDED_KIND:
+    value = json_object(data)
+    if value is None or value.get("kind") != APPENDED_KIND:
         return None
     if value.get("version") != VERSION or not is_intact(value):
         raise InputError(f"{path}: damaged, or of another release: count again")

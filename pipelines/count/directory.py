@@ -6,17 +6,17 @@ A directory that files were appended to holds several sets of shards; here they 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpe._inputs_file import INPUTS
 from bpe.counts.manifest import CountsManifest, Totals
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.appended import AppendedManifest, appended_of, set_of
-from pipelines.count.manifest import CountedGroup, GroupedManifest, is_grouped
+from pipelines.count.manifest import CountedGroup, GroupedManifest
 from pipelines.count.sets import CountsSet, added_up, manifest_of_sets
 from pipelines.errors import InputError
-from pipelines.output.names import MANIFEST
+from pipelines.output.names import GROUPED_KIND, MANIFEST, json_object
 from pipelines.output.state import complete
 from pipelines.storage import join
 
@@ -130,10 +130,8 @@ def _read_manifest(
         raise InputError(f"{path} was removed while it was read: try again")
     if (appended := appended_of(data, path)) is not None:
         return appended
-    if (grouped := is_grouped(data)) is not None:
-        return GroupedManifest.read(
-            grouped, where=path, inputs=lambda: storage.read(join(root, INPUTS))
-        )
-    return CountsManifest.from_json(
-        data, where=path, inputs=lambda: storage.read(join(root, INPUTS))
-    )
+    beside: dict[str, Any] = {"where": path, "inputs": lambda: storage.read(join(root, INPUTS))}
+    value = json_object(data) or {}
+    if value.get("kind") == GROUPED_KIND:
+        return GroupedManifest.read(value, **beside)
+    return CountsManifest.from_json(data, **beside)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -107,12 +106,3 @@ class GroupedManifest:
             return decode(cls, put_back(value, inputs))
         except ValueError as error:
             raise CountsError(f"{where}: {error}: count again") from error
-
-
-def is_grouped(data: bytes) -> dict[str, Any] | None:
-    """The JSON object in the file of a manifest, if it is one of counts by group."""
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) and value.get("kind") == GROUPED_KIND else None

@@ -276,8 +276,16 @@ def read_manifest_of(path: str, kind: str, version: int, *, again: str) -> dict[
 def read_json_object(path: str) -> dict[str, Any] | None:
     """The JSON object in a file; None where there is no file, or something else in it."""
     try:
-        value = json.loads(storage.read(path))
-    except (InputError, ValueError, RecursionError):
+        return json_object(storage.read(path))
+    except InputError:
+        return None
+
+
+def json_object(data: bytes) -> dict[str, Any] | None:
+    """The JSON object in the contents of a file; None where something else is in it."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
