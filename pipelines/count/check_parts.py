@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from bpe._inputs_file import beside
+from bpe._native import merge_runs
 from bpe.counts import check_agreement
 from bpe.counts.files import read_part, run_table
+from bpe.counts.pretokens import shifted
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
@@ -174,6 +176,21 @@ def read_stored(stored: StoredPart) -> tuple[CountRun, int]:
         return run, run.total()
     except OverflowError as error:
         raise VerificationError(f"{path}: {error}: 64 bits cannot hold the counts") from error
+
+
+def shard_of(parts: Sequence[StoredPart], shard: int, shards: int) -> CountRun:
+    """The counts of a shard, over the parts of all sets.
+
+    Raises:
+        VerificationError: a part is not what its manifest says.
+    """
+    runs = []
+    for part in parts:
+        if part.shards != shards:
+            runs.append(shifted(read_stored(part)[0], part.first_place).split(shards)[shard])
+        elif part.shard == shard:
+            runs.append(shifted(read_stored(part)[0], part.first_place))
+    return merge_runs(runs)
 
 
 def check_totals(sums: Iterable[tuple[SetTotals, int]]) -> None:

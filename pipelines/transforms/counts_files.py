@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 
-from bpe._native import merge_runs
 from bpe.counts import require_pretokens
 from bpe.counts.files import run_from_ipc
 from bpe.counts.manifest import Totals
 from pipelines.batches import count_pairs, pretoken_bytes
 from pipelines.corpus.inputs import describe_inputs
-from pipelines.count.check_parts import read_stored, stored_parts, stored_sets
+from pipelines.count.check_parts import shard_of, stored_parts, stored_sets
 from pipelines.count.steps import count_job, count_plan, write_manifest, write_shard
 from pipelines.elements import pack, require_global_window, unpack, with_storage
 from pipelines.errors import ConfigError, InputError
@@ -195,8 +194,4 @@ def _shards(directory: str) -> Iterator[bytes]:
 
 def _read_shard(element: bytes) -> Iterator[tuple[bytes, int]]:
     shard, shards, parts = unpack(element)
-    runs = []
-    for part in parts:
-        run, _ = read_stored(part)
-        runs.append(run if part.shards == shards else run.split(shards)[shard])
-    yield from count_pairs(merge_runs(runs))
+    yield from count_pairs(shard_of(parts, shard, shards))

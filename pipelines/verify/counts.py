@@ -16,11 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._codec import decode, encode
-from bpe._native import merge_runs
 from bpe.counts import CutRuns
 from bpe.counts.files import run_table
 from bpe.counts.manifest import CountsManifest, DeadLetters, Totals
-from bpe.counts.pretokens import shifted
 from pipelines import storage
 from pipelines.corpus.inputs import Inputs
 from pipelines.corpus.reading import Reading
@@ -30,6 +28,7 @@ from pipelines.count.check_parts import (
     check_tokenizers,
     check_totals,
     read_stored,
+    shard_of,
     stored_letters,
     stored_parts,
     stored_sets,
@@ -48,7 +47,6 @@ from pipelines.verify.inputs import Stated, match_inputs
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from bpe._native import CountRun
     from pipelines.count.sets import CountsSet
     from pipelines.settings import InputSettings
     from pipelines.stage.record import Record
@@ -111,21 +109,6 @@ class CompareShards(Check):
         if (difference := _difference(counted, stored, self.unit)) is not None:
             raise VerificationError(f"{self.output}, shard {shard} of {self.shards}: {difference}")
         return {}
-
-
-def shard_of(parts: Sequence[StoredPart], shard: int, shards: int) -> CountRun:
-    """The counts of a shard, over the parts of all sets.
-
-    Raises:
-        VerificationError: a part is not what its manifest says.
-    """
-    runs = []
-    for part in parts:
-        if part.shards != shards:
-            runs.append(shifted(read_stored(part)[0], part.first_place).split(shards)[shard])
-        elif part.shard == shard:
-            runs.append(shifted(read_stored(part)[0], part.first_place))
-    return merge_runs(runs)
 
 
 def _difference(again: pa.Table, before: pa.Table, unit: str) -> str | None:

@@ -14,14 +14,13 @@ import bpe
 from bpe.counts.files import run_table
 from bpe.special_tokens import TokenFlags
 from pipelines import storage
-from pipelines.count.check_parts import StoredPart, stored_parts, stored_sets
+from pipelines.count.check_parts import StoredPart, shard_of, stored_parts, stored_sets
 from pipelines.encode.parts import open_part
 from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import dead_letters_file
 from pipelines.settings import EncodeSettings, Execution, InputSettings, PretokenSettings
 from pipelines.stage.beam import RunJob
 from pipelines.verify.checks import Verification, VerifyJob
-from pipelines.verify.counts import shard_of
 from tests import jobs
 from tests.pipelines.corpora import (
     Corpus,
