@@ -30,8 +30,9 @@ from benchmarks.foundation import commit, processor
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import run_table, run_to_ipc
 from bpe.pretokenizer import Pretokenizer
-from pipelines.count.job import merge_shards
-from pipelines.count.steps import CountJob, write_manifest
+from pipelines.count.beam import merge_shards
+from pipelines.count.results import write_manifest
+from pipelines.count.steps import CountJob
 from pipelines.elements import unpack
 from pipelines.failures import Failures
 from pipelines.settings import SHARDS

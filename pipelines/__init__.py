@@ -11,7 +11,7 @@ Where to add
   (``needs=`` names the option without which it means nothing); a line in
   ``configs/reference.yaml``; and the step that goes by it, in ``encode/`` or ``count/``. What
   changes the rows of ``bpe encode`` belongs in ``RowSettings``, which workers, fingerprints and the
-  manifest get; it is checked against the tokenizer in ``encode/steps.py``. Options of reading and
+  manifest get; it is checked against the tokenizer in ``encode/tokens.py``. Options of reading and
   of rows are left out of fingerprints at their defaults, so old output stays valid.
   ``docs/commands.md`` is generated.
 - a job over a corpus: a `planned.CorpusRequest`, which plans, makes and sums up; its place in
@@ -22,7 +22,7 @@ Where to add
   ``test_documents.py`` and ``test_encode_matrix.py``.
 - a storage scheme: nothing where fsspec knows it, else a row of ``_STORES`` in ``stores.py``, with
   its ``locate`` and ``make``.
-- a column of encoded output: ``encode/rows.py``; it is filled in ``encode/encoder.py`` and
+- a column of encoded output: ``encode/rows.py``; it is filled in ``encode/steps.py`` and
   ``transforms/token_ids.py``. Fingerprints and ``bpe verify --input`` go by the columns. Where it
   is always there, old output is refused: raise VERSION in ``encode/manifest.py``, which holds the
   totals as well. In words: ``cli/encode.py``, ``docs/files.md``, ``docs/rows.md``.

@@ -16,8 +16,8 @@ from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountsManifest, CountsPart, Totals
 from bpe.files import is_intact
 from pipelines import storage
+from pipelines.count.results import counted_inputs, write_files_of, write_shard
 from pipelines.count.sets import CountsSet, added_up, manifest_of_sets
-from pipelines.count.steps import counted_inputs, write_files_of, write_shard
 from pipelines.errors import InputError
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import (
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.reading import Reading
     from pipelines.corpus.splits import FileRange
-    from pipelines.count.steps import Counted, CountJob
+    from pipelines.count.results import Counted
+    from pipelines.count.steps import CountJob
 
 FAN_IN = 16
 VERSION = 1

@@ -1,9 +1,4 @@
-"""The job of counting a corpus: its plan, its pipeline, and what `bpe count` runs.
-
-Each bundle has one counter, which is emptied when it has grown past a limit and when the bundle
-ends. What leaves it are sorted runs by shard, as Arrow IPC bytes; the runs of a shard are merged
-and written as one file. No element holds all counts, and text never leaves the step that reads it.
-"""
+"""The job of counting a corpus: its plan, its pipeline, and what `bpe count` runs."""
 
 from __future__ import annotations
 
@@ -16,29 +11,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import apache_beam as beam
 
-from bpe._native import merge_runs
-from bpe.counts.files import run_to_ipc
 from bpe.errors import CountsError
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
+from pipelines.count.beam import CountSplits, empty_runs, merge_shards
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts_manifest, read_counts_sets
+from pipelines.count.results import Counted, write_counted
 from pipelines.count.runs import RunsOf
 from pipelines.count.sets import manifest_of_sets
 from pipelines.count.steps import (
     FILE_BITS,
-    Counted,
-    Counters,
-    count_arrived,
     count_job,
     count_plan,
-    count_split,
-    merged,
-    write_counted,
-    write_shard_of,
 )
-from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pack, unpack
 from pipelines.errors import ConfigError, JobError
 from pipelines.failures import Failures, job_errors
 from pipelines.formats import WITH_COLUMNS
@@ -47,7 +34,7 @@ from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
 from pipelines.planned import CorpusRequest, Planned, planned_splits, run_once
-from pipelines.progress import NoProgress, SlotWriter
+from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import (
     AppendSettings,
@@ -62,20 +49,16 @@ from pipelines.summaries import CountSummary
 from pipelines.watch import watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from apache_beam.utils.windowed_value import WindowedValue
+    from collections.abc import Callable, Iterable, Sequence
 
     from bpe import Tokenizer
     from pipelines.corpus.inputs import InputFile
-    from pipelines.corpus.splits import Split
     from pipelines.count.steps import CountJob
     from pipelines.planned import Done
     from pipelines.progress import Progress
     from pipelines.settings import Execution
 
 _LOGGER = logging.getLogger(__name__)
-_FEW_RUNS = 8
 
 
 def refuse_without_fields(files: Iterable[InputFile], group_by: str) -> None:
@@ -220,7 +203,11 @@ class CountRequest(CorpusRequest):
         job = self.job
         splits = self.dealt_splits(begun, failures)
         counted = splits | "Count splits" >> beam.ParDo(
-            _CountSplits(self, self.reading, failures)
+            CountSplits(
+                *(job, self.reading, failures),
+                appends=self.appending.appends,
+                counters_path=self.counters_path,
+            )
         ).with_outputs("totals", main="runs")
         empty = begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job))
         runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
@@ -299,127 +286,6 @@ class CountRequest(CorpusRequest):
                 f"{one.name}: {one.reason}" for counted in sets for one in counted.set_aside
             ),
         )
-
-
-class _CountSplits(StorageDoFn):
-    """Splits to ((group, shard), Arrow IPC), and packed ``totals``."""
-
-    def __init__(self, request: CountRequest, reading: Reading, failures: Failures) -> None:
-        super().__init__()
-        self._job, self._appends = request.job, request.appending.appends
-        self._reading, self._counters_path = reading, request.counters_path
-        self._failures = failures
-        self._tokenizers = OncePerProcess()
-
-    def start_bundle(self) -> None:
-        self._counts: Counters | None = None
-
-    def process(self, element: bytes) -> Iterator[Any]:
-        if self._failures.stopped():
-            return
-        split: Split = unpack(element)
-        slots = SlotWriter(self._counters_path, split.part)
-        with self._failures.reported(), slots as slot:
-            job, reading, failures = self._job, self._reading, self._failures
-            tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)
-            results: Iterable[Any]
-            if self._appends:
-                results = count_arrived(split, job, reading, failures, tokenizer, slot=slot)
-            else:
-                self._counts = self._counts or Counters(job, tokenizer)
-                results = count_split(split, job, reading, failures, self._counts, slot=slot)
-            for result in results:
-                if isinstance(result, tuple):
-                    yield result
-                else:
-                    yield beam.pvalue.TaggedOutput("totals", pack(result))
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        if self._failures.stopped() or self._counts is None:
-            return
-        with self._failures.reported():
-            yield from map(in_window, self._counts.drained())
-
-
-class MergeRuns(beam.CombineFn):  # type: ignore[misc]
-    """Adds up the runs of a shard; an accumulator is a list of runs, the largest first.
-
-    Runs that wait are merged when together they are as large as the first: each byte is merged a
-    number of times that grows with the logarithm of the whole, and little is held twice.
-    """
-
-    def __init__(self, failures: Failures) -> None:
-        self._failures = failures
-
-    def create_accumulator(self) -> list[bytes]:
-        """No runs."""
-        return []
-
-    def add_input(self, accumulator: list[bytes], run: bytes) -> list[bytes]:
-        """Take one more run."""
-        return self._add(accumulator, [run])
-
-    def merge_accumulators(self, accumulators: Iterable[list[bytes]]) -> list[bytes]:
-        """Put lists of runs together."""
-        merged_so_far: list[bytes] = []
-        for accumulator in accumulators:
-            merged_so_far = self._add(merged_so_far, accumulator)
-        return merged_so_far
-
-    def compact(self, accumulator: list[bytes]) -> list[bytes]:
-        """Merge before it travels."""
-        return self._merge(accumulator)
-
-    def extract_output(self, accumulator: list[bytes]) -> bytes:
-        """The one run of the shard; a run without pre-tokens for an empty pane."""
-        return b"".join(self._merge(accumulator)) or run_to_ipc(merge_runs([]))
-
-    def _add(self, accumulator: list[bytes], runs: list[bytes]) -> list[bytes]:
-        accumulator = [*accumulator, *runs]
-        waiting = sum(map(len, accumulator[1:]))
-        if len(accumulator) > _FEW_RUNS and waiting >= len(accumulator[0]):
-            return self._merge(accumulator)
-        return accumulator
-
-    def _merge(self, accumulator: list[bytes]) -> list[bytes]:
-        if len(accumulator) < 2 or self._failures.stopped():
-            return accumulator[:1]
-        with self._failures.reported():
-            return [merged(accumulator)]
-        return accumulator[:1]
-
-
-def _written(element: tuple[tuple[str, int], bytes], job: CountJob) -> Iterator[bytes]:
-    """The file of a shard, written, packed."""
-    job = replace(job, generation=job.plan().get(GENERATION, 0))
-    return map(pack, write_shard_of(*element, job))
-
-
-def merge_shards(
-    runs: beam.PCollection[tuple[tuple[str, int], bytes]], job: CountJob, failures: Failures
-) -> beam.PCollection[bytes]:
-    """Add up the runs of each shard and write its file; what was written comes out, packed.
-
-    Args:
-        runs: ((group, shard), Arrow IPC bytes).
-        job: how the corpus is counted.
-        failures: where the job ends.
-    """
-    return (
-        runs
-        | "Merge runs" >> beam.CombinePerKey(MergeRuns(failures))
-        | "Write shards" >> beam.ParDo(Step(failures, _written, job))
-    )
-
-
-def empty_runs(job: CountJob) -> list[tuple[tuple[str, int], bytes]]:
-    """A run without counts for each shard, so that every shard has a file.
-
-    None for groups, which are not known before the end: see `write_counted`.
-    """
-    if job.group_by is not None:
-        return []
-    return [(("", shard), run_to_ipc(run)) for shard, run in enumerate(job.empty())]
 
 
 def _check_appending(settings: CountSettings) -> None:

@@ -22,7 +22,7 @@ from pipelines.batches import (
     split_rows,
     text_of,
 )
-from pipelines.count.job import MergeRuns
+from pipelines.count.beam import MergeRuns
 from pipelines.count.steps import FLUSH_BYTES
 from pipelines.elements import (
     BAD,

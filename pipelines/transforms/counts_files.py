@@ -14,7 +14,8 @@ from bpe.counts.manifest import Totals
 from pipelines.batches import count_pairs, pretoken_bytes
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.check_parts import shard_of, stored_parts, stored_sets
-from pipelines.count.steps import count_job, count_plan, write_manifest, write_shard
+from pipelines.count.results import write_manifest, write_shard
+from pipelines.count.steps import count_job, count_plan
 from pipelines.elements import pack, require_global_window, unpack, with_storage
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors

@@ -13,7 +13,8 @@ from bpe.counts import PretokenCounts
 from bpe.counts.files import run_to_ipc
 from pipelines.count import job as count_job
 from pipelines.count import steps as counting
-from pipelines.count.job import CountRequest, MergeRuns
+from pipelines.count.beam import MergeRuns
+from pipelines.count.job import CountRequest
 from pipelines.count.steps import Counters, count_split, merged
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import Failures

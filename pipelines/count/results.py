@@ -1,0 +1,255 @@
+"""What was counted: shards written, and the manifest of all that the steps gave."""
+
+from __future__ import annotations
+
+import json
+import operator
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bpe.counts import CutRuns
+from bpe.counts.files import counts_part, run_from_ipc, run_to_ipc, shard_bytes
+from bpe.counts.manifest import (
+    CountedInput,
+    CountsManifest,
+    CountsPart,
+    DeadLetters,
+    Totals,
+    shard_file,
+)
+from bpe.counts.pruning import Losses
+from pipelines import storage
+from pipelines.corpus.mix import sources_of
+from pipelines.corpus.reading import Reading, check_failures
+from pipelines.count.manifest import CountedGroup, GroupedManifest
+from pipelines.errors import JobError
+from pipelines.metrics import counter
+from pipelines.output.directory import remove_temporaries
+from pipelines.output.names import TOKENIZER
+from pipelines.storage import join
+from pipelines.totals import SetAside as FileSetAside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pipelines.corpus.splits import FileRange
+    from pipelines.count.steps import CountJob
+from pipelines.count.steps import PLACE_BITS, InGroup, Outcome, check_groups
+
+_Kind = TypeVar("_Kind")
+
+
+def write_shard_of(key: tuple[str, int], run: bytes, job: CountJob) -> Iterator[InGroup]:
+    """`write_shard` of a (group, shard)."""
+    group, shard = key
+    for result in write_shard(shard, run, job.of_group(group)):
+        yield InGroup(group, result)
+
+
+def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | CutRuns | Losses]:
+    """Write the file of a shard; yield what it is, and what it lost to pruning.
+
+    Of the pairs in runs that were cut, which come behind the last shard, only how many they are.
+    """
+    counts = run_from_ipc(run)
+    if shard == job.shards:
+        yield CutRuns.of(counts)
+        return
+    if job.prune_below > 1:
+        counts, losses = job.pruned(counts)
+        yield losses
+    data = shard_bytes(counts)
+    file = shard_file(shard, job.shards, job.generation)
+    storage.write(join(job.directory, file), data)
+    counter("distinct_pretokens_written").inc(len(counts))
+    counter("parquet_bytes_written").inc(len(data))
+    counter("parts_written").inc()
+    yield counts_part(
+        data, rows=len(counts), shard=shard, shards=job.shards, generation=job.generation
+    )
+
+
+def of_kind(kind: type[_Kind], results: Iterable[object]) -> list[_Kind]:
+    """The results of one type."""
+    return [one for one in results if isinstance(one, kind)]
+
+
+def manifest_of(
+    results: Iterable[Outcome],
+    job: CountJob,
+    *,
+    files: Sequence[CountedInput] = (),
+) -> CountsManifest:
+    """The manifest of counts, once everything is there.
+
+    Args:
+        results: the parts, what they lost, and the totals and dead letters of all splits or
+            bundles, in any order.
+        job: that made them.
+        files: that were read.
+
+    Raises:
+        JobError: the runner lost something.
+    """
+    found = list(results)
+    parts, cuts = of_kind(CountsPart, found), of_kind(CutRuns, found)
+    lost, dead, totals = of_kind(Losses, found), of_kind(DeadLetters, found), of_kind(Totals, found)
+    if len(parts) != job.shards:
+        raise JobError(
+            f"the runner returned {len(parts)} shards of {job.shards}: use another runner"
+        )
+    if job.drained > job.shards and not cuts:
+        raise JobError("the runner lost the pairs in runs that were cut: use another runner")
+    return CountsManifest(
+        pretokenizer=job.pretokenizer,
+        special_tokens=job.special_tokens,
+        order_span=len(files) << PLACE_BITS if job.track_order else None,
+        totals=sum(totals, Totals()),
+        inputs=tuple(files),
+        dead_letters=tuple(sorted(dead, key=lambda letters: letters.file)),
+        parts=tuple(sorted(parts, key=lambda part: part.file)),
+        prune=reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
+        runs=job.runs,
+        cut=reduce(operator.add, cuts) if cuts else None,
+    )
+
+
+def write_manifest(results: Iterable[Outcome], job: CountJob) -> dict[str, Any]:
+    """Check that everything is there, and write the manifest.
+
+    Args:
+        results: as `manifest_of` takes them.
+        job: that made them.
+
+    Raises:
+        JobError: the runner lost something, or another job has taken the directory over.
+    """
+    manifest = manifest_of(results, job)
+    job.plan()
+    return write_files_of(manifest, job)
+
+
+def write_files_of(manifest: CountsManifest, job: CountJob) -> dict[str, Any]:
+    """Write a manifest, and what stands beside it; returns its values."""
+    remove_temporaries(job.directory)
+    for name, data in manifest.files().items():
+        storage.write(join(job.directory, name), data)
+    value: dict[str, Any] = json.loads(manifest.to_json())
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What a job has counted, once everything is there.
+
+    Attributes:
+        totals: of all splits.
+        dead_letters: files of bad records.
+        groups: what is of each group.
+        set_aside: files that could not be read.
+    """
+
+    totals: Totals
+    dead_letters: tuple[DeadLetters, ...]
+    groups: Mapping[str, list[Outcome]]
+    set_aside: tuple[FileSetAside, ...]
+
+    @classmethod
+    def of(cls, results: Iterable[Any], job: CountJob, *, splits: int) -> Counted:
+        """From what the steps gave, in any order.
+
+        Args:
+            results: of all splits, groups and shards.
+            job: that made them.
+            splits: how many totals there must be.
+
+        Raises:
+            JobError: the runner lost something.
+            InputError: there are too many groups.
+        """
+        found = list(results)
+        totals = of_kind(Totals, found)
+        if len(totals) != splits:
+            raise JobError(
+                f"the runner returned the totals of {len(totals)} splits of {splits}: use another "
+                "runner"
+            )
+        groups: dict[str, list[Outcome]] = {name: [] for name in job.sources}
+        for one in of_kind(InGroup, found):
+            groups.setdefault(one.group, []).append(one.result)
+        check_groups(groups, job)
+        dead = sorted(of_kind(DeadLetters, found), key=lambda letters: letters.file)
+        return cls(
+            totals=sum(totals, Totals()),
+            dead_letters=tuple(dead),
+            groups=groups,
+            set_aside=tuple(of_kind(FileSetAside, found)),
+        )
+
+    def check(self, reading: Reading, before: Totals = Totals()) -> None:  # noqa: B008  # immutable
+        """Check the bad records, and those of earlier jobs, against what may be set aside.
+
+        Raises:
+            RecordError: there are more.
+        """
+        totals, letters = before + self.totals, [one.file for one in self.dead_letters]
+        check_failures(totals.failures, reading, letters, documents=totals.documents)
+
+    def manifest(self, job: CountJob, files: Sequence[CountedInput]) -> CountsManifest:
+        """The manifest of all documents, where these are one group.
+
+        Raises:
+            JobError: the runner lost something.
+        """
+        shards = [one for one in self.groups.get("", ()) if not isinstance(one, Totals)]
+        return manifest_of([*shards, self.totals, *self.dead_letters], job, files=files)
+
+
+def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -> None:
+    """Write the manifest of what was counted; by group one of each, and one of them all.
+
+    A group has files for its empty shards, and a source without documents has counts too.
+
+    Raises:
+        JobError: the runner lost something, or another job has taken the directory over.
+    """
+    inputs = counted_inputs(files)
+    if job.group_by is None:
+        manifest = counted.manifest(job, inputs)
+        job.plan()
+        write_files_of(manifest, job)
+        return
+    job.plan()
+    groups = []
+    for group, outcomes in sorted(counted.groups.items()):
+        group_job = job.of_group(group)
+        there = {one.file for one in of_kind(CountsPart, outcomes)}
+        empty = [
+            result
+            for shard, run in enumerate(job.empty())
+            if shard == job.shards or shard_file(shard, job.shards) not in there
+            for result in write_shard(shard, run_to_ipc(run), group_job)
+        ]
+        manifest = manifest_of([*outcomes, *empty], group_job, files=inputs)
+        write_files_of(replace(manifest, inputs=()), group_job)
+        if job.runs is not None:  # whose ids these are: a group's directory stands by itself
+            tokenizer = storage.read(join(job.directory, TOKENIZER))
+            storage.write(join(group_job.directory, TOKENIZER), tokenizer)
+        groups.append(CountedGroup.of(group, manifest))
+    remove_temporaries(job.directory)
+    grouped = GroupedManifest(
+        group_by=job.group_by,
+        groups=tuple(groups),
+        totals=counted.totals,
+        inputs=inputs,
+        dead_letters=counted.dead_letters,
+        sources=sources_of(files, job.sources) if job.sources else (),
+    )
+    for name, data in grouped.files().items():
+        storage.write(join(job.directory, name), data)
+
+
+def counted_inputs(files: Iterable[FileRange]) -> tuple[CountedInput, ...]:
+    """The inputs as the manifest names them."""
+    return tuple(CountedInput(name=one.name, size=one.file_size) for one in files)
