@@ -21,8 +21,8 @@ from pipelines.corpus.splits import (
     splits_with,
 )
 from pipelines.elements import OncePerProcess
-from pipelines.encode.appended import tidy
 from pipelines.encode.arrived import encode_arrived, settled_columns
+from pipelines.encode.fold import tidy, write_manifest
 from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import (
     TokenizerFile,
@@ -31,14 +31,7 @@ from pipelines.encode.manifest import (
     records_of,
     unit_name,
 )
-from pipelines.encode.steps import (
-    EncodeJob,
-    count_written,
-    encode_job,
-    encode_split,
-    tokenizer_of,
-    write_manifest,
-)
+from pipelines.encode.steps import EncodeJob, count_written, encode_job, encode_split, tokenizer_of
 from pipelines.encode.tokens import check_tokens, in_tokens
 from pipelines.errors import InputError
 from pipelines.failures import Failures, job_errors

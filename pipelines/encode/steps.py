@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +12,11 @@ import pyarrow.compute as pc
 
 from bpe._codec import decode, encode
 from bpe.tokenizer import CacheUse
-from pipelines import storage
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.keys import document_keys, numbers_at, seed64
-from pipelines.corpus.reading import Reading, SplitReader, check_failures, text_bytes
-from pipelines.encode.appended import appended
-from pipelines.encode.duplicates import duplicate_ids
+from pipelines.corpus.reading import Reading, SplitReader, text_bytes
 from pipelines.encode.manifest import (
     EncodedHeader,
     EncodedManifest,
@@ -35,24 +31,18 @@ from pipelines.encode.manifest import (
 from pipelines.encode.parts import PartWriter
 from pipelines.encode.rows import NOTHING, RowLayout, Sums, with_ends
 from pipelines.encode.tokens import check_special_tokens, id_type, unknown_id
-from pipelines.errors import JobError
 from pipelines.metrics import counter
-from pipelines.output.directory import plan_of_run, remove_temporaries
 from pipelines.output.names import (
-    MANIFEST,
-    RECORDS_FILE,
     TOKENIZER,
     fingerprint,
-    of_generation,
-    part_file,
 )
 from pipelines.settings import MAX_ROW_TOKENS
-from pipelines.stage.record import Record, StoredFile, write_records
+from pipelines.stage.record import Record, StoredFile
 from pipelines.storage import join, replacing
 from pipelines.tokenizer_files import sent_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
@@ -417,58 +407,6 @@ def count_written(record: Record) -> None:
         ("parts_written", 1),
     ):
         counter(name).inc(number)
-
-
-def write_manifest(
-    records: Iterable[Record],
-    job: EncodeJob,
-    splits: Iterable[Split] = (),
-    *,
-    sources: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Check that all parts are there, and write the manifest.
-
-    Args:
-        records: of all parts, in any order.
-        job: that made them.
-        splits: as for `EncodeJob.manifest`.
-        sources: their order, where the job appends.
-
-    Raises:
-        RecordError: over all parts, more bad records than the job may set aside.
-        JobError: the runner lost a part.
-    """
-    ordered = sorted(records, key=lambda record: record.unit)
-    splits = list(splits)
-    manifest = job.manifest(ordered, splits)
-    made, generation = manifest.parts, splits[0].generation if splits else 0
-    expected = [part_file(part, job.parts, generation) for part in range(job.parts)]
-    if [part.file for part in made] != expected:
-        raise JobError(
-            f"the runner returned {len(made)} parts of {len(expected)}: "
-            "use another runner; parts that are there can be kept with `resume`"
-        )
-    if generation:
-        manifest, ordered = appended(*(manifest, ordered, splits, job.directory), sources=sources)
-    check_failures(
-        manifest.totals.failures,
-        job.reading,
-        [letters.file for letters in manifest.dead_letters],
-        documents=manifest.totals.documents,
-    )
-    if job.run:
-        plan_of_run(job.directory, job.run)  # of another job by now: this one ends
-    if not generation:
-        files_of = [part.file for part in manifest.parts]
-        manifest = replace(manifest, duplicate_ids=duplicate_ids(job.directory, files_of))
-    remove_temporaries(job.directory)
-    file = of_generation(RECORDS_FILE, generation)
-    named = write_records(job.directory, ordered, file)
-    files = replace(manifest, generation=generation, records=named).files()
-    for name, data in files.items():
-        storage.write(join(job.directory, name), data)
-    value: dict[str, Any] = json.loads(files[MANIFEST])
-    return value
 
 
 def encode_job(

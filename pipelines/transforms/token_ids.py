@@ -31,6 +31,7 @@ from pipelines.elements import (
     unpack,
     with_storage,
 )
+from pipelines.encode.fold import write_manifest
 from pipelines.encode.kept import name_and_type
 from pipelines.encode.rows import ID, INPUT_IDS, NOTHING, OWN, Sums
 from pipelines.encode.steps import (
@@ -39,7 +40,6 @@ from pipelines.encode.steps import (
     count_written,
     encode_job,
     tokenizer_of,
-    write_manifest,
     write_part,
 )
 from pipelines.encode.tokens import unknown_id

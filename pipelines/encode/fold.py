@@ -1,28 +1,90 @@
-"""The manifest of a corpus that files were appended to, and what earlier generations left."""
+"""The manifest of what was encoded, also where files were appended, and what is left of that."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpe._inputs_file import INPUTS
 from pipelines import storage
+from pipelines.corpus.reading import check_failures
+from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.manifest import Totals, made_of, read_encoded, read_header, records_of
+from pipelines.errors import JobError
+from pipelines.output.directory import plan_of_run, remove_temporaries
 from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,
+    MANIFEST,
     RECORDS_FILE,
     generation_of,
+    of_generation,
     parse_part,
+    part_file,
 )
+from pipelines.stage.record import write_records
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pipelines.corpus.splits import Split
     from pipelines.encode.manifest import EncodedManifest
+    from pipelines.encode.steps import EncodeJob
     from pipelines.stage.record import Record
+
+
+def write_manifest(
+    records: Iterable[Record],
+    job: EncodeJob,
+    splits: Iterable[Split] = (),
+    *,
+    sources: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Check that all parts are there, and write the manifest.
+
+    Args:
+        records: of all parts, in any order.
+        job: that made them.
+        splits: as for `EncodeJob.manifest`.
+        sources: their order, where the job appends.
+
+    Raises:
+        RecordError: over all parts, more bad records than the job may set aside.
+        JobError: the runner lost a part.
+    """
+    ordered = sorted(records, key=lambda record: record.unit)
+    splits = list(splits)
+    manifest = job.manifest(ordered, splits)
+    made, generation = manifest.parts, splits[0].generation if splits else 0
+    expected = [part_file(part, job.parts, generation) for part in range(job.parts)]
+    if [part.file for part in made] != expected:
+        raise JobError(
+            f"the runner returned {len(made)} parts of {len(expected)}: "
+            "use another runner; parts that are there can be kept with `resume`"
+        )
+    if generation:
+        manifest, ordered = appended(*(manifest, ordered, splits, job.directory), sources=sources)
+    check_failures(
+        manifest.totals.failures,
+        job.reading,
+        [letters.file for letters in manifest.dead_letters],
+        documents=manifest.totals.documents,
+    )
+    if job.run:
+        plan_of_run(job.directory, job.run)  # of another job by now: this one ends
+    if not generation:
+        files_of = [part.file for part in manifest.parts]
+        manifest = replace(manifest, duplicate_ids=duplicate_ids(job.directory, files_of))
+    remove_temporaries(job.directory)
+    file = of_generation(RECORDS_FILE, generation)
+    named = write_records(job.directory, ordered, file)
+    files = replace(manifest, generation=generation, records=named).files()
+    for name, data in files.items():
+        storage.write(join(job.directory, name), data)
+    value: dict[str, Any] = json.loads(files[MANIFEST])
+    return value
 
 
 def appended(
