@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pipelines.corpus.inputs import InputFile, Inputs
+    from pipelines.corpus.files import InputFile
+    from pipelines.corpus.inputs import Inputs
     from pipelines.settings import AppendSettings, InputSettings
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipelines.corpus.documents import KeptColumn
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.files import InputFile
     from pipelines.progress import Progress
     from pipelines.settings import Execution, InputSettings
     from pipelines.stage.stage import Stage

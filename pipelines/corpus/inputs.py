@@ -19,16 +19,23 @@ import os
 import posixpath
 import re
 import stat
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from pipelines.corpus.files import (
+    InputFile,
+    check_formats,
+    input_file,
+    is_text,
+    printable_name,
+    suffix_of,
+)
 from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_glob, is_visible, matcher
 from pipelines.errors import ConfigError, InputError
-from pipelines.formats import FILE_FORMATS, SUFFIXES
+from pipelines.formats import SUFFIXES
 from pipelines.output.names import PLAN, fingerprint, read_plan
 from pipelines.storage import (
     Listed,
@@ -45,25 +52,16 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pipelines.formats import FileFormat
-    from pipelines.settings import Format, InputSettings
+    from pipelines.settings import InputSettings
 
 Compression = Literal["none", "gz", "zst", "bz2", "xz"]
 
-COMPRESSION_SUFFIXES: dict[str, Compression] = {
-    ".gz": "gz",
-    ".zst": "zst",
-    ".bz2": "bz2",
-    ".xz": "xz",
-}
 UNREADABLE_SUFFIXES = (".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".z", ".br", ".lzma", ".sz")
-# Of files that hold records in a way that is not read.
 RECORD_SUFFIXES = (
     *(".csv", ".tsv", ".psv", ".xls", ".xlsx", ".ods", ".avro", ".orc", ".arrow", ".feather"),
     *(".tfrecord", ".tfrecords", ".msgpack", ".bson", ".jsonlines", ".warc", ".sqlite", ".sqlite3"),
     *(".h5", ".hdf5", ".npy", ".npz", ".pkl", ".pickle"),
 )
-# What is put behind the name of a file to keep it beside another.
 _BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save|tmp|copy|part|[0-9][0-9-]*)|~)+\Z")
 MIN_SPLIT = 8 << 20  # bytes, unless a job says otherwise
 _REQUESTS = 32  # to a store at once
@@ -76,41 +74,6 @@ UNREAD = "of a kind that is not read"
 MARKER = ".done"
 # What programs call a file while they write it, and what may say that it is complete.
 UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", "._COPYING_", "~")
-
-
-@dataclass(frozen=True, kw_only=True)
-class InputFile:
-    r"""One file of a corpus.
-
-    Attributes:
-        path: where it is: an absolute local path, or a URL of one of Beam's filesystems.
-        name: the path below the deepest folder that holds all inputs, with ``/`` between its
-            parts; bytes of a file name that are not UTF-8 are written ``\xNN``. Document ids
-            and manifests use it, so that they do not depend on where a corpus lies.
-        file_size: bytes as stored.
-        format: how it holds documents.
-        compression: how it is packed.
-        version: that was listed; None where nobody looked.
-        source: the name of the input that it is of; empty where it has none.
-    """
-
-    path: str
-    name: str
-    file_size: int
-    format: FileFormat
-    compression: Compression
-    version: Version | None = None
-    source: str = ""
-
-    @property
-    def size(self) -> int:
-        """Bytes as stored."""
-        return self.file_size
-
-    @property
-    def can_be_cut(self) -> bool:
-        """Whether a range of its bytes can be read by itself."""
-        return self.compression == "none" and not FILE_FORMATS[self.format].uncut
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,90 +248,6 @@ def _nothing(pattern: str, matches: Matches, source: str) -> str:
     )
 
 
-def input_file(
-    path: str, name: str, size: int, asked: Format, *, version: Version | None = None
-) -> InputFile:
-    """What is known of a file by its name; ``asked`` is the format, or ``auto``.
-
-    Raises:
-        InputError: it is of a kind that cannot hold documents here.
-    """
-    suffix, compression = _suffix(name)
-    format_: FileFormat
-    if asked == "auto":
-        if suffix in UNREADABLE_SUFFIXES:
-            raise InputError(
-                f"{path}: {suffix} files are not read: unpack it, or compress it as .gz, .zst, "
-                ".bz2 or .xz (or say `format` if it is plain text after all)"
-            )
-        if records := _unread_records(name):
-            raise InputError(
-                f"{path}: the name says that it holds records ({records}), and such files are not "
-                "read: make JSON lines or Parquet of it, leave it out with a pattern, or say "
-                "`format` (text: the whole file is one document)"
-            )
-        format_ = SUFFIXES.get(suffix, "text")
-    else:
-        format_ = asked
-    if compression != "none" and not FILE_FORMATS[format_].can_be_compressed:
-        raise InputError(
-            f"{path}: {format_} files are compressed inside and read at random: unpack the "
-            f".{compression} around it"
-        )
-    return InputFile(
-        path=path,
-        name=name,
-        file_size=size,
-        format=format_,
-        compression=compression,
-        version=version,
-    )
-
-
-def _suffix(name: str) -> tuple[str, Compression]:
-    """The suffix that says the format, and the compression around it."""
-    stem, suffix = posixpath.splitext(name.lower())
-    compression = COMPRESSION_SUFFIXES.get(suffix, "none")
-    return (suffix if compression == "none" else posixpath.splitext(stem)[1]), compression
-
-
-def _unread_records(name: str) -> str:
-    """The suffix that says a file holds records, where these are not read; else empty."""
-    stem, last = posixpath.splitext(name.lower())
-    if last not in COMPRESSION_SUFFIXES:
-        stem += last
-    original = _BACKUP.sub("", stem)
-    suffix, _ = _suffix(original)
-    is_backup = original != stem and suffix in SUFFIXES
-    return suffix if is_backup or suffix in RECORD_SUFFIXES else ""
-
-
-def _is_text(name: str) -> bool:
-    return SUFFIXES.get(_suffix(name)[0], "text") == "text"
-
-
-def check_formats(pattern: str, names: Iterable[str]) -> None:
-    """Refuse a folder or glob in which some files hold records and others are text.
-
-    Raises:
-        InputError: it is one; says how many files of each format there are.
-    """
-    first: dict[str, str] = {}
-    formats: Counter[str] = Counter()
-    for name in names:
-        format_ = SUFFIXES.get(_suffix(name)[0], "text")
-        formats[format_] += 1
-        first[format_] = min(first.get(format_, name), name)
-    if len(formats) > 1 and "text" in formats:
-        listed = ", ".join(
-            f"{formats[one]:,} {one} ({printable_name(first[one])})" for one in sorted(formats)
-        )
-        raise InputError(
-            f"{pattern!r} matches files of records and text files, of which each would be one "
-            f"document: {listed}: name one kind with a pattern such as '*.jsonl', or say `format`"
-        )
-
-
 def describe_inputs(files: Sequence[InputFile]) -> dict[str, Any]:
     """The ``inputs`` of a `Plan`: nothing in it depends on where the corpus lies."""
     return {
@@ -439,11 +318,6 @@ def common_parts(paths: Sequence[list[str]]) -> list[str]:
     # Whatever sorts between two paths begins as both of them do.
     pairs = zip(min(paths), max(paths), strict=False)
     return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
-
-
-def printable_name(path: str) -> str:
-    """A path as text, whatever its bytes are."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def match(pattern: str, asked: str, *, changing: bool = False) -> Matches:
@@ -518,7 +392,7 @@ def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool 
         below.walk()
     if asked == "auto":
         skipped = len(root) + 1
-        texts = [path for path in below.matches.files if _is_text(path[skipped:])]
+        texts = [path for path in below.matches.files if is_text(path[skipped:])]
         if changing and len(texts) < len(below.matches.files):
             below.matches.leave_out(texts, TEXT)
         check_formats(named, (path[skipped:] for path in below.matches.files))
@@ -606,7 +480,7 @@ class _Below:
 
     def _is_visible(self, relative: str) -> bool:
         # A README.jsonl would be records.
-        about_data = self._asked != "auto" or _suffix(relative)[0] in SUFFIXES
+        about_data = self._asked != "auto" or suffix_of(relative)[0] in SUFFIXES
         return is_visible(relative, self._glob, about_data=about_data)
 
     def _pass_over(self, relative: str, reason: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import FileRange
 
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines import storage
-from pipelines.corpus.inputs import MIN_SPLIT, InputFile
+from pipelines.corpus.files import InputFile
+from pipelines.corpus.inputs import MIN_SPLIT
 from pipelines.errors import ConfigError, InputError
 from pipelines.output.names import MAX_PARTS, SPLITS, dead_letters_file, part_file
 from pipelines.storage import Version, join

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from bpe import Tokenizer
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.files import InputFile
     from pipelines.count.steps import CountJob
     from pipelines.planned import Done
     from pipelines.progress import Progress

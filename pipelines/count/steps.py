@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from bpe.counts import Runs
     from bpe.pretokenizer import Pretokenizer
     from pipelines.corpus.documents import Block
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import FileRange, Split
     from pipelines.failures import Failures
     from pipelines.progress import SlotWriter

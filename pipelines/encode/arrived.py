@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from bpe import Tokenizer
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import FileRange, Split
     from pipelines.encode.drift import Gauge
     from pipelines.encode.steps import EncodeJob

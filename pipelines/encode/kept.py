@@ -23,7 +23,7 @@ from pipelines.formats import WITH_COLUMNS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import FileRange
     from pipelines.settings import EncodeSettings
 

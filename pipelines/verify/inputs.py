@@ -12,7 +12,7 @@ from pipelines.output.names import BASE, read_plan
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.files import InputFile
     from pipelines.settings import InputSettings
     from pipelines.totals import SetAside
 

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import superword_bounds, superwords, synthetic
 from benchmarks.plan import GROWTH, MERGE_STEP, PAGE, SHARD_BYTES, SYMBOLS, Plan, with_tables
-from pipelines.corpus.inputs import input_file
+from pipelines.corpus.files import input_file
 from pipelines.corpus.splits import plan_splits
 from pipelines.output.names import MAX_PARTS
 

@@ -16,7 +16,7 @@ from pipelines.corpus.splits import FileRange
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.inputs import Compression
+    from pipelines.corpus.files import Compression
     from pipelines.formats import FileFormat
 
 COMPRESSIONS: tuple[Compression, ...] = ("none", "gz", "zst", "bz2", "xz")

@@ -22,7 +22,7 @@ from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, whole
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.inputs import Compression
+    from pipelines.corpus.files import Compression
     from pipelines.formats import FileFormat
 
 TEXTS = ["one", "", "zwei\ttab", "日本語 𝔘", "one", "\x00 nul", " space ", "last"]

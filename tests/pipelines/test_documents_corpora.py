@@ -19,7 +19,7 @@ from tests.shared_data import shared_file, shared_rows
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.inputs import Compression
+    from pipelines.corpus.files import Compression
     from pipelines.settings import Format
 
 

@@ -15,7 +15,7 @@ from tests.pipelines.corpus_files import COMPRESSIONS, Found, pack, read, whole
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.inputs import Compression
+    from pipelines.corpus.files import Compression
 
 PACKED = [compression for compression in COMPRESSIONS if compression != "none"]
 CHANCE = random.Random(0)

@@ -13,7 +13,7 @@ from tests.pipelines.corpus_files import pack
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.inputs import Compression
+    from pipelines.corpus.files import Compression
     from pipelines.formats import FileFormat
 
 MEASURE = """

@@ -22,7 +22,7 @@ from tests.shared_data import LONG
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.inputs import Compression
+    from pipelines.corpus.files import Compression
     from pipelines.formats import FileFormat
 
 TEXTS = [sentence(i).replace("\n", " ") if i % 4 else "" for i in range(24)]

@@ -19,7 +19,7 @@ from pipelines.settings import InputSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipelines.corpus.inputs import InputFile
+    from pipelines.corpus.files import InputFile
 
 
 def find(*patterns: Path | str, format_: str = "auto") -> list[InputFile]:

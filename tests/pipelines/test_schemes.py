@@ -17,7 +17,7 @@ import bpe
 from pipelines import storage
 from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.corpus.documents.stored import LostFileError, StoredFile
-from pipelines.corpus.inputs import input_file
+from pipelines.corpus.files import input_file
 from pipelines.corpus.splits import whole_file
 from pipelines.errors import InputError, JobError
 from pipelines.report import report

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.corpus.inputs import InputFile
+from pipelines.corpus.files import InputFile
 from pipelines.corpus.splits import MAX_SPLIT, default_split_size, plan_splits
 from pipelines.errors import ConfigError
 from pipelines.formats import FILE_FORMATS

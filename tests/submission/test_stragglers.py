@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.corpus.inputs import MIN_SPLIT, InputFile
+from pipelines.corpus.files import InputFile
+from pipelines.corpus.inputs import MIN_SPLIT
 from pipelines.corpus.splits import SEVERAL, plan_splits, straggler
 from tests.cli.process import bpe
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipelines.corpus.documents.stored import StoredFile
-    from pipelines.corpus.inputs import Compression
+    from pipelines.corpus.files import Compression
 
 STEP = 64 << 10
 # A Zstandard block of 128 KiB can take 4 bytes, and its decoder cannot be told to stop: 2 KiB of
