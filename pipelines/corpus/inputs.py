@@ -21,7 +21,6 @@ import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -283,7 +282,9 @@ def _base(paths: Sequence[str]) -> str:
     """The deepest folder that these paths share, with a slash; empty where they share none."""
     if not paths:
         return ""
-    return "".join(f"{part}/" for part in common_parts([path.split("/")[:-1] for path in paths]))
+    folders = [path.split("/")[:-1] for path in paths]
+    shared = os.path.commonprefix(folders)  # noqa: RUF071 - of lists of names
+    return "".join(f"{part}/" for part in shared)
 
 
 def _name(path: str, base: str) -> str:
@@ -311,13 +312,6 @@ def _folder(pattern: str) -> str:
     is_object = object_at(pattern) is not None
     head = cut(pattern)[0] if is_glob(pattern) and not is_object else pattern
     return (posixpath.dirname(head) if is_object else head).rstrip("/")
-
-
-def common_parts(paths: Sequence[list[str]]) -> list[str]:
-    """The names with which all of these paths begin."""
-    # Whatever sorts between two paths begins as both of them do.
-    pairs = zip(min(paths), max(paths), strict=False)
-    return [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
 
 
 def match(pattern: str, asked: str, *, changing: bool = False) -> Matches:

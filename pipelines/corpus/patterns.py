@@ -39,15 +39,6 @@ def is_glob(pattern: str) -> bool:
     return GLOB_CHARACTERS.search(pattern) is not None
 
 
-def glob_escaped(name: str) -> str:
-    """A pattern that matches ``name`` alone.
-
-    >>> glob_escaped("[a].txt")
-    '[[]a].txt'
-    """
-    return GLOB_CHARACTERS.sub(lambda character: f"[{character[0]}]", name)
-
-
 def matcher(pattern: str) -> Callable[[str], bool]:
     """A predicate on paths for ``pattern``.
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import Split
     from pipelines.progress import SlotWriter
     from pipelines.settings import InputSettings
-    from pipelines.storage import HashingFile, Written
+    from pipelines.storage import HashingFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,8 +170,9 @@ class SplitReader:
         self._open.close()
         if written is None:
             return None
-        file = self._split.dead_letters_file
-        return dead_letters_of(file, records=self.bad_records, written=written)
+        return DeadLetters(
+            file=self._split.dead_letters_file, records=self.bad_records, **vars(written)
+        )
 
     @property
     def _dead_path(self) -> str:
@@ -192,11 +193,6 @@ def dead_letter(bad: BadRecord) -> bytes:
     except UnicodeDecodeError:
         line["raw_base64"] = base64.b64encode(bad.raw).decode("ascii")
     return json.dumps(line, ensure_ascii=False).encode("utf-8") + b"\n"
-
-
-def dead_letters_of(file: str, *, records: int, written: Written) -> DeadLetters:
-    """What a manifest says of dead letters that were written."""
-    return DeadLetters(file=file, records=records, bytes=written.bytes, sha256=written.sha256)
 
 
 def text_bytes(texts: pa.Array) -> int:

@@ -157,6 +157,7 @@ def plan_splits(
 
     groups: list[list[FileRange]] = []
     room = -1  # bytes that still fit into the last group; negative when nothing may join it
+    room_of = ("", "")  # its format and source
     for index, file in enumerate(files):
         if file.can_be_cut and not whole and file.size > split_size:
             ranges = -(-file.size // split_size)
@@ -165,20 +166,16 @@ def plan_splits(
             room = -1
             continue
         piece = whole_file(file, index)
-        if file.size <= room and _go_together(groups[-1][-1], piece):
+        if file.size <= room and (piece.format, piece.source) == room_of:
             groups[-1].append(piece)
             room -= file.size
         else:
             groups.append([piece])
-            room = split_size - file.size
+            room, room_of = split_size - file.size, (piece.format, piece.source)
     return [
         Split(part=part, parts=len(groups), pieces=tuple(group), generation=generation)
         for part, group in enumerate(groups)
     ]
-
-
-def _go_together(one: FileRange, other: FileRange) -> bool:
-    return (one.format, one.source) == (other.format, other.source)
 
 
 def _count_splits(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:

@@ -101,19 +101,6 @@ def load_counts(directory: str) -> PretokenCounts:
     return added_up(read_counts_sets(directory))
 
 
-def load_several_counts(directory: str) -> tuple[CountsManifest, PretokenCounts]:
-    """The manifest and the counts, of the same files, where there are several sets.
-
-    The rows of the manifest's parts are more than those of the counts: each set has its own.
-
-    Raises:
-        InputError: a file is missing.
-        CountsError: a file is damaged or of another run.
-    """
-    sets = read_counts_sets(directory)
-    return manifest_of_sets(sets), added_up(sets)
-
-
 def _read_manifest(
     root: str, directory: str
 ) -> CountsManifest | GroupedManifest | AppendedManifest:

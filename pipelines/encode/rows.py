@@ -127,11 +127,6 @@ def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
     return lists.flatten().to_numpy(), offsets - offsets[0]
 
 
-def count_id(ids: Ids, wanted: int | None) -> int:
-    """How many of ``ids`` are ``wanted``; 0 where that is None."""
-    return 0 if wanted is None else int(np.count_nonzero(ids == wanted))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Sums:
     """What some rows hold.
@@ -155,7 +150,7 @@ class Sums:
         return cls(
             documents=len(rows),
             tokens=len(ids),
-            unknown=count_id(ids, unknown),
+            unknown=0 if unknown is None else int(np.count_nonzero(ids == unknown)),
             text_bytes=text_bytes,
         )
 

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 from bpe.errors import BpeError
 from bpe.training_report import Training
 from pipelines import storage
-from pipelines.count.directory import (
-    load_several_counts,
-    read_counts_manifest,
-    read_counts_sets,
-)
+from pipelines.count.directory import read_counts_sets
+from pipelines.count.sets import added_up, manifest_of_sets
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError
 from pipelines.export.manifest import read_export
@@ -124,12 +121,11 @@ def _training(path: str) -> Training:
 def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> Counts:
     with progress.stage("counts", None, unit="parts") as stage:
         sets = read_counts_sets(directory)
-        is_appended, are_many = sets[0].appended, len(sets) > 1 or sets[0].group_by is not None
+        is_appended, manifest = sets[0].appended, manifest_of_sets(sets)
+        are_many = len(sets) > 1 or sets[0].group_by is not None
         if are_many:
-            manifest, counts = load_several_counts(directory)
-            facts = counted_facts(counts)
+            facts = counted_facts(added_up(sets))
         else:
-            manifest = read_counts_manifest(directory)
             facts = read_counted_facts(directory, manifest, advance=stage.advance)
     runs = manifest.runs  # their keys are ids of a tokenizer
     if runs and (tokenizer is None or tokenizer.text_sha256 != runs.tokenizer):
