@@ -134,7 +134,7 @@ def test_order_through_a_pipeline_is_that_in_memory(corpus: Corpus, tmp_path: Pa
 def test_order_of_a_document_beyond_the_limit_is_refused(
     corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "_PLACE_BITS", 8)
+    monkeypatch.setattr(counting, "PLACE_BITS", 8)
     with pytest.raises(InputError, match="divide the file, or use other ties"):
         count(corpus.inputs(), tmp_path / "counts", track_order=True)
     monkeypatch.setattr(count_job, "FILE_BITS", 2)
