@@ -1,8 +1,17 @@
 """One declaration an option: command line, YAML, reference and validation follow from it.
 
-A field of a frozen dataclass in `pipelines.settings` declares an option::
+A field of a frozen dataclass declares an option. Its type implies the check, and its entry below
+``Attributes`` in the docstring is its help, in Python as on the command line::
 
-    max_failures: int = option(0, minimum=0, metavar="N", help="Tolerate N bad records.")
+    @dataclass(frozen=True, kw_only=True)
+    class InputSettings:
+        '''What a job reads.
+
+Attributes:
+            max_failures: Tolerate up to N bad records. More fail the job.
+        '''
+
+        max_failures: int = option(0, minimum=0)
 """
 
 from __future__ import annotations
@@ -15,7 +24,17 @@ import sys
 from dataclasses import MISSING, dataclass, field, fields
 from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pipelines.errors import ConfigError
 
@@ -38,6 +57,14 @@ Group = Literal[
 GROUPS: tuple[str, ...] = get_args(Group)
 """The groups of ``--help``, in its order."""
 
+# Types that say more than their class: pairs of a field of `Option` and its value.
+Size = Annotated[int, ("kind", "size"), ("minimum", 1)]
+Share = Annotated[float, ("kind", "share")]
+Positive = Annotated[int, ("minimum", 1)]
+Natural = Annotated[int, ("minimum", 0)]
+Seconds = Annotated[float, ("minimum", 0), ("metavar", "SECONDS")]
+Seed = Annotated[int, ("minimum", 0), ("maximum", 2**63 - 1)]
+
 _METAVARS = {"integer": "N", "number": "NUMBER", "share": "SHARE", "size": "SIZE"}
 MAX_INTEGER = 2**63 - 1  # what counts and their files can hold
 _NAME = "option"
@@ -48,6 +75,8 @@ _SHARE = re.compile(
     r"(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e-[0-9]{1,2})?) ?(?P<percent>%)?"
     r"|(?P<fraction>[0-9]{1,20}/0*[1-9][0-9]{0,19})"
 )
+# An entry of a section of a docstring: indented lines follow its first.
+_ENTRY = re.compile(r"^ {4}(?P<name>\w+): (?P<text>.*(?:\n {5,}.*)*)", re.MULTILINE)
 _Class = TypeVar("_Class")
 
 
@@ -72,7 +101,10 @@ class Option:
         maximum: the greatest number allowed; None for any.
         advanced: whether the short ``--help`` leaves it out.
         needs: options without which it means nothing: names, or ``NAME=VALUE``, with ``|`` between
-            those of which one is enough, and ``&`` between those that are all needed.
+            those of which one is enough, and ``&`` between those that are all needed. Of names that
+            are not options of the same settings or command, nothing is known, or needed.
+        excludes: options that may not be given together with it.
+        short: a letter, its other name on the command line.
     """
 
     help: str
@@ -91,6 +123,13 @@ class Option:
     maximum: float | None = None
     advanced: bool = False
     needs: str = ""
+    excludes: tuple[str, ...] = ()
+    short: str = ""
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name}".replace("_", "-")
 
     def parse(self, text: str) -> Any:
         """The value that a text stands for.
@@ -121,7 +160,7 @@ class Option:
             return f"{value!r} is unknown{near}: use one of {known}"
         if self.minimum is None and self.maximum is None:
             return ""
-        kinds = (int, float) if self.kind == "number" else int
+        kinds = (int, float) if self.kind in ("number", "share") else int
         if not isinstance(value, kinds) or isinstance(value, bool):
             return f"{value!r:.60} is not a {self._number}"
         maximum = MAX_INTEGER if self.maximum is None else self.maximum
@@ -214,8 +253,8 @@ def _in_units(match: re.Match[str] | None) -> Fraction | None:
 def option(default: Any = MISSING, /, **declaration: Any) -> Any:
     """A field that declares an option; the keywords are those of `Option`.
 
-    Its kind, its choices and whether it takes several values follow from the field's type, where
-    the declaration does not say otherwise.
+    Its kind, its choices and whether it takes several values follow from the field's type, its help
+    from the docstring of the class, where the declaration does not say otherwise.
     """
     return field(default=default, metadata={_NAME: declaration})
 
@@ -230,10 +269,12 @@ def declared(settings: type) -> Mapping[str, Option]:
     own = [one for one in fields(settings) if _NAME in one.metadata]
     # Of these alone: types of other fields may be imported for checkers only.
     annotated = type("Options", (), {"__annotations__": {one.name: one.type for one in own}})
-    types = get_type_hints(annotated, vars(sys.modules[settings.__module__]))
+    module = vars(sys.modules[settings.__module__])
+    types = get_type_hints(annotated, module, include_extras=True)
+    documented = _attributes(settings)
     found = {}
     for one in own:
-        said = _of_type(types[one.name])
+        said = _of_type(types[one.name]) | {"help": documented.get(one.name, "")}
         said |= {"group": getattr(settings, "_GROUP", "Options"), "name": one.name}
         said |= one.metadata[_NAME]
         said.setdefault("metavar", _METAVARS.get(said["kind"], ""))
@@ -243,19 +284,31 @@ def declared(settings: type) -> Mapping[str, Option]:
     return found
 
 
+def _attributes(settings: type) -> dict[str, str]:
+    """What the docstrings of a class and its bases say of each attribute, in one line."""
+    entries: dict[str, str] = {}
+    for base in reversed(settings.__mro__):
+        _, _, attributes = inspect.cleandoc(base.__doc__ or "").partition("\nAttributes:\n")
+        entries |= {
+            one["name"]: " ".join(one["text"].split()) for one in _ENTRY.finditer(attributes)
+        }
+    return entries
+
+
 def _of_type(hint: Any) -> dict[str, Any]:
     """What the type of a field says of its option."""
     leaves = list(_leaves(hint))
     kinds = {bool: "flag", int: "integer", float: "number"}
-    return {
-        "kind": next((kinds[one] for one in leaves if one in kinds), "text"),
+    said = {
+        "kind": next((kind for cls, kind in kinds.items() if cls in leaves), "text"),
         "several": tuple in leaves,
         "choices": tuple(one for one in leaves if isinstance(one, str)),
     }
+    return said | dict(one for one in leaves if isinstance(one, tuple))
 
 
 def _leaves(hint: Any) -> Iterator[Any]:
-    """The classes that a type is made of, ``tuple`` among them, and the values of literals."""
+    """The classes that a type is made of, ``tuple`` among them, values of literals, annotations."""
     if get_origin(hint) is tuple:
         yield tuple
     elif not get_args(hint):
@@ -356,33 +409,63 @@ def several(name: str, values: Sequence[str]) -> tuple[str, ...]:
     return tuple(values)
 
 
-def check_declared(settings: object) -> None:
-    """Refuse values that the declarations do not allow.
+class Settings:
+    """A dataclass whose fields declare options; one that breaks their rules cannot be made.
 
     Raises:
-        ConfigError: a text is none of the choices, a number is none, or out of bounds, or an option
-            needs another one.
+        ConfigError: a value is none of the choices, of another kind or out of bounds, or a rule
+            between options is broken.
     """
-    specs = declared(type(settings))
-    for name, spec in specs.items():
-        value = getattr(settings, name)
-        if value is None:
+
+    _GROUP: ClassVar[Group] = "Options"
+
+    def __post_init__(self) -> None:
+        specs = declared(type(self))
+        given = {name: getattr(self, name) for name in specs}
+        for name, spec in specs.items():
+            value = given[name]
+            is_one = value is None or isinstance(value, str) or not spec.several
+            for one in [value] if is_one else value:
+                if one is not None and (problem := spec.problem(one)):
+                    raise ConfigError(f"`{name}` {problem}")
+        check_rules(specs, given)
+
+
+def check_rules(
+    specs: Mapping[str, Option], values: Mapping[str, Any], *, of: Collection[str] | None = None
+) -> None:
+    """Refuse values that do not go together; a rule that names an option not in ``specs`` is none.
+
+    Args:
+        specs: the options, by name.
+        values: of each.
+        of: the names whose rules are checked; None for all.
+
+    Raises:
+        ConfigError: an option needs or excludes another one.
+    """
+
+    def is_given(name: str) -> bool:
+        default = specs[name].default
+        return values[name] not in (default, None, *([False, ()] if default is None else []))
+
+    for name in specs if of is None else of:
+        spec = specs[name]
+        if not is_given(name):
             continue
-        for one in value if spec.several and not isinstance(value, str) else [value]:
-            if problem := spec.problem(one):
-                raise ConfigError(f"`{name}` {problem}")
-    given = {name: getattr(settings, name) for name in specs}
-    for name, spec in specs.items():
-        if not spec.needs or given[name] == spec.default:
-            continue
-        for needed in spec.needs.split("&"):
+        for other in filter(specs.__contains__, spec.excludes):
+            if is_given(other):
+                raise ConfigError(f"`{name}` and `{other}` exclude each other: choose one")
+        for needed in spec.needs.split("&") if spec.needs else ():
             ways = [one.strip().partition("=") for one in needed.split("|")]
-            if not any(
-                given[other] == value if value else given[other] != specs[other].default
-                for other, _, value in ways
+            ways = [way for way in ways if way[0] in specs]
+            if ways and not any(
+                values[other] == value if value else is_given(other) for other, _, value in ways
             ):
-                told = " or ".join(f"`{other}` {value}".strip() for other, _, value in ways)
-                raise ConfigError(f"`{name}` needs {told}")
+                remedies = (
+                    f"`{other}` {value or specs[other].metavar}".strip() for other, _, value in ways
+                )
+                raise ConfigError(f"`{name}` needs {' or '.join(remedies)}")
 
 
 def did_you_mean(spec: Option, value: object) -> str:

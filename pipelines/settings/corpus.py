@@ -14,8 +14,11 @@ from pipelines.formats import (
 )
 from pipelines.option import (
     Group,
+    Natural,
+    Seconds,
+    Settings,
+    Size,
     advanced,
-    check_declared,
     option,
     several,
 )
@@ -42,19 +45,25 @@ NO_NORMALIZER = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
-class InputSettings:
-    """Which documents a job reads; a place is ``name:position`` where a record has no id."""
+class InputSettings(Settings):
+    """Which documents a job reads; a place is ``name:position`` where a record has no id.
+
+    Attributes:
+        patterns: File, directory or glob (quote it) to read; repeatable. A local path, or a
+            URL: s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports. NAME
+            (letters, digits, '-', '_') says of which source the files are; a path that begins
+            like that is written ./a=b.
+        id_field: Field or column of the document's id, written as for --text-field.
+        max_record_size: Maximum record size after decompression. Longer records are bad records
+            (--max-failures), and are skipped in bounded memory.
+        split_size: Size of a split, the input that a worker processes at a time, such as 64MiB.
+        max_failures: Tolerate up to N bad records: they are written to dead-letters/. More fail
+            the job: at once in a split, over all splits before its output is complete.
+    """
 
     _GROUP: ClassVar[Group] = "Input"
 
-    patterns: tuple[str, ...] = option(
-        name="input",
-        metavar="[NAME=]PATTERN",
-        help="File, directory or glob (quote it) to read; repeatable. A local path, or a URL: "
-        "s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports. NAME (letters, "
-        "digits, '-', '_') says of which source the files are; a path that begins like that "
-        "is written ./a=b.",
-    )
+    patterns: tuple[str, ...] = option(name="input", metavar="[NAME=]PATTERN")
     format: Format = option(
         "auto",
         metavar="NAME",
@@ -72,40 +81,20 @@ class InputSettings:
         "(data.text), unless a field has that whole name.",
     )
     id_field: str | tuple[str, ...] | None = advanced(
-        None,
-        metavar="[NAME=]FIELD",
-        default_is="id if present, otherwise file name and position",
-        help="Field or column of the document's id, written as for --text-field.",
+        None, metavar="[NAME=]FIELD", default_is="id if present, otherwise file name and position"
     )
-    max_record_size: int = advanced(
-        MAX_RECORD,
-        kind="size",
-        minimum=1,
-        maximum=LARGEST_RECORD,
-        default_is="1GiB",
-        help="Maximum record size after decompression. Longer records are bad records "
-        "(--max-failures), and are skipped in bounded memory.",
+    max_record_size: Size = advanced(MAX_RECORD, maximum=LARGEST_RECORD, default_is="1GiB")
+    split_size: Size | None = advanced(
+        None, default_is="1/64 of the corpus, between 8MiB and 256MiB"
     )
-    split_size: int | None = advanced(
-        None,
-        kind="size",
-        minimum=1,
-        default_is="1/64 of the corpus, between 8MiB and 256MiB",
-        help="Size of a split, the input that a worker processes at a time, such as 64MiB.",
-    )
-    max_failures: int = option(
-        0,
-        minimum=0,
-        help="Tolerate up to N bad records: they are written to dead-letters/. More fail the "
-        "job: at once in a split, over all splits before its output is complete.",
-    )
+    max_failures: Natural = option(0)
 
     def __post_init__(self) -> None:
         if not self.patterns:
             raise ConfigError("no input: give at least one `input` file, directory or pattern")
         if any(not pattern for _, pattern in self.named_patterns):
             raise ConfigError("`input` is empty: name a file, a directory or a pattern")
-        check_declared(self)
+        super().__post_init__()
         self.text_fields()
         self.id_fields()
 
@@ -159,75 +148,59 @@ class InputSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputSettings:
-    """Where a job writes, and what it does with what is there already."""
+class OutputSettings(Settings):
+    """Where a job writes, and what it does with what is there already.
+
+    Attributes:
+        directory: Output directory; created if missing.
+        overwrite: Replace the output of an earlier job in DIR.
+        resume: Continue an interrupted run of this job. Complete counts and parts are kept; a
+            count that was interrupted starts over.
+    """
 
     _GROUP: ClassVar[Group] = "Output"
 
-    directory: str = option(
-        name="output", metavar="DIR", help="Output directory; created if missing."
-    )
-    overwrite: bool = option(False, help="Replace the output of an earlier job in DIR.")
-    resume: bool = option(
-        False,
-        help="Continue an interrupted run of this job. Complete counts and parts are kept; a "
-        "count that was interrupted starts over.",
-    )
+    directory: str = option(name="output", metavar="DIR")
+    overwrite: bool = option(False)
+    resume: bool = option(False, excludes=("overwrite",))
 
     def __post_init__(self) -> None:
         if not self.directory:
             raise ConfigError("`output` is empty: name a directory")
-        if self.overwrite and self.resume:
-            raise ConfigError("`overwrite` and `resume` exclude each other: choose one")
+        super().__post_init__()
 
 
 @dataclass(frozen=True, kw_only=True)
-class PretokenSettings:
+class PretokenSettings(Settings):
     """How text is cut before it is counted or trained on.
 
     A pattern takes the place of the pre-tokenizer; several are applied one after the other.
+
+    Attributes:
+        pretokenizer: How to split text into pre-tokens, across which no pair is merged. gpt2,
+            cl100k (GPT-4), o200k (GPT-4o), llama3, qwen2: as for these models; words: split on
+            whitespace and discard it; spaces: split on U+0020 only, and discard it; bert: like
+            words, with each punctuation mark split off; none: do not split.
+        pattern: Regular expression to use instead of --pretokenizer; repeatable. Its syntax is
+            that of the regex package. Expressions and names are applied in order. Expressions
+            that need backtracking, such as backreferences, are many times slower.
+        normalizer: Normalize text before it is split. Repeatable, applied in order. none: no
+            normalization, overriding presets and configuration files.
+        never_split: Never split text that matches this: url, email, or a regular expression;
+            repeatable.
+        special_tokens: Token with its own id, such as '<|endoftext|>'. Text is split around it,
+            and it is not counted; repeatable.
     """
 
     _GROUP: ClassVar[Group] = "Text"
 
-    pretokenizer: str = option(
-        "gpt2",
-        choices=PRETOKENIZERS,
-        metavar="NAME",
-        help="How to split text into pre-tokens, across which no pair is merged. gpt2, cl100k "
-        "(GPT-4), o200k (GPT-4o), llama3, qwen2: as for these models; words: split on "
-        "whitespace and discard it; spaces: split on U+0020 only, and discard it; bert: like "
-        "words, with each punctuation mark split off; none: do not split.",
-    )
-    pattern: str | tuple[str, ...] | None = option(
-        None,
-        metavar="REGEX",
-        help="Regular expression to use instead of --pretokenizer; repeatable. Its syntax is that "
-        "of the regex package. Expressions and names are applied in order. Expressions that "
-        "need backtracking, such as backreferences, are many times slower.",
-    )
+    pretokenizer: str = option("gpt2", choices=PRETOKENIZERS, metavar="NAME")
+    pattern: str | tuple[str, ...] | None = option(None, metavar="REGEX")
     normalizer: tuple[str, ...] = advanced(
-        (),
-        choices=(*NORMALIZERS, NO_NORMALIZER),
-        metavar="NAME",
-        help="Normalize text before it is split. Repeatable, applied in order. none: no "
-        "normalization, overriding presets and configuration files.",
+        (), choices=(*NORMALIZERS, NO_NORMALIZER), metavar="NAME"
     )
-    never_split: tuple[str, ...] = advanced(
-        (),
-        metavar="PATTERN",
-        help="Never split text that matches this: url, email, or a regular expression; repeatable.",
-    )
-    special_tokens: tuple[str, ...] = option(
-        (),
-        name="special_token",
-        metavar="TOKEN",
-        help="Token with its own id, such as '<|endoftext|>'. Text is split around it, and it "
-        "is not counted; repeatable.",
-    )
-
-    def __post_init__(self) -> None:
-        check_declared(self)
+    never_split: tuple[str, ...] = advanced((), metavar="PATTERN")
+    special_tokens: tuple[str, ...] = option((), name="special_token", metavar="TOKEN")
 
     @property
     def cut(self) -> Pretokenizer:
@@ -247,56 +220,32 @@ class PretokenSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppendSettings:
-    """Whether a job takes only the files that its directory has not yet; times in seconds."""
+class AppendSettings(Settings):
+    """Whether a job takes only the files that its directory has not yet; times in seconds.
+
+    Attributes:
+        append: Take only files that DIR does not have yet, or that changed; begin DIR if it is
+            empty. A file that cannot be read is set aside until it changes.
+        prune: With --append: remove the parts of files that changed. An export that began with
+            them cannot be resumed then.
+        watch: Append every so many seconds until a signal ends it; implies --append.
+        stop_after: With --watch: stop after this many seconds.
+        complete_when: With --append: when a file is complete. settled: it has not changed for
+            --settle SECONDS; marker: a file NAME.done exists. Hidden files and names such as
+            NAME.tmp and NAME.part are never taken.
+        settle: With --append: seconds that a file must stay unchanged.
+    """
 
     _GROUP: ClassVar[Group] = "Appending"
 
-    append: bool = option(
-        False,
-        help="Take only files that DIR does not have yet, or that changed; begin DIR if it is "
-        "empty. A file that cannot be read is set aside until it changes.",
+    append: bool = option(False)
+    prune: bool = advanced(False, needs="append | watch")
+    watch: Seconds | None = option(None, minimum=0.1, default_is="append once")
+    stop_after: Seconds | None = advanced(None, needs="watch", default_is="never")
+    complete_when: CompleteWhen = advanced("settled", needs="append | watch", metavar="RULE")
+    settle: Seconds | None = advanced(
+        None, needs="append | watch", default_is="5 with --watch, else 0"
     )
-    prune: bool = advanced(
-        False,
-        needs="append | watch",
-        help="With --append: remove the parts of files that changed. An export that began with "
-        "them cannot be resumed then.",
-    )
-    watch: float | None = option(
-        None,
-        minimum=0.1,
-        metavar="SECONDS",
-        default_is="append once",
-        help="Append every so many seconds until a signal ends it; implies --append.",
-    )
-    stop_after: float | None = advanced(
-        None,
-        needs="watch",
-        minimum=0,
-        metavar="SECONDS",
-        default_is="never",
-        help="With --watch: stop after this many seconds.",
-    )
-    complete_when: CompleteWhen = advanced(
-        "settled",
-        needs="append | watch",
-        metavar="RULE",
-        help="With --append: when a file is complete. settled: it has not changed for --settle "
-        "SECONDS; marker: a file NAME.done exists. Hidden files and names such as NAME.tmp and "
-        "NAME.part are never taken.",
-    )
-    settle: float | None = advanced(
-        None,
-        needs="append | watch",
-        minimum=0,
-        metavar="SECONDS",
-        default_is="5 with --watch, else 0",
-        help="With --append: seconds that a file must stay unchanged.",
-    )
-
-    def __post_init__(self) -> None:
-        check_declared(self)
 
     @property
     def appends(self) -> bool:

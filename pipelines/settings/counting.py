@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pipelines.errors import ConfigError
-from pipelines.option import (
-    Group,
-    advanced,
-    check_declared,
-    option,
-)
+from pipelines.option import Group, Positive, Settings, advanced, option
 
 SHARDS = 16  # of counts
 MERGE_PATTERN = r"\p{L}"
@@ -29,61 +24,48 @@ def prune_below() -> Any:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountSettings:
-    """What counts hold, and in how many files."""
+class CountSettings(Settings):
+    """What counts hold, and in how many files.
+
+    Attributes:
+        track_order: Also record where each pre-token first occurs. --ties first-seen needs it.
+        shards: Number of Parquet files of counts.
+        group_by: Keep the counts of each value of this field or column (a language, say) in a
+            directory of its own, DIR/NAME=VALUE; with dots as for --text-field. A record
+            without a string or number there is a bad record.
+        max_groups: Most values that the field of --group-by may have; more end the job.
+    """
 
     _GROUP: ClassVar[Group] = "Output"
 
-    track_order: bool = advanced(
-        False,
-        help="Also record where each pre-token first occurs. --ties first-seen needs it.",
-    )
+    track_order: bool = advanced(False)
     prune_below: int = prune_below()
-    shards: int = advanced(
-        SHARDS,
-        minimum=1,
-        maximum=99_999,
-        help="Number of Parquet files of counts.",
-    )
-    group_by: str | None = option(
-        None,
-        metavar="NAME",
-        help="Keep the counts of each value of this field or column (a language, say) in a "
-        "directory of its own, DIR/NAME=VALUE; with dots as for --text-field. A record without "
-        "a string or number there is a bad record.",
-    )
-    max_groups: int = advanced(
-        1000,
-        minimum=1,
-        maximum=99_999,
-        help="Most values that the field of --group-by may have; more end the job.",
-    )
+    shards: Positive = advanced(SHARDS, maximum=99_999)
+    group_by: str | None = option(None, metavar="NAME")
+    max_groups: Positive = advanced(1000, maximum=99_999)
 
     def __post_init__(self) -> None:
-        check_declared(self)
+        super().__post_init__()
         if self.group_by == "":
             raise ConfigError("`group_by` is empty: name a field")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings:
-    """Which adjacent tokens are a run, of which superwords are learnt."""
+class RunSettings(Settings):
+    """Which adjacent tokens are a run, of which superwords are learnt.
+
+    Attributes:
+        merge_pattern: With runs: only pre-tokens that this regular expression matches somewhere
+            become parts of a run, and so of a superword. By default, they hold a letter.
+        max_run: With runs: cut longer runs into pieces of N tokens. Pairs across a cut are not
+            counted. The output records how much that may change.
+    """
 
     _GROUP: ClassVar[Group] = "Text"
 
     merge_pattern: str = advanced(
-        MERGE_PATTERN,
-        metavar="REGEX",
-        help="With runs: only pre-tokens that this regular expression matches somewhere become "
-        "parts of a run, and so of a superword. By default, they hold a letter.",
+        MERGE_PATTERN, needs="runs | superwords | boundless", metavar="REGEX"
     )
     max_run: int | None = advanced(
-        None,
-        minimum=2,
-        default_is="no limit",
-        help="With runs: cut longer runs into pieces of N tokens. Pairs across a cut are not "
-        "counted. The output records how much that may change.",
+        None, needs="runs | superwords | boundless", minimum=2, default_is="no limit"
     )
-
-    def __post_init__(self) -> None:
-        check_declared(self)

@@ -9,13 +9,7 @@ from pipelines.errors import ConfigError
 from pipelines.formats import (
     WITH_COLUMNS,
 )
-from pipelines.option import (
-    Group,
-    advanced,
-    changed,
-    check_declared,
-    option,
-)
+from pipelines.option import Group, Seed, Settings, advanced, changed, option
 
 IdType = Literal["auto", "uint16", "uint32"]
 ParquetEncoding = Literal["byte-stream-split", "plain"]
@@ -25,7 +19,7 @@ MAX_SEED = (1 << 63) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowSettings:
+class RowSettings(Settings):
     """How documents become rows of token ids; the manifest says it, and `bpe verify` does it again.
 
     What is not as by default goes into the fingerprint of a part: with another default, raise
@@ -34,53 +28,35 @@ class RowSettings:
     Each document draws its random numbers from a seed of its own, made of ``dropout_seed``, the
     name of its file and its place in it.
 
+    Attributes:
+        prepend_token: Special token to prepend to the ids of each document, such as '<|bos|>';
+            or a role of the tokenizer's tokenizer_config.json: bos.
+        append_token: Special token to append to the ids of each document, such as
+            '<|endoftext|>'; or a role of the tokenizer's tokenizer_config.json: eos.
+        allow_special: Special token to recognize in documents, or all; repeatable.
+        dropout: Drop each merge with this probability (BPE-dropout).
+        dropout_seed: Seed of --dropout. The same seed gives the same ids, however the corpus is
+            split.
+        parquet_encoding: How Parquet stores the ids. byte-stream-split: faster to write and to
+            read, and smaller for most text. plain: for readers older than those in
+            docs/rows.md.
+
     Raises:
         ConfigError: a value is out of range, or two exclude each other.
     """
 
     _GROUP: ClassVar[Group] = "Rows"
 
-    prepend_token: str | None = option(
-        None,
-        metavar="TOKEN",
-        help="Special token to prepend to the ids of each document, such as '<|bos|>'; or a "
-        "role of the tokenizer's tokenizer_config.json: bos.",
-    )
-    append_token: str | None = option(
-        None,
-        metavar="TOKEN",
-        help="Special token to append to the ids of each document, such as '<|endoftext|>'; or "
-        "a role of the tokenizer's tokenizer_config.json: eos.",
-    )
+    prepend_token: str | None = option(None, metavar="TOKEN")
+    append_token: str | None = option(None, metavar="TOKEN")
     allow_special: tuple[str, ...] = option(
         (),
         metavar="TOKEN",
         default_is="none: special tokens in documents are encoded as plain text",
-        help="Special token to recognize in documents, or all; repeatable.",
     )
-    dropout: float = option(
-        0.0,
-        minimum=0,
-        maximum=1,
-        metavar="P",
-        help="Drop each merge with this probability (BPE-dropout).",
-    )
-    dropout_seed: int = advanced(
-        0,
-        needs="dropout",
-        minimum=0,
-        maximum=MAX_SEED,
-        help="Seed of --dropout. The same seed gives the same ids, however the corpus is split.",
-    )
-    parquet_encoding: ParquetEncoding = advanced(
-        "byte-stream-split",
-        metavar="NAME",
-        help="How Parquet stores the ids. byte-stream-split: faster to write and to read, and "
-        "smaller for most text. plain: for readers older than those in docs/rows.md.",
-    )
-
-    def __post_init__(self) -> None:
-        check_declared(self)
+    dropout: float = option(0.0, minimum=0, maximum=1, metavar="P")
+    dropout_seed: Seed = advanced(0, needs="dropout")
+    parquet_encoding: ParquetEncoding = advanced("byte-stream-split", metavar="NAME")
 
     def to_json(self) -> dict[str, Any]:
         """What is not as by default, as JSON values."""
@@ -97,6 +73,10 @@ class EncodeSettings(RowSettings):
     """`RowSettings`, and what the command settles before workers begin: kept columns, id type.
 
     Ids are ``uint16`` where every id of the vocabulary fits.
+
+    Attributes:
+        id_type: Type of the ids: uint16, uint32, or auto: uint16 if every id of the vocabulary
+            fits.
     """
 
     _GROUP: ClassVar[Group] = "Rows"
@@ -107,11 +87,7 @@ class EncodeSettings(RowSettings):
         help=f"Field or column ({', '.join(WITH_COLUMNS)}) to copy to the output; repeatable. "
         "NAME:TYPE, such as score:double or 'tags:list<string>', sets its type.",
     )
-    id_type: IdType = advanced(
-        "auto",
-        metavar="TYPE",
-        help="Type of the ids: uint16, uint32, or auto: uint16 if every id of the vocabulary fits.",
-    )
+    id_type: IdType = advanced("auto", metavar="TYPE")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -122,35 +98,31 @@ class EncodeSettings(RowSettings):
                 raise ConfigError(f"`keep` {name} is given twice: once is enough")
 
 
-def _drift(default: Any, help_: str, metavar: str, **more: str) -> Any:
-    """A limit that goes with ``--append``."""
-    if default is None:
-        more["default_is"] = "never"
-    return advanced(default, minimum=0, metavar=metavar, help=f"With --append: {help_}", **more)
-
-
 @dataclass(frozen=True, kw_only=True)
-class DriftSettings:
-    """How the fit of the tokenizer is measured, and when to warn."""
+class DriftSettings(Settings):
+    """How the fit of the tokenizer is measured, and when to warn.
+
+    Attributes:
+        baseline: With --append: counts that the tokenizer was trained on, to detect unseen
+            pre-tokens.
+        warn_bytes_per_token: With --append: warn below this share of the bytes per token in
+            training.
+        warn_single_bytes: With --append: warn above this share of single-byte tokens.
+        warn_unseen: With --append: warn above N unseen pre-tokens in a million (--baseline).
+    """
 
     _GROUP: ClassVar[Group] = "Appending"
 
     baseline: str | None = advanced(
         None,
+        needs="append | watch",
         metavar="COUNTS",
         default_is="unseen pre-tokens are not measured",
-        help="With --append: counts that the tokenizer was trained on, to detect unseen "
-        "pre-tokens.",
     )
-    warn_bytes_per_token: float = _drift(
-        0.8, "warn below this share of the bytes per token in training.", "SHARE"
+    warn_bytes_per_token: float = advanced(0.8, needs="append | watch", minimum=0, metavar="SHARE")
+    warn_single_bytes: float | None = advanced(
+        None, needs="append | watch", minimum=0, metavar="SHARE", default_is="never"
     )
-    warn_single_bytes: float | None = _drift(
-        None, "warn above this share of single-byte tokens.", "SHARE"
+    warn_unseen: float | None = advanced(
+        None, needs="append | watch & baseline", minimum=0, metavar="N", default_is="never"
     )
-    warn_unseen: float | None = _drift(
-        None, "warn above N unseen pre-tokens in a million (--baseline).", "N", needs="baseline"
-    )
-
-    def __post_init__(self) -> None:
-        check_declared(self)

@@ -6,12 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from pipelines.option import (
-    Group,
-    advanced,
-    check_declared,
-    option,
-)
+from pipelines.option import Group, Natural, Settings, advanced, option
 
 Staging = Literal["auto", "none"]
 # That shells complete; any that Beam knows will do.
@@ -22,58 +17,35 @@ RUNNERS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Execution:
+class Execution(Settings):
     """Which runner does the work and with how many workers.
 
     Attributes:
         beam_args: passed to Beam unchanged (the arguments after ``--``).
+        runner: Beam runner. DirectRunner runs in this process; FlinkRunner, SparkRunner,
+            PrismRunner, PortableRunner and DataflowRunner take their options, such as
+            --job_endpoint=HOST:PORT, after --.
+        workers: Threads of the local runner.
+        stage: How remote workers get this package. auto: through Beam's options
+            (--extra_package, --setup_file or your own image); without one of them, the job is
+            refused. none: it is already installed there.
+        shared_paths: Local directory that remote workers see under the same path (NFS, a
+            mounted volume); repeatable.
+        storage_options: Option for remote storage, in addition to environment variables: an
+            argument of pyarrow's filesystem, such as endpoint_override=URL, region=NAME or
+            anonymous=true. SCHEME.KEY=VALUE applies to one scheme only; fsspec schemes need
+            this form; repeatable.
     """
 
     _GROUP: ClassVar[Group] = "Where it runs"
 
-    runner: str = option(
-        "DirectRunner",
-        suggestions=RUNNERS,
-        metavar="NAME",
-        help="Beam runner. DirectRunner runs in this process; FlinkRunner, SparkRunner, "
-        "PrismRunner, PortableRunner and DataflowRunner take their options, such as "
-        "--job_endpoint=HOST:PORT, after --.",
-    )
-    workers: int = option(
-        0,
-        minimum=0,
-        maximum=1_000,
-        default_is="one per core",
-        help="Threads of the local runner.",
-    )
+    runner: str = option("DirectRunner", suggestions=RUNNERS, metavar="NAME")
+    workers: Natural = option(0, maximum=1_000, default_is="one per core")
     beam_args: tuple[str, ...] = ()
-    stage: Staging = advanced(
-        "auto",
-        metavar="HOW",
-        help="How remote workers get this package. auto: through Beam's options "
-        "(--extra_package, --setup_file or your own image); without one of them, the job is "
-        "refused. none: it is already installed there.",
-    )
-    shared_paths: tuple[str, ...] = advanced(
-        (),
-        name="shared_path",
-        metavar="DIR",
-        help="Local directory that remote workers see under the same path (NFS, a mounted "
-        "volume); repeatable.",
-    )
+    stage: Staging = advanced("auto", metavar="HOW")
+    shared_paths: tuple[str, ...] = advanced((), name="shared_path", metavar="DIR")
 
-    storage_options: tuple[str, ...] = advanced(
-        (),
-        name="storage_option",
-        metavar="KEY=VALUE",
-        help="Option for remote storage, in addition to environment variables: an argument of "
-        "pyarrow's filesystem, such as endpoint_override=URL, region=NAME or anonymous=true. "
-        "SCHEME.KEY=VALUE applies to one scheme only; fsspec schemes need this form; "
-        "repeatable.",
-    )
-
-    def __post_init__(self) -> None:
-        check_declared(self)
+    storage_options: tuple[str, ...] = advanced((), name="storage_option", metavar="KEY=VALUE")
 
     @property
     def worker_count(self) -> int:

@@ -6,13 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from pipelines.errors import ConfigError
-from pipelines.option import (
-    Group,
-    advanced,
-    check_declared,
-    option,
-)
-from pipelines.settings.encoding import MAX_ROW_TOKENS, MAX_SEED, ParquetEncoding
+from pipelines.option import Group, Positive, Seed, Settings, Share, Size, advanced, option
+from pipelines.settings.encoding import MAX_ROW_TOKENS, ParquetEncoding
 from pipelines.settings.shares import parse_shares
 
 if TYPE_CHECKING:
@@ -30,8 +25,46 @@ MAX_SHARD_SIZE = 1 << 31  # their offsets are numbers of 32 bits, and a last row
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportSettings:
+class ExportSettings(Settings):
     """Which documents become rows of which shape, in which order and format.
+
+    Attributes:
+        to: Format of the files. parquet; bin: ids and nothing else (nanoGPT, llm.c); megatron:
+            .bin with .idx (Megatron-LM, NeMo); mds: MosaicML's StreamingDataset; litdata:
+            chunks for litdata's TokensLoader (LitGPT).
+        validation: Hold out this share of the documents, such as 0.5%, for validation: those
+            with a small `key`. They go to files of their own, and are never training rows.
+        mix: Take training documents so that this share of all tokens, such as 70% or 1/3, is of
+            the source NAME; repeatable. The shares add up to 100%. A hash of the document's
+            `key` orders those of each source, and the first are taken.
+        token_budget: Take N training tokens, such as 10B. A source that has fewer than its
+            share is taken several times. With several sources, --mix gives the shares.
+        mix_seed: With --mix or --token-budget: another seed takes other documents.
+        shuffle: Shuffle the documents, before they are packed. The same seed gives the same
+            order. Until the job ends, the ids lie in temporary files below DIR/.work.
+        pack: Fill rows of N ids with consecutive documents. At most one row for training and
+            one for validation is shorter.
+        packing: With --pack: concatenate: consecutive documents, cut where a row ends;
+            best-fit: cut only documents longer than a row, and put each into the row that it
+            fills best. Any of these rows may be short; --pack-remainder pad fills them.
+        pack_remainder: What to do with the ids that do not fill the last row. keep: write a
+            shorter row; drop: leave them out, and count them in the manifest; pad: fill the row
+            with --pad-token.
+        pad_token: With --pack-remainder pad: special token, or role, that fills the row.
+        max_tokens: Split longer documents into chunks of N ids; chunk_index numbers them from
+            0.
+        add_column: With --pack and --to parquet: column to add, for attention that ends at
+            documents; repeatable. document_ids: for each id, the number of its document in the
+            row; position_ids: its position in the document, from 0 in each row; cu_seqlens:
+            where in the row documents begin, and the length of the row.
+        header: With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the
+            number of ids.
+        with_id: With --to mds: also write the column id, the id of the document.
+        shard_size: With --to mds and litdata: maximum size of a file. A row that is larger has
+            a file of its own.
+        parquet_encoding: With --to parquet: how the ids are stored. byte-stream-split: faster
+            to write and to read, and smaller for most text. plain: for readers older than those
+            in docs/rows.md.
 
     Raises:
         ConfigError: a value is out of range, or two exclude each other.
@@ -39,154 +72,52 @@ class ExportSettings:
 
     _GROUP: ClassVar[Group] = "Rows"
 
-    to: ExportFormat = option(
-        group="Output",
-        metavar="FORMAT",
-        help="Format of the files. parquet; bin: ids and nothing else (nanoGPT, llm.c); "
-        "megatron: .bin with .idx (Megatron-LM, NeMo); mds: MosaicML's "
-        "StreamingDataset; litdata: chunks for litdata's TokensLoader (LitGPT).",
-    )
-    validation: float = option(
-        0.0,
-        group="Documents",
-        kind="share",
-        default_is="none",
-        help="Hold out this share of the documents, such as 0.5%, for validation: those with a "
-        "small `key`. They go to files of their own, and are never training rows.",
-    )
+    to: ExportFormat = option(group="Output", metavar="FORMAT")
+    validation: Share = option(0.0, group="Documents", default_is="none")
     mix: tuple[str, ...] = option(
-        (),
-        group="Documents",
-        metavar="NAME=SHARE",
-        default_is="all documents",
-        help="Take training documents so that this share of all tokens, such as 70% or 1/3, is "
-        "of the source NAME; repeatable. The shares add up to 100%. A hash of the document's "
-        "`key` orders those of each source, and the first are taken.",
+        (), group="Documents", metavar="NAME=SHARE", default_is="all documents"
     )
-    token_budget: int | None = option(
+    token_budget: Positive | None = option(
         None,
         group="Documents",
-        minimum=1,
         default_is="all documents; with --mix, the most for which none repeats",
-        help="Take N training tokens, such as 10B. A source that has fewer than its share is "
-        "taken several times. With several sources, --mix gives the shares.",
     )
-    mix_seed: int = advanced(
-        0,
-        needs="mix | token_budget",
-        group="Documents",
-        minimum=0,
-        maximum=MAX_SEED,
-        metavar="SEED",
-        help="With --mix or --token-budget: another seed takes other documents.",
+    mix_seed: Seed = advanced(0, needs="mix | token_budget", group="Documents", metavar="SEED")
+    shuffle: Seed | None = option(
+        None, group="Documents", metavar="SEED", default_is="the order of the sources"
     )
-    shuffle: int | None = option(
-        None,
-        group="Documents",
-        minimum=0,
-        maximum=MAX_SEED,
-        metavar="SEED",
-        default_is="the order of the sources",
-        help="Shuffle the documents, before they are packed. The same seed gives the same "
-        "order. Until the job ends, the ids lie in temporary files below DIR/.work.",
+    pack: Positive | None = option(
+        None, maximum=MAX_PACK, excludes=("max_tokens", "with_id"), default_is="a row a document"
     )
-    pack: int | None = option(
-        None,
-        minimum=1,
-        maximum=MAX_PACK,
-        default_is="a row a document",
-        help="Fill rows of N ids with consecutive documents. At most one row for training and "
-        "one for validation is shorter.",
-    )
-    packing: Packing = advanced(
-        "concatenate",
-        needs="pack",
-        metavar="RULE",
-        help="With --pack: concatenate: consecutive documents, cut where a row ends; best-fit: "
-        "cut only documents longer than a row, and put each into the row that it fills best. "
-        "Any of these rows may be short; --pack-remainder pad fills them.",
-    )
-    pack_remainder: PackRemainder = advanced(
-        "keep",
-        needs="pack",
-        metavar="RULE",
-        help="What to do with the ids that do not fill the last row. keep: write a shorter "
-        "row; drop: leave them out, and count them in the manifest; pad: fill the row with "
-        "--pad-token.",
-    )
+    packing: Packing = advanced("concatenate", needs="pack", metavar="RULE")
+    pack_remainder: PackRemainder = advanced("keep", needs="pack", metavar="RULE")
     pad_token: str | None = advanced(
         None,
         needs="pack_remainder=pad",
         metavar="TOKEN",
         default_is="the role pad of the tokenizer's tokenizer_config.json",
-        help="With --pack-remainder pad: special token, or role, that fills the row.",
     )
-    max_tokens: int | None = option(
-        None,
-        minimum=1,
-        maximum=MAX_ROW_TOKENS,
-        help="Split longer documents into chunks of N ids; chunk_index numbers them from 0.",
-    )
-    add_column: tuple[AddedColumn, ...] = advanced(
-        (),
-        needs="pack & to=parquet",
-        metavar="NAME",
-        help="With --pack and --to parquet: column to add, for attention that ends at "
-        "documents; repeatable. document_ids: for each id, the number of its document in the "
-        "row; position_ids: its position in the document, from 0 in each row; cu_seqlens: "
-        "where in the row documents begin, and the length of the row.",
-    )
-    header: BinHeader = advanced(
-        "none",
-        needs="to=bin",
-        group="Output",
-        metavar="NAME",
-        help="With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the "
-        "number of ids.",
-    )
-    with_id: bool = advanced(
-        False,
-        needs="to=mds",
-        group="Output",
-        help="With --to mds: also write the column id, the id of the document.",
-    )
-    shard_size: int = advanced(
+    max_tokens: Positive | None = option(None, maximum=MAX_ROW_TOKENS)
+    add_column: tuple[AddedColumn, ...] = advanced((), needs="pack & to=parquet", metavar="NAME")
+    header: BinHeader = advanced("none", needs="to=bin", group="Output", metavar="NAME")
+    with_id: bool = advanced(False, needs="to=mds", group="Output")
+    shard_size: Size = advanced(
         SHARD_SIZE,
         needs="to=mds | to=litdata",
         group="Output",
-        kind="size",
-        minimum=1,
         maximum=MAX_SHARD_SIZE,
         default_is="64MiB",
-        help="With --to mds and litdata: maximum size of a file. A row that is larger has a "
-        "file of its own.",
     )
     parquet_encoding: ParquetEncoding = advanced(
-        "byte-stream-split",
-        needs="to=parquet",
-        group="Output",
-        metavar="NAME",
-        help="With --to parquet: how the ids are stored. byte-stream-split: faster to write "
-        "and to read, and smaller for most text. plain: for readers older than those in "
-        "docs/rows.md.",
+        "byte-stream-split", needs="to=parquet", group="Output", metavar="NAME"
     )
 
     def __post_init__(self) -> None:
-        check_declared(self)
-        if self.pack is not None and self.max_tokens is not None:
-            raise ConfigError(
-                "`pack` and `max_tokens` exclude each other: packed rows have one length, "
-                "whatever documents they are of: choose one"
-            )
+        super().__post_init__()
         if self.best_fit and self.pack_remainder == "drop":
             raise ConfigError(
                 "`pack_remainder` drop does not work with `packing` best-fit, where any row may be "
                 "short: use keep or pad"
-            )
-        if self.with_id and self.pack is not None:
-            raise ConfigError(
-                "`with_id` does not work with `pack`, where a row is of several documents: leave "
-                "one out"
             )
         if len(set(self.add_column)) < len(self.add_column):
             raise ConfigError("`add_column`: a column is named twice: once is enough")
