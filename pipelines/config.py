@@ -31,8 +31,7 @@ def read_config(
     path: str,
     keys: Mapping[str, Option],
     *,
-    elsewhere: Mapping[str, str] | None = None,
-    check: Callable[[Mapping[str, Any]], object] | None = None,
+    owner: Callable[[str], str] = lambda _: "",
     sections: Mapping[str, Mapping[str, Option]] | None = None,
 ) -> dict[str, Any]:
     """Read a YAML file of option names and values.
@@ -40,8 +39,7 @@ def read_config(
     Args:
         path: a local file.
         keys: what may stand in it, by name (with underscores).
-        elsewhere: keys that belong to other commands, and which.
-        check: is given the values by name, before they are looked at; it may raise.
+        owner: tells of which other command a key is, if of any.
         sections: the keys that each section of the file may hold, by its name.
 
     Returns:
@@ -68,10 +66,7 @@ def read_config(
             f"{path}: a configuration is a mapping, one 'option: value' a line; "
             f"this file is {_kind_of(document)}"
         )
-    named = {str(key).replace("-", "_"): value for key, value in document.items()}
-    if check is not None:
-        check(named)
-    values = _values(path, document, {**keys, **dict.fromkeys(sections or {})}, elsewhere or {})
+    values = _values(path, document, {**keys, **dict.fromkeys(sections or {})}, owner)
     for name, inner in (sections or {}).items():
         if name in values:
             values[name] = _section(path, name, values[name], inner)
@@ -82,14 +77,14 @@ def _values(
     path: str,
     document: Mapping[Any, Any],
     keys: Mapping[str, Option | None],
-    elsewhere: Mapping[str, str],
+    owner: Callable[[str], str],
 ) -> dict[str, Any]:
     """The values of a mapping, each checked by the declaration of its key, if it has one."""
     values: dict[str, Any] = {}
     for key, value in document.items():
         name = str(key).replace("-", "_")
         if name not in keys:
-            raise ConfigError(_unknown(path, key=str(key), keys=keys, elsewhere=elsewhere))
+            raise ConfigError(_unknown(path, str(key), keys, owner))
         if name in values:
             raise ConfigError(f"{path}: {key}: given twice; keep one")
         spec = keys[name]
@@ -100,7 +95,7 @@ def _values(
 def _section(path: str, name: str, value: Any, keys: Mapping[str, Option]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: {name}: {value!r} is {_kind_of(value)}; write a mapping")
-    return _values(f"{path}: {name}", value, keys, {})
+    return _values(f"{path}: {name}", value, keys, lambda _: "")
 
 
 class _UniqueKeysLoader(yaml.SafeLoader):
@@ -118,10 +113,10 @@ class _UniqueKeysLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-def _unknown(path: str, *, key: str, keys: Collection[str], elsewhere: Mapping[str, str]) -> str:
+def _unknown(path: str, key: str, keys: Collection[str], owner: Callable[[str], str]) -> str:
     name = key.replace("-", "_")
-    if name in elsewhere:
-        return f"{path}: {key}: an option of {elsewhere[name]}, not of this command; remove it"
+    if place := owner(name):
+        return f"{path}: {key}: an option of {place}; remove it"
     near = max(sorted(keys), key=lambda k: difflib.SequenceMatcher(None, name.lower(), k).ratio())
     return f"{path}: {key}: unknown key; did you mean {near}?"
 

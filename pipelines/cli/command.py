@@ -1,4 +1,4 @@
-"""What every command shares: its help, Beam's own arguments, stray arguments."""
+"""What every command shares: its help, Beam's own arguments, stray arguments, rules."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.declared import HELP_ALL, DeclaredOption, is_short
-from pipelines.cli.layers import BEAM_META, PRESET, use_preset
+from pipelines.cli.declared import HELP_ALL, DeclaredOption, declared_options, is_short
+from pipelines.cli.layers import check_options, layers_of, owner, use_preset
+from pipelines.cli.logs import use_format
 from pipelines.option import GROUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 EXAMPLE_PATTERN = "--input 'corpus/*.txt'"
 _EXAMPLES = 2  # lines of them in the short help
@@ -48,31 +49,25 @@ class Command(click.Command):
             **attributes,
         )
         _complete_paths(self.params)
+        # For those who look for a fault of bpe itself; `main` looks for it.
+        self.params.append(click.Option(["--traceback"], is_flag=True, hidden=True))
+        self._has_more = any(map(_is_advanced, self.params))
         # One for good: click finds by identity what was given, and calls that before arguments.
         self._help_all = _help_all_option()
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """The parameters, ``--help`` included."""
         params = super().get_params(ctx)
-        if any(map(_is_advanced, self.params)):
-            params.append(self._help_all)
-        return params
+        return [*params, self._help_all] if self._has_more else params
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What the command does; in the short help, the first paragraph."""
-        whole = self.help
-        if is_short(ctx) and any(map(_is_advanced, self.params)):
-            self.help = (whole or "").partition("\n\n")[0]
-        super().format_help_text(ctx, formatter)
-        self.help = whole
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The examples; in the short help, the first."""
-        every = self.epilog
-        if every and is_short(ctx) and any(map(_is_advanced, self.params)):
-            self.epilog = "\n".join(every.splitlines()[: 2 + _EXAMPLES])
-        super().format_epilog(ctx, formatter)
-        self.epilog = every
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help; the short one has the first paragraph and the first example."""
+        whole = self.help, self.epilog
+        if is_short(ctx) and self._has_more:
+            self.help = (self.help or "").partition("\n\n")[0]
+            self.epilog = "\n".join((self.epilog or "").splitlines()[: 2 + _EXAMPLES])
+        super().format_help(ctx, formatter)
+        self.help, self.epilog = whole
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The options in groups."""
@@ -92,20 +87,50 @@ class Command(click.Command):
         """The text of ``--help``, with the defaults of the preset that the command goes by."""
         for param in self.params:
             default = param.default if param.name == "preset" else None
-            if isinstance(default, str) and PRESET not in ctx.meta:
+            if isinstance(default, str) and not layers_of(ctx).preset:
                 use_preset(ctx, param, default)
         return super().get_help(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, and refuse what no argument takes."""
-        super().parse_args(ctx, args)
+        """Parse, and refuse what no argument takes and what breaks rules between options."""
+        try:
+            super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if place := owner(ctx, error.option_name.lstrip("-").replace("-", "_")):
+                raise click.UsageError(
+                    f"{error.option_name} is an option of {place}", ctx
+                ) from error
+            raise
         if ctx.args and not ctx.resilient_parsing:
             raise click.UsageError(
                 f"unexpected argument {ctx.args[0]!r}: each option takes one value; if the shell "
                 f"expanded a pattern, put it in quotes ({EXAMPLE_PATTERN}), or repeat the option",
                 ctx,
             )
+        if not ctx.resilient_parsing:
+            if "log_format" in ctx.params:
+                use_format(ctx.params["log_format"])
+            check_options(ctx)
         return ctx.args
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the function of the command, which finds the values in the context."""
+        return None if self.callback is None else ctx.invoke(self.callback, ctx)
+
+
+def command(
+    *settings: type, cls: type[Command] = Command, **attributes: Any
+) -> Callable[[Callable[[click.Context], None]], Command]:
+    """A command with the options that classes of settings declare.
+
+    Args:
+        settings: the classes, in the order of the help.
+        cls: of the command.
+        attributes: of `declared_options`, and of ``click.command``.
+    """
+    names = ("optional", "leave_out", "changes")
+    ours = {name: attributes.pop(name) for name in names if name in attributes}
+    return click.command(cls=cls, params=declared_options(*settings, **ours), **attributes)
 
 
 def _is_advanced(param: click.Parameter) -> bool:
@@ -149,5 +174,5 @@ class JobCommand(Command):
                     f"pattern that the shell expanded? Put it in quotes: {EXAMPLE_PATTERN}",
                     ctx,
                 )
-        ctx.meta[BEAM_META] = tuple(given)
+        layers_of(ctx).beam_args = tuple(given)
         return super().parse_args(ctx, args)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipelines.cli.completion import completes
-from pipelines.cli.declared import DeclaredOption
+from pipelines.cli.layers import specs_of
 from pipelines.cli.loading import INTERRUPTED, ended_by_interrupts, quiet_interrupts
 from pipelines.cli.logs import choose_format, log_line, put_back
 from pipelines.errors import Interrupted, JobError
@@ -110,11 +110,10 @@ _POOL = "ARROW_DEFAULT_MEMORY_POOL"  # read when Arrow is loaded
 def _options() -> dict[str, str]:
     """The options of all commands, by the names that errors have for them."""
     return {
-        name: param.opts[0]
+        name: spec.flag
         for command in bpe.commands.values()
-        for param in command.params
-        if isinstance(param, click.Option)
-        for name in (param.name, *([param.spec.field] if isinstance(param, DeclaredOption) else []))
+        for spec in specs_of(command).values()
+        for name in (spec.name, spec.field)
     } | {"beam_args": "--"}
 
 

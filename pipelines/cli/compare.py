@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import io
 import sys
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
-from pipelines.cli.declared import add_option, own_option
-from pipelines.cli.layers import Source, choose, source
+from pipelines.cli.command import JobCommand, command
+from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
-from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_json, takes_colour
-from pipelines.formats import WITH_COLUMNS
-from pipelines.option import declared
+from pipelines.option import Natural, Settings, option
 from pipelines.progress import many, size_text
 from pipelines.settings import Execution, InputSettings
 
@@ -26,13 +23,42 @@ if TYPE_CHECKING:
 
     from pipelines.compare.tokenizers import TokenizerFile
 
-_OF_CORPUS = ("by", "output", "html")
 _GROUPS = 30
 _EXAMPLES = 10
 _WIDTH = 160  # where no terminal says it
 
 
-@click.command(
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Settings):
+    """What is compared, and where the result is written.
+
+    Attributes:
+        counts: Instead of --input: counts (from bpe count) on which to measure the bytes per token
+            of two tokenizers.
+        by: Also show each value of this field or column (jsonl, parquet), such as the language,
+            separately; file: each file. COLUMN:TYPE sets the type.
+        examples: Number of pieces of text with the greatest difference to show; without --input, of
+            tokens and merges of each kind (--json lists all); 0: none.
+        output: Write the result as JSON; it replaces FILE.
+        html: Write the result as HTML; it replaces FILE.
+    """
+
+    counts: str | None = option(None, excludes=("input",), metavar="DIR")
+    by: str | None = option(None, needs="input", metavar="COLUMN[:TYPE]")
+    examples: Natural = option(20, maximum=1000)
+    output: str | None = option(None, needs="input", metavar="FILE.json")
+    html: str | None = option(None, needs="input", metavar="FILE.html")
+
+
+@command(
+    *(InputSettings, Execution, Comparison, options.Config, options.Messages),
+    optional=["input"],
+    changes={
+        "max_failures": {
+            "help": "Tolerate up to N bad records. The result names the first ones; the next one "
+            "ends the job."
+        }
+    },
     cls=JobCommand,
     short_help="Compare two tokenizers, or several on a corpus.",
     example="""
@@ -43,42 +69,7 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
 """,
 )
 @click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1)
-@declared_options(InputSettings, Execution, optional=["input"], leave_out=["max_failures"])
-@add_option(
-    replace(
-        declared(InputSettings)["max_failures"],
-        help="Tolerate up to N bad records. The result names the first ones; the next one ends the "
-        "job.",
-    )
-)
-@own_option(
-    "counts",
-    metavar="DIR",
-    help="Instead of --input: counts (from bpe count) on which to measure the bytes per token of "
-    "two tokenizers.",
-)
-@own_option(
-    "by",
-    metavar="COLUMN[:TYPE]",
-    help=f"Also show each value of this field or column ({', '.join(WITH_COLUMNS)}), such as the "
-    "language, separately; file: each file. COLUMN:TYPE sets the type.",
-)
-@own_option(
-    "examples",
-    kind="integer",
-    minimum=0,
-    maximum=1000,
-    default=20,
-    metavar="N",
-    help="Number of pieces of text with the greatest difference to show; without --input, of "
-    "tokens and merges of each kind (--json lists all); 0: none.",
-)
-@own_option("output", metavar="FILE.json", help="Write the result as JSON; it replaces FILE.")
-@own_option("html", metavar="FILE.html", help="Write the result as HTML; it replaces FILE.")
-@options.config_option()
-@options.report_options()
-@click.pass_context
-def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> None:
+def compare(ctx: click.Context) -> None:
     """Compare tokenizers; the first is the baseline.
 
     A TOKENIZER is a file that bpe convert reads: tokenizer.json, a .tiktoken file, a .model file of
@@ -96,8 +87,7 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
     with loading():
         from pipelines.compare.tokenizers import parse_tokenizers
 
-    choose(ctx, "input", "counts")
-    files = parse_tokenizers(tokenizers)
+    files = parse_tokenizers(ctx.params["tokenizers"])
     if not ctx.params["input"]:
         _compare_two(ctx, files)
         return
@@ -128,9 +118,6 @@ def compare(ctx: click.Context, /, tokenizers: tuple[str, ...], **_: Any) -> Non
 def _compare_two(ctx: click.Context, files: tuple[TokenizerFile, ...]) -> None:
     from pipelines.compare.two import compare_two
 
-    for name in _OF_CORPUS:
-        if source(ctx, name) is Source.COMMAND_LINE:
-            raise click.UsageError(f"--{name} needs --input", ctx)
     facts = compare_two(files, counts=ctx.params["counts"])
     if ctx.params["json"]:
         show_json(facts)

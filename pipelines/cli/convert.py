@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command
-from pipelines.cli.declared import own_option
+from pipelines.cli.command import command
+from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_json, size_line
+from pipelines.option import Settings, option
 from pipelines.progress import many
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.formats.export_checks import LossName
-    from bpe.formats.huggingface import Dialect
 
 # As bpe has them (a test compares); bpe is not imported for `--help`.
-LEAVE_OUT = (
+LeaveOut = Literal[
     "pretokenizer",
     "normalizer",
     "never-split",
@@ -30,12 +31,34 @@ LEAVE_OUT = (
     "token-flags",
     "post-processor",
     "roles",
-)
-DIALECTS = ("huggingface", "beam-bpe")
+]
+Dialect = Literal["huggingface", "beam-bpe"]
 
 
-@click.command(
-    cls=Command,
+@dataclass(frozen=True, kw_only=True)
+class Conversion(Settings):
+    """What becomes of a tokenizer that a format cannot hold.
+
+    Attributes:
+        leave_out: Omit this from TO if its format cannot hold it, instead of failing; repeatable.
+        dialect: Dialect of a tokenizer.json. huggingface: fail if Hugging Face's libraries cannot
+            express the tokenizer; beam-bpe: write a file that only bpe reads.
+        approximate: Write superwords as SuperBPE publishes them: as merges like others, under a
+            pre-tokenizer that hardly splits. Some ids differ.
+        counts: With --approximate: counts of runs or of pre-tokens on which to measure how many
+            tokens differ; repeatable.
+        overwrite: Replace TO.
+    """
+
+    leave_out: tuple[LeaveOut, ...] = option((), metavar="NAME")
+    dialect: Dialect = option("huggingface", metavar="NAME")
+    approximate: bool = option(False)
+    counts: tuple[str, ...] = option((), needs="approximate", metavar="DIR")
+    overwrite: bool = option(False)
+
+
+@command(
+    *(options.FileSettings, Conversion, options.JsonResult),
     short_help="Convert a tokenizer to another file format.",
     example="""
 bpe convert r50k_base.tiktoken gpt2/tokenizer.json
@@ -47,52 +70,7 @@ bpe convert super/tokenizer.json hf/tokenizer.json --approximate --counts super/
 )
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@options.tokenizer_options()
-@own_option(
-    "leave_out",
-    choices=LEAVE_OUT,
-    several=True,
-    metavar="NAME",
-    help="Omit this from TO if its format cannot hold it, instead of failing; repeatable.",
-)
-@own_option(
-    "dialect",
-    choices=DIALECTS,
-    default=DIALECTS[0],
-    metavar="NAME",
-    help="Dialect of a tokenizer.json. huggingface: fail if Hugging Face's libraries cannot "
-    "express the tokenizer; beam-bpe: write a file that only bpe reads.",
-)
-@own_option(
-    "approximate",
-    kind="flag",
-    default=False,
-    help="Write superwords as SuperBPE publishes them: as merges like others, under a "
-    "pre-tokenizer that hardly splits. Some ids differ.",
-)
-@own_option(
-    "counts",
-    several=True,
-    metavar="DIR",
-    help="With --approximate: counts of runs or of pre-tokens on which to measure how many tokens "
-    "differ; repeatable.",
-)
-@own_option("overwrite", kind="flag", default=False, help="Replace TO.")
-@options.json_option()
-@options.traceback_option()
-@click.pass_context
-def convert(
-    ctx: click.Context,
-    /,
-    source: str,
-    target: str,
-    leave_out: tuple[str, ...],
-    dialect: Dialect,
-    approximate: bool,
-    counts: tuple[str, ...],
-    overwrite: bool,
-    **_: Any,
-) -> None:
+def convert(ctx: click.Context) -> None:
     """Write the tokenizer in FROM to TO, in the format of its file name.
 
     The formats are tokenizer.json (Hugging Face), *.tiktoken, *.model (SentencePiece's BPE), and
@@ -107,15 +85,19 @@ def convert(
     from bpe import formats
     from bpe.files import write_atomically
 
-    if counts and not approximate:
-        raise click.UsageError("--counts goes with --approximate: nothing else changes ids", ctx)
+    source, asked = ctx.params["source"], settings_of(ctx, Conversion)
     tokenizer = exact = options.load_tokenizer(ctx, source)
-    if approximate:
+    if asked.approximate:
         tokenizer = exact.approximate()
-    measured = _measured(exact, tokenizer, counts) if counts else []
-    files = formats.write(tokenizer.parts, Path(target), leave_out=leave_out, dialect=dialect)
+    measured = _measured(exact, tokenizer, asked.counts)
+    files = formats.write(
+        tokenizer.parts,
+        Path(ctx.params["target"]),
+        leave_out=asked.leave_out,
+        dialect=asked.dialect,
+    )
     for path in files.contents:
-        if path.exists() and not overwrite:
+        if path.exists() and not asked.overwrite:
             raise click.ClickException(f"{path} is there already: give --overwrite to replace it")
     for path, data in files.contents.items():
         write_atomically(path, data)
@@ -129,7 +111,7 @@ def convert(
         "lacks": lacks,
         "dialect": files.dialect,
         "give": _arguments(tokenizer, lacks),
-        "approximate": measured if approximate else None,
+        "approximate": measured if asked.approximate else None,
     }
     if ctx.params["json"]:
         show_json(summary)
@@ -139,6 +121,8 @@ def convert(
 
 def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> list[dict[str, Any]]:
     """How much of each counts another tokenizer splits otherwise."""
+    if not counts:
+        return []
     with loading():
         from bpe.diff import agreement
         from pipelines.count.directory import load_counts

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import click
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
-from pipelines.cli.declared import own_option
-from pipelines.cli.layers import Source, source
+from pipelines.cli.command import JobCommand, command
+from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
-from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
+from pipelines.option import Group, Settings, option
 from pipelines.settings import (
     AppendSettings,
     CountSettings,
@@ -24,10 +22,33 @@ from pipelines.settings import (
 )
 
 if TYPE_CHECKING:
+    import click
+
     from pipelines.count.runs import RunsOf
 
 
-@click.command(
+@dataclass(frozen=True, kw_only=True)
+class Runs(Settings):
+    """Whether runs are counted.
+
+    Attributes:
+        runs: Count runs, not pre-tokens: adjacent pre-tokens that are one token each. Superwords
+            are trained on them.
+        tokenizer: With --runs: the tokenizer whose tokens are the parts of runs. It says how text
+            is split, instead of --pretokenizer and similar options.
+    """
+
+    _GROUP: ClassVar[Group] = "Text"
+
+    runs: bool = option(False, needs="tokenizer")
+    tokenizer: str | None = option(None, needs="runs", metavar="FILE")
+
+
+@command(
+    *(InputSettings, PretokenSettings, RunSettings, CountSettings, OutputSettings),
+    *(AppendSettings, Execution, Runs),
+    *(options.VocabularyPath, options.Preset, options.Config, options.Messages),
+    changes={"vocabulary_path": {"needs": "runs"}},
     cls=JobCommand,
     short_help="Count the pre-tokens of a corpus.",
     example="""
@@ -36,31 +57,7 @@ bpe count --append --input 'landing/*.jsonl' --output counts
 bpe count --runs --tokenizer words/tokenizer.json --input 'corpus/*.jsonl.gz' --output runs
 """,
 )
-@declared_options(
-    *(InputSettings, PretokenSettings, RunSettings, CountSettings, OutputSettings),
-    *(AppendSettings, Execution),
-)
-@own_option(
-    "runs",
-    group="Text",
-    kind="flag",
-    default=False,
-    help="Count runs, not pre-tokens: adjacent pre-tokens that are one token each. Superwords are "
-    "trained on them.",
-)
-@own_option(
-    "tokenizer",
-    group="Text",
-    metavar="FILE",
-    help="With --runs: the tokenizer whose tokens are the parts of runs. It says how text is "
-    "split, instead of --pretokenizer and similar options.",
-)
-@options.vocabulary_path_option()
-@options.preset_option()
-@options.config_option()
-@options.report_options()
-@click.pass_context
-def count(ctx: click.Context, /, **_: Any) -> None:
+def count(ctx: click.Context) -> None:
     """Count the pre-tokens (roughly, words) of a corpus.
 
     Writes DIR/data/part-00000-of-00016.parquet and so on (columns pretoken and count), and
@@ -76,9 +73,14 @@ def count(ctx: click.Context, /, **_: Any) -> None:
     again and again. bpe train --counts DIR can use the counts at any time.
     """
     inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
-    output, execution = options.output_settings(ctx), options.execution(ctx)
-    settings = settings_of(ctx, CountSettings)
-    _check_runs(ctx)
+    output, execution = settings_of(ctx, OutputSettings), options.execution(ctx)
+    settings, appending = settings_of(ctx, CountSettings), settings_of(ctx, AppendSettings)
+    if settings_of(ctx, Runs).runs:
+        options.refuse(
+            ctx,
+            *(*options.OF_CUT, "special_token", "track_order"),
+            why="excludes --runs: the --tokenizer says how text is split; leave it out",
+        )
     with loading():
         from pipelines.count import job
 
@@ -89,32 +91,10 @@ def count(ctx: click.Context, /, **_: Any) -> None:
         execution=execution,
         settings=settings,
         runs=_runs(ctx),
-        appending=settings_of(ctx, AppendSettings),
+        appending=appending,
         progress=options.progress(ctx),
     )
     show_summary(ctx.params, count=summary)
-
-
-def _check_runs(ctx: click.Context) -> None:
-    """Refuse options that contradict ``--runs``, or go with it alone.
-
-    Raises:
-        click.UsageError: there is one.
-    """
-    if ctx.params["runs"]:
-        if ctx.params["tokenizer"] is None:
-            raise click.UsageError("--runs needs --tokenizer FILE, whose tokens are counted", ctx)
-        options.refuse_cutting(
-            ctx,
-            *(*options.OF_CUT, "special_token", "track_order"),
-            above=Source.DEFAULT,
-            why="excludes --runs: the --tokenizer says how text is split; leave it out",
-        )
-        return
-    for name in ("tokenizer", "vocabulary_path", "merge_pattern", "max_run"):
-        if source(ctx, name) is Source.COMMAND_LINE:
-            option = f"--{name}".replace("_", "-")
-            raise click.UsageError(f"{option} needs --runs", ctx)
 
 
 def _runs(ctx: click.Context) -> RunsOf | None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from pipelines.option import Option
+from pipelines.cli.layers import use_configs, use_preset
+from pipelines.option import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Collection, Mapping
+
+    from pipelines.option import Option
 
     ValueType = click.ParamType[Any]
 else:
@@ -19,6 +23,8 @@ else:
 
 _CLAUSE = re.compile(r"(?:With [^:]*: )?.*?(?=[.:;] |\.$)")
 HELP_ALL = "bpe.help_all"  # in the meta of a context whose help shows everything
+# What others take their defaults from comes before them.
+_FIRST = {"config": use_configs, "preset": use_preset}
 
 
 class Value(ValueType):
@@ -48,24 +54,26 @@ class Value(ValueType):
 
 
 class DeclaredOption(click.Option):
-    """An option that ``--help`` lists in the group of its declaration.
+    """An option that ``--help`` lists in the group of its declaration."""
 
-    Args:
-        names: of the option.
-        spec: the declaration.
-    """
-
-    def __init__(self, names: Sequence[str], *, spec: Option, **attributes: Any) -> None:
-        attributes = {"help": spec.help, "required": spec.required, **attributes}
+    def __init__(self, spec: Option) -> None:
+        flag, short = spec.flag, [f"-{spec.short}"] if spec.short else []
+        attributes: dict[str, Any] = {"help": spec.help, "required": spec.required}
         if spec.default not in (None, "", ()):  # click takes None for a value that was given
             is_one = spec.several and isinstance(spec.default, str)
             attributes["default"] = [spec.default] if is_one else spec.default
         if spec.default_is or spec.kind == "flag":
             attributes["show_default"] = False
-        if spec.kind != "flag":
+        if spec.kind == "flag":
+            flag += f"/--no-{flag[2:]}"
+        else:
+            is_checked = spec.kind != "text" or spec.choices or spec.suggestions
             attributes |= {"multiple": spec.several, "metavar": spec.metavar or None}
-            attributes["type"] = Value(spec) if _needs_check(spec) else str
-        super().__init__(names, **attributes)
+            attributes["type"] = Value(spec) if is_checked else str
+        first = _FIRST.get(spec.name)
+        super().__init__(
+            [flag, *short, spec.name], is_eager=first is not None, callback=first, **attributes
+        )
         self.spec = spec
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -97,29 +105,26 @@ def is_short(ctx: click.Context) -> bool:
     return not ctx.meta.get(HELP_ALL)
 
 
-def _needs_check(spec: Option) -> bool:
-    return spec.kind != "text" or bool(spec.choices or spec.suggestions)
+def declared_options(
+    *settings: type,
+    optional: Collection[str] = (),
+    leave_out: Collection[str] = (),
+    only: Collection[str] = (),
+    changes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[click.Parameter]:
+    """The options that classes of settings declare, each once.
 
-
-def own_option(name: str, *short: str, **declaration: Any) -> Callable[[Any], Any]:
-    """An option that one command declares; the keywords are those of `Option`."""
-    return add_option(Option(name=name, field=name, **declaration), *short)
-
-
-def add_option(spec: Option, *short: str, **attributes: Any) -> Callable[[Any], Any]:
-    """An option of a command from its declaration; ``attributes`` are those of click."""
-    flag = f"--{spec.name}".replace("_", "-")
-    if spec.kind == "flag":
-        flag += f"/--no-{flag[2:]}"
-    return click.option(flag, *short, spec.name, cls=DeclaredOption, spec=spec, **attributes)
-
-
-def stack(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """One decorator from several, shown in ``--help`` in the order given."""
-
-    def decorate(function: Any) -> Any:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
+    Args:
+        settings: the classes.
+        optional: names of options that the command can do without.
+        leave_out: names of options that the command has not.
+        only: names of options that it has alone; none for all.
+        changes: fields of `Option`, by name of an option, that are others for this command.
+    """
+    specs = {spec.name: spec for cls in settings for spec in declared(cls).values()}
+    optional_changes = {name: {"required": False} for name in optional}
+    return [
+        DeclaredOption(replace(spec, **{**optional_changes, **(changes or {})}.get(name, {})))
+        for name, spec in specs.items()
+        if name not in leave_out and (not only or name in only)
+    ]

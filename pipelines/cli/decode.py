@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
+from pipelines.cli.command import JobCommand, command
 from pipelines.cli.loading import loading
-from pipelines.cli.options import declared_options
 from pipelines.progress import many
 from pipelines.settings import Execution
 
 
-@click.command(
+@command(
+    *(Execution, options.Config),
+    leave_out=options.NO_RUNNER,
     cls=JobCommand,
     short_help="Decode Parquet files of token ids into documents.",
     example="""
@@ -25,11 +25,7 @@ bpe decode s3://bucket/ids --storage-option endpoint_override=http://storage:900
 """,
 )
 @click.argument("directory", metavar="DIR")
-@declared_options(Execution, leave_out=options.NO_RUNNER)
-@options.config_option()
-@options.traceback_option()
-@click.pass_context
-def decode(ctx: click.Context, /, directory: str, **_: Any) -> None:
+def decode(ctx: click.Context) -> None:
     """Decode the token ids in DIR (from bpe encode) into documents.
 
     Prints one JSON object per document, {"id": ..., "text": ...}, in the order of the parts. Always
@@ -39,7 +35,7 @@ def decode(ctx: click.Context, /, directory: str, **_: Any) -> None:
         from pipelines import decode as job
 
     documents = job.decode(
-        directory=directory,
+        directory=ctx.params["directory"],
         stream=sys.stdout.buffer,
         execution=options.execution(ctx),
     )

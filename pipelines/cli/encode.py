@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import click
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
-from pipelines.cli.declared import own_option
+from pipelines.cli.command import JobCommand, command
+from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
-from pipelines.cli.moved import instead
-from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
+from pipelines.option import Group, Settings, option
 from pipelines.settings import (
     AppendSettings,
     DriftSettings,
@@ -22,19 +20,29 @@ from pipelines.settings import (
     OutputSettings,
 )
 
-
-class _Encode(JobCommand):
-    """Explains options that moved to `bpe export`."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, but for options that moved."""
-        if not ctx.resilient_parsing and (said := instead(args)):
-            raise click.UsageError(said, ctx)
-        return super().parse_args(ctx, args)
+if TYPE_CHECKING:
+    import click
 
 
-@click.command(
-    cls=_Encode,
+@dataclass(frozen=True, kw_only=True)
+class Encoder(Settings):
+    """What a corpus is encoded with.
+
+    Attributes:
+        tokenizer: tokenizer.json, written by bpe train or by Hugging Face's tokenizers; or the name
+            of a published vocabulary whose file is on this machine: gpt2, cl100k, o200k or llama3.
+            The tokens that a post-processor would add are not added.
+    """
+
+    _GROUP: ClassVar[Group] = "Input"
+
+    tokenizer: str = option(metavar="FILE")
+
+
+@command(
+    *(InputSettings, EncodeSettings, OutputSettings, AppendSettings, DriftSettings, Execution),
+    *(Encoder, options.VocabularyPath, options.Config, options.Messages),
+    cls=JobCommand,
     short_help="Encode a corpus into Parquet files of token ids.",
     example="""
 bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
@@ -43,23 +51,7 @@ bpe encode --input corpus --tokenizer model/tokenizer.json --output ids \\
 bpe encode --append --input 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
 """,
 )
-@declared_options(
-    *(InputSettings, EncodeSettings, OutputSettings, AppendSettings, DriftSettings, Execution)
-)
-@own_option(
-    "tokenizer",
-    group="Input",
-    required=True,
-    metavar="FILE",
-    help="tokenizer.json, written by bpe train or by Hugging Face's tokenizers; or the name of a "
-    "published vocabulary whose file is on this machine: gpt2, cl100k, o200k or llama3. The tokens "
-    "that a post-processor would add are not added.",
-)
-@options.vocabulary_path_option()
-@options.config_option()
-@options.report_options()
-@click.pass_context
-def encode(ctx: click.Context, /, **_: Any) -> None:
+def encode(ctx: click.Context) -> None:
     """Encode a corpus into Parquet files of token ids, one row per document.
 
     Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, key, a hash
@@ -77,11 +69,11 @@ def encode(ctx: click.Context, /, **_: Any) -> None:
     encoded = encode_corpus(
         inputs=settings_of(ctx, InputSettings),
         tokenizer=options.tokenizer_path(ctx),
-        output=options.output_settings(ctx),
+        output=settings_of(ctx, OutputSettings),
         encoding=settings_of(ctx, EncodeSettings),
         execution=options.execution(ctx),
         appending=settings_of(ctx, AppendSettings),
-        drift=options.drift_settings(ctx),
+        drift=settings_of(ctx, DriftSettings),
         progress=options.progress(ctx),
     )
     show_summary(ctx.params, encode=encoded)

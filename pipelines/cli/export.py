@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
+from pipelines.cli.command import JobCommand, command
+from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
-from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
 from pipelines.settings import Execution, ExportSettings, OutputSettings
 
 
-@click.command(
+@command(
+    *(ExportSettings, OutputSettings, Execution, options.Config, options.Messages),
     cls=JobCommand,
     short_help="Make training data of ids: mixed, shuffled, packed.",
     example="""
@@ -25,11 +24,7 @@ bpe export web=ids-web code=ids-code --mix web=70% --mix code=30% \\
 """,
 )
 @click.argument("sources", metavar="[NAME=]IDS...", nargs=-1, required=True)
-@declared_options(ExportSettings, OutputSettings, Execution)
-@options.config_option()
-@options.report_options()
-@click.pass_context
-def export(ctx: click.Context, /, sources: tuple[str, ...], **_: Any) -> None:
+def export(ctx: click.Context) -> None:
     """Make training data of the ids in each IDS, a directory that bpe encode wrote.
 
     Documents are held out (--validation), chosen (--mix, --token-budget), shuffled (--shuffle), and
@@ -45,13 +40,13 @@ def export(ctx: click.Context, /, sources: tuple[str, ...], **_: Any) -> None:
     manifest.json comes last and marks the job as complete. The same ids and options give the same
     bytes, with any number of workers. bpe verify DIR --input IDS checks them.
     """
-    output, settings = options.output_settings(ctx), settings_of(ctx, ExportSettings)
+    output, settings = settings_of(ctx, OutputSettings), settings_of(ctx, ExportSettings)
     execution = options.execution(ctx)
     with loading():
         from pipelines.export import job
 
     summary = job.export(
-        sources=sources,
+        sources=ctx.params["sources"],
         output=output,
         settings=settings,
         execution=execution,

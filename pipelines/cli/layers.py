@@ -7,27 +7,24 @@ the option itself.
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from pipelines.cli.declared import DeclaredOption
-from pipelines.cli.moved import instead_of_keys
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
-from pipelines.option import Option
+from pipelines.option import Option, check_rules, declared
+from pipelines.settings import CountSettings, ModelSettings, PretokenSettings, TrainSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
-BEAM_META = "bpe.beam_args"
 _BEAM_ARGS = Option(name="beam_args", several=True, group="Where it runs", help="Options of Beam.")
-_JOB = "bpe.job"
-_CONFIGS = "bpe.configs"
-PRESET = "bpe.preset"
-NO_KEYS = ("config", "set")
+_NO_KEYS = ("config", "set")
+_Settings = TypeVar("_Settings")
 
 
 class Source(IntEnum):
@@ -39,11 +36,44 @@ class Source(IntEnum):
     COMMAND_LINE = 3
 
 
+@dataclass
+class Layers:
+    """What gives values to a command's options, by name.
+
+    Attributes:
+        preset: the lowest.
+        job: the file of `bpe run`.
+        configs: the files of ``--config``, the lowest first.
+        beam_args: what follows ``--`` on the command line.
+    """
+
+    preset: dict[str, Any] = field(default_factory=dict)
+    job: dict[str, Any] = field(default_factory=dict)
+    configs: list[dict[str, Any]] = field(default_factory=list)
+    beam_args: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """The values of all files, the lowest first."""
+        return [self.job, *self.configs]
+
+    def merged(self) -> dict[str, Any]:
+        """The values below the command line."""
+        return {name: value for one in (self.preset, *self.files) for name, value in one.items()}
+
+
+def layers_of(ctx: click.Context) -> Layers:
+    """The layers of a command, which are empty at first."""
+    if not isinstance(ctx.obj, Layers):
+        ctx.obj = Layers()
+    return ctx.obj
+
+
 def beam_args(ctx: click.Context) -> tuple[str, ...]:
     """Beam's arguments of all layers; of one that is given twice, the higher layer wins."""
     args: tuple[str, ...] = ()
-    layers = [values.get(_BEAM_ARGS.name, ()) for values in _files(ctx)]
-    for layer in (*layers, ctx.meta[BEAM_META]):
+    layers = layers_of(ctx)
+    for layer in (*(one.get(_BEAM_ARGS.name, ()) for one in layers.files), layers.beam_args):
         named = {one.partition("=")[0] for one in layer}
         args = (*(one for one in args if one.partition("=")[0] not in named), *layer)
     return args
@@ -52,43 +82,15 @@ def beam_args(ctx: click.Context) -> tuple[str, ...]:
 def use_job(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
     """Make the values of the file of a job defaults, below those of ``--config``."""
     if path is not None and not ctx.resilient_parsing:
-        ctx.meta[_JOB] = [_read_file(ctx, path)]
-        _set_defaults(ctx)
+        layers_of(ctx).job = _read_file(ctx, path)
+        ctx.default_map = layers_of(ctx).merged()
 
 
 def use_configs(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> None:
     """Make the values of configuration files defaults of the command's options."""
     if not ctx.resilient_parsing:
-        ctx.meta[_CONFIGS] = [_read_file(ctx, path) for path in paths]
-        _set_defaults(ctx)
-
-
-def _read_file(ctx: click.Context, path: str) -> dict[str, Any]:
-    own = option_keys(ctx.command)
-    sections = {name: option_keys(stage) for name, stage in stages_of(ctx.command).items()}
-    elsewhere = {
-        name: f"bpe {command.name}"
-        for command in reversed(_configured(ctx))
-        for name in option_keys(command)
-        if name not in own
-    }
-
-    def check(values: Mapping[str, Any]) -> None:
-        if ctx.command.name == "encode" and (said := instead_of_keys(path, values)):
-            raise click.UsageError(said, ctx)
-
-    values: dict[str, Any] = read_config(
-        path, own, elsewhere=elsewhere, check=check, sections=sections
-    )
-    for one in values.get(_BEAM_ARGS.name, ()):
-        if not one.startswith("--"):
-            raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
-    return values
-
-
-def _files(ctx: click.Context) -> list[dict[str, Any]]:
-    """The values of the configuration files, the lowest layer first."""
-    return [*ctx.meta.get(_JOB, ()), *ctx.meta.get(_CONFIGS, ())]
+        layers_of(ctx).configs = [_read_file(ctx, path) for path in paths]
+        ctx.default_map = layers_of(ctx).merged()
 
 
 def use_preset(ctx: click.Context, _: click.Parameter, name: str | None) -> None:
@@ -101,25 +103,32 @@ def use_preset(ctx: click.Context, _: click.Parameter, name: str | None) -> None
     from bpe.presets import path
 
     own = option_keys(ctx.command)
-    keys = {key: spec for command in _configured(ctx) for key, spec in option_keys(command).items()}
+    trained = (PretokenSettings, CountSettings, TrainSettings, ModelSettings)
+    keys = {spec.name: spec for cls in trained for spec in declared(cls).values()}
     values = read_config(str(path(name)), keys | own)
-    ctx.meta[PRESET] = {key: value for key, value in values.items() if key in own}
-    _set_defaults(ctx)
+    layers_of(ctx).preset = {key: value for key, value in values.items() if key in own}
+    ctx.default_map = layers_of(ctx).merged()
 
 
-def _set_defaults(ctx: click.Context) -> None:
-    ctx.default_map = _merged([ctx.meta.get(PRESET, {}), *_files(ctx)])
+def _read_file(ctx: click.Context, path: str) -> dict[str, Any]:
+    sections = {name: option_keys(stage) for name, stage in stages_of(ctx.command).items()}
+    values = read_config(
+        path, option_keys(ctx.command), owner=lambda name: owner(ctx, name), sections=sections
+    )
+    for one in values.get(_BEAM_ARGS.name, ()):
+        if not one.startswith("--"):
+            raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
+    return values
 
 
-def _merged(layers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    return {name: value for layer in layers for name, value in layer.items()}
-
-
-def _configured(ctx: click.Context) -> list[click.Command]:
-    """The commands that take configuration files."""
+def owner(ctx: click.Context, name: str) -> str:
+    """Who has an option that a command lacks: a stage of it, or another command; else nobody."""
+    if any(name in option_keys(stage) for stage in stages_of(ctx.command).values()):
+        return f"a stage: give --set {name}=VALUE"
     root = ctx.find_root().command
     commands = root.commands.values() if isinstance(root, click.Group) else ()
-    return [one for one in commands if any(param.name == "config" for param in one.params)]
+    owners = (f"bpe {one.name}, not of this command" for one in commands if name in specs_of(one))
+    return next(owners, "")
 
 
 def source(ctx: click.Context, name: str) -> Source:
@@ -129,23 +138,44 @@ def source(ctx: click.Context, name: str) -> Source:
         return Source.DEFAULT
     if known is not ParameterSource.DEFAULT_MAP:
         return Source.COMMAND_LINE
-    in_file = any(name in values for values in _files(ctx))
+    in_file = any(name in values for values in layers_of(ctx).files)
     return Source.FILE if in_file else Source.PRESET
+
+
+def specs_of(command: click.Command) -> dict[str, Option]:
+    """The declarations of a command's options, by name."""
+    specs = (getattr(param, "spec", None) for param in command.params)
+    return {spec.name: spec for spec in specs if isinstance(spec, Option)}
 
 
 def option_keys(command: click.Command) -> dict[str, Option]:
     """The keys that a configuration for ``command`` may have: its options, by name."""
-    specs = [param.spec for param in command.params if isinstance(param, DeclaredOption)]
-    keys = {spec.name: spec for spec in (_BEAM_ARGS, *specs) if spec.name not in NO_KEYS}
+    keys = {_BEAM_ARGS.name: _BEAM_ARGS, **specs_of(command)}
     for stage in stages_of(command).values():
-        keys |= {name: spec for name, spec in option_keys(stage).items() if name not in keys}
-    return keys
+        keys = {**option_keys(stage), **keys}
+    return {name: spec for name, spec in keys.items() if name not in _NO_KEYS}
 
 
 def stages_of(command: click.Command) -> Mapping[str, click.Command]:
     """The commands whose options `bpe run` takes, by the name of their section of its file."""
     stages: Mapping[str, click.Command] = getattr(command, "stages", {})
     return stages
+
+
+def settings_of(ctx: click.Context, settings: type[_Settings], **values: Any) -> _Settings:
+    """Settings from the values of a command's options; of those that it lacks, the defaults.
+
+    Args:
+        ctx: of the command.
+        settings: the class.
+        values: of fields that are not taken from an option as they are.
+    """
+    given = {
+        name: ctx.params[spec.name]
+        for name, spec in declared(settings).items()
+        if ctx.params.get(spec.name) is not None
+    }
+    return settings(**{**given, **values})
 
 
 def stage_context(ctx: click.Context, name: str) -> click.Context:
@@ -159,22 +189,21 @@ def stage_context(ctx: click.Context, name: str) -> click.Context:
         ConfigError: two sections of one stage give the same key.
     """
     stages = stages_of(ctx.command)
-    command = stages[name]
+    command, all_layers = stages[name], layers_of(ctx)
     sections = [section for section, stage in stages.items() if stage is command]
-    layers = [
-        _of_stage(values, sections, option_keys(command))
-        for values in (ctx.meta.get(PRESET, {}), *_files(ctx))
-    ]
+    keys = option_keys(command)
+    layers = Layers(
+        preset=_of_stage(all_layers.preset, sections, keys),
+        configs=[_of_stage(values, sections, keys) for values in all_layers.files],
+    )
     args = [
-        f"--{param.name}={value}"
-        for param in command.params
-        if isinstance(param, DeclaredOption) and source(ctx, param.name) is Source.COMMAND_LINE
-        for value in (ctx.params[param.name] if param.multiple else [ctx.params[param.name]])
+        f"{spec.flag}={value}"
+        for param, spec in specs_of(ctx.command).items()
+        if param in keys and source(ctx, param) is Source.COMMAND_LINE
+        for value in (ctx.params[param] if spec.several else [ctx.params[param]])
     ]
     args += [arg for text in ctx.params["set"] for arg in _as_argument(ctx, text, command)]
-    child = command.make_context(ctx.command_path, args, default_map=_merged(layers))
-    child.meta[PRESET], child.meta[_CONFIGS] = layers[0], layers[1:]
-    return child
+    return command.make_context(ctx.command_path, args, default_map=layers.merged(), obj=layers)
 
 
 def _of_stage(
@@ -198,27 +227,49 @@ def _as_argument(ctx: click.Context, text: str, command: click.Command) -> list[
         click.UsageError: it is not KEY=VALUE, or no stage has the key.
     """
     key, equals, value = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--set {text}: write KEY=VALUE", ctx)
     section, _, name = key.strip().replace("-", "_").rpartition(".")
     stages = stages_of(ctx.command)
     among = {section: stages[section]} if section in stages else {} if section else stages
     owners = [stage for stage in among.values() if name in option_keys(stage)]
-    if not equals or not owners:
+    if not owners:
         known = sorted({one for stage in stages.values() for one in option_keys(stage)})
         near = difflib.get_close_matches(name, known, n=1, cutoff=0)[0]
-        raise click.UsageError(
-            f"--set {text}: write KEY=VALUE"
-            if not equals
-            else f"--set {key}: no stage has this option; did you mean {near}?",
-            ctx,
-        )
+        raise click.UsageError(f"--set {key}: no stage has this option; did you mean {near}?", ctx)
     if command not in owners:
         return []
-    flag = name.replace("_", "-")
-    if option_keys(command)[name].kind != "flag":
-        return [f"--{flag}={value}"]
+    spec = option_keys(command)[name]
+    if spec.kind != "flag":
+        return [f"{spec.flag}={value}"]
     if value not in ("true", "false"):
         raise click.UsageError(f"--set {text}: write true or false", ctx)
-    return [f"--{flag}" if value == "true" else f"--no-{flag}"]
+    return [spec.flag if value == "true" else f"--no-{spec.flag[2:]}"]
+
+
+def check_options(ctx: click.Context) -> None:
+    """Settle options that exclude each other, and refuse those that need others.
+
+    Raises:
+        click.UsageError: two that exclude each other come from one layer.
+        ConfigError: one on the command line needs another one.
+    """
+    specs = specs_of(ctx.command)
+    for spec in specs.values():
+        for other in spec.excludes:
+            if other in specs:
+                choose(ctx, spec.name, other)
+    require(ctx, *(name for name in specs if source(ctx, name) is Source.COMMAND_LINE))
+
+
+def require(ctx: click.Context, *names: str) -> None:
+    """Refuse options that lack others which they need.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    specs = specs_of(ctx.command)
+    check_rules(specs, {name: ctx.params[name] for name in specs}, of=names)
 
 
 def choose(ctx: click.Context, first: str, second: str) -> None:
@@ -227,7 +278,7 @@ def choose(ctx: click.Context, first: str, second: str) -> None:
     Raises:
         click.UsageError: both stand on the command line, or both in the file.
     """
-    if not (_is_given(ctx, first) and _is_given(ctx, second)):
+    if any(ctx.params[name] in (None, (), False) for name in (first, second)):
         return
     sources = (source(ctx, first), source(ctx, second))
     if sources[0] == sources[1] != Source.DEFAULT:
@@ -237,12 +288,8 @@ def choose(ctx: click.Context, first: str, second: str) -> None:
     forget(ctx, second if sources[0] > sources[1] else first)
 
 
-def _is_given(ctx: click.Context, name: str) -> bool:
-    return ctx.params[name] not in (None, (), False)
-
-
 def forget(ctx: click.Context, name: str) -> None:
     """Give an option its default, as if no layer had said anything."""
-    option = next(param for param in ctx.command.params if param.name == name)
-    default = option.to_info_dict()["default"]  # None, not click's unset
-    ctx.params[name] = () if option.multiple else default
+    spec = specs_of(ctx.command)[name]
+    default = () if spec.several else spec.default
+    ctx.params[name] = default

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command
-from pipelines.cli.declared import own_option
+from pipelines.cli.command import command
+from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import near, show_json, warning_lines
+from pipelines.option import Positive, Settings, option
 from pipelines.progress import size_text
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
 
 
-@click.command(
-    "report",
-    cls=Command,
+@dataclass(frozen=True, kw_only=True)
+class Page(Settings):
+    """What is written, and of what.
+
+    Attributes:
+        output: File to write.
+        overwrite: Overwrite FILE.html if it is there already.
+        sample_parts: Read at most N parts of an encoded corpus, evenly spaced; the report says so.
+        comparisons: Also show the comparison written by bpe compare --output; repeatable.
+    """
+
+    output: str | None = option(
+        None, metavar="FILE.html", default_is="report.html in the directory"
+    )
+    overwrite: bool = option(False)
+    sample_parts: Positive | None = option(None)
+    comparisons: tuple[str, ...] = option((), name="compare", metavar="FILE.json")
+
+
+@command(
+    *(Page, options.FileSettings, options.Messages),
     short_help="Write an HTML report on a tokenizer, counts, ids or an export.",
     example="""
 bpe report model
@@ -29,44 +49,7 @@ bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
 """,
 )
 @click.argument("path", metavar="PATH")
-@own_option(
-    "output",
-    metavar="FILE.html",
-    default_is="report.html in the directory",
-    help="File to write.",
-)
-@own_option(
-    "overwrite",
-    kind="flag",
-    default=False,
-    help="Overwrite FILE.html if it is there already.",
-)
-@own_option(
-    "sample_parts",
-    kind="integer",
-    minimum=1,
-    metavar="N",
-    help="Read at most N parts of an encoded corpus, evenly spaced; the report says so.",
-)
-@own_option(
-    "compare",
-    metavar="FILE.json",
-    several=True,
-    help="Also show the comparison written by bpe compare --output; repeatable.",
-)
-@options.tokenizer_options()
-@options.report_options()
-@click.pass_context
-def report(
-    ctx: click.Context,
-    /,
-    path: str,
-    output: str | None,
-    overwrite: bool,
-    sample_parts: int | None,
-    compare: tuple[str, ...],
-    **_: Any,
-) -> None:
+def report(ctx: click.Context) -> None:
     """Write an HTML report on PATH: one file, to open in a browser.
 
     PATH is an output directory of bpe count, train, encode, export or run, a tokenizer file in any
@@ -79,13 +62,10 @@ def report(
         from pipelines.report import report as write_report
 
     summary = write_report(
-        path,
-        output=output,
-        overwrite=overwrite,
-        tokenizer=_tokenizer(ctx, path),
-        sample_parts=sample_parts,
-        comparisons=compare,
+        ctx.params["path"],
+        tokenizer=_tokenizer(ctx, ctx.params["path"]),
         progress=options.progress(ctx),
+        **asdict(settings_of(ctx, Page)),
     )
     if ctx.params["json"]:
         show_json(summary.as_dict())

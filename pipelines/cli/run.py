@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
-from pipelines.cli.declared import own_option
-from pipelines.cli.layers import Source, option_keys, source, stage_context, use_job
+from pipelines.cli.command import Command, JobCommand, command
+from pipelines.cli.declared import declared_options
+from pipelines.cli.layers import Source, settings_of, source, stage_context, use_job
 from pipelines.cli.loading import loading
-from pipelines.cli.options import declared_options, settings_of, stage_command
 from pipelines.cli.summary import show_summary
 from pipelines.cli.train import (
-    crosses_words,
     extended_pretokens,
     marked_pretokens,
     parity_settings,
     role_settings,
     train_settings,
 )
-from pipelines.option import declared
+from pipelines.option import Settings, declared, option
 from pipelines.settings import (
     CountSettings,
     EncodeSettings,
@@ -41,40 +40,51 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-_WORDS = stage_command(
+def _stage(name: str, *settings: type, **more: Any) -> Command:
+    """A command that nobody types: the options of a stage."""
+    return Command(name, example="", params=declared_options(*settings, **more))
+
+
+_WORDS = _stage(
     "train",
     *(InputSettings, PretokenSettings, CountSettings, TrainSettings, ParitySettings),
     *(ModelSettings, RunSettings, RoleSettings),
 )
-_IDS = stage_command("encode", InputSettings, EncodeSettings)
-_ROWS = stage_command("export", ExportSettings, optional=["to"])
 
 
 class _Chain(JobCommand):
-    """Explains options of the stages, which ``--set`` takes."""
+    """Has the options of its stages below a name each, for the file and ``--set``."""
 
     stages: ClassVar[Mapping[str, click.Command]] = {
         "count": _WORDS,
         "train": _WORDS,
-        "encode": _IDS,
-        "export": _ROWS,
+        "encode": _stage("encode", InputSettings, EncodeSettings),
+        "export": _stage("export", ExportSettings, optional=["to"]),
     }
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, and say how options of the stages are given."""
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            name = error.option_name.lstrip("-").replace("-", "_")
-            if name not in option_keys(self):
-                raise
-            raise click.UsageError(
-                f"{error.option_name} is an option of a stage: give --set {name}=VALUE", ctx
-            ) from error
+
+@dataclass(frozen=True, kw_only=True)
+class Stages(Settings):
+    """What is asked of the stages.
+
+    Attributes:
+        set: Value of an option of bpe count, train, encode or export, such as vocab_size=4096;
+            repeatable. With the name of a section, as in encode.split_size=64MB, for that stage
+            only. It overrides the file.
+        discard_ids: With an export: remove the encoded parts when the export is verified. Plan,
+            records and manifest stay, so that --resume does not encode again.
+    """
+
+    set: tuple[str, ...] = option((), group="Input", metavar="KEY=VALUE")
+    discard_ids: bool = option(False, group="Output")
 
 
-@click.command(
+@command(
+    *(InputSettings, Stages, OutputSettings, options.Preset, Execution),
+    *(options.Config, options.Messages),
     cls=_Chain,
+    optional=["input"],
+    leave_out=[one.name for one in declared(InputSettings).values() if one.name != "input"],
     short_help="Count, train, encode and export, as configured in a YAML file.",
     example="""
 bpe run configs/demo.yaml
@@ -84,31 +94,7 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
 """,
 )
 @click.argument("job", metavar="CONFIG.yaml", is_eager=True, expose_value=False, callback=use_job)
-@declared_options(InputSettings, optional=["input"], only=["input"])
-@own_option(
-    "set",
-    group="Input",
-    several=True,
-    metavar="KEY=VALUE",
-    help="Value of an option of bpe count, train, encode or export, such as vocab_size=4096; "
-    "repeatable. With the name of a section, as in encode.split_size=64MB, for that stage only. It "
-    "overrides the file.",
-)
-@declared_options(OutputSettings)
-@own_option(
-    "discard_ids",
-    kind="flag",
-    default=False,
-    group="Output",
-    help="With an export: remove the encoded parts when the export is verified. Plan, records and "
-    "manifest stay, so that --resume does not encode again.",
-)
-@options.preset_option()
-@declared_options(Execution)
-@options.config_option()
-@options.report_options()
-@click.pass_context
-def run(ctx: click.Context, /, **_: Any) -> None:
+def run(ctx: click.Context) -> None:
     """Count a corpus, train a tokenizer, encode the corpus and export it, as CONFIG.yaml says.
 
     The file sets options of the four commands by name, such as vocab_size: 32000. A key in a
@@ -120,25 +106,23 @@ def run(ctx: click.Context, /, **_: Any) -> None:
     bytes.
     """
     words, ids, rows = (stage_context(ctx, name) for name in ("train", "encode", "export"))
-    parity = parity_settings(
-        words,
-        mix=rows.params["mix"],
-        groups="group_by",
-        remedy="--parity needs --group-by FIELD: the groups are the values of that field",
-    )
-    roles, training = role_settings(words), train_settings(words)
-    exporting, progress = export_settings(ctx, rows), options.progress(ctx)
-    crosses_words(words)
+    parity, roles = parity_settings(words), role_settings(words)
+    if parity.parity and rows.params["mix"]:
+        raise click.UsageError(
+            "--parity and --mix exclude each other: groups of --parity are never added up", ctx
+        )
+    training, exporting = train_settings(words), export_settings(ctx, rows)
+    progress = options.progress(ctx)
     with loading():
         from pipelines import recipes
 
-    pretokens = roles.with_tokens(marked_pretokens(words, options.pretoken_settings(words)))
+    pretokens = roles.with_tokens(marked_pretokens(words, roles))
     summaries = recipes.run(
         inputs=settings_of(words, InputSettings),
         pretokens=extended_pretokens(words, pretokens, training),
         counting=settings_of(words, CountSettings),
         training=training,
-        output=options.output_settings(ctx),
+        output=settings_of(ctx, OutputSettings),
         execution=options.execution(ctx),
         roles=roles,
         parity=parity,

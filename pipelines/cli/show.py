@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import cycle, takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command
-from pipelines.cli.declared import own_option
+from pipelines.cli.command import command
+from pipelines.cli.layers import settings_of
 from pipelines.cli.summary import show_json, takes_colour
 from pipelines.errors import InputError
+from pipelines.option import Natural, Positive, Settings, option
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,8 +28,29 @@ _STEPS = (1, 2, 5)  # of each power of ten
 _HEADS = ("vocabulary", "tokens", "tokens per word", "bytes per token")
 
 
-@click.command(
-    cls=Command,
+@dataclass(frozen=True, kw_only=True)
+class Wanted(Settings):
+    """What is shown of a tokenizer.
+
+    Attributes:
+        allow_special: Special token to recognize in each WORD, or all; repeatable.
+        id: Instead of words, show the token with this id: its bytes, and the merge that makes it;
+            repeatable.
+        search: Like --id, for all tokens that contain TEXT; repeatable.
+        curve: Instead of words, show how smaller vocabularies compress the training corpus (from
+            training.json next to FILE).
+        size: Like --curve, for this vocabulary size; repeatable.
+    """
+
+    allow_special: tuple[str, ...] = option((), metavar="TOKEN")
+    id: tuple[Natural, ...] = option(())
+    search: tuple[str, ...] = option((), metavar="TEXT")
+    curve: bool = option(False)
+    size: tuple[Positive, ...] = option(())
+
+
+@command(
+    *(options.FileSettings, Wanted, options.JsonResult),
     short_help="Show how a word merges, step by step, and its ids.",
     example="""
 bpe show model/tokenizer.json lowest ' the'
@@ -39,58 +62,7 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
 )
 @click.argument("tokenizer", metavar="FILE")
 @click.argument("words", metavar="WORD...", nargs=-1)
-@options.tokenizer_options()
-@own_option(
-    "allow_special",
-    several=True,
-    metavar="TOKEN",
-    help="Special token to recognize in each WORD, or all; repeatable.",
-)
-@own_option(
-    "id",
-    kind="integer",
-    minimum=0,
-    several=True,
-    metavar="N",
-    help="Instead of words, show the token with this id: its bytes, and the merge that makes it; "
-    "repeatable.",
-)
-@own_option(
-    "search",
-    several=True,
-    metavar="TEXT",
-    help="Like --id, for all tokens that contain TEXT; repeatable.",
-)
-@own_option(
-    "curve",
-    kind="flag",
-    default=False,
-    help="Instead of words, show how smaller vocabularies compress the training corpus (from "
-    "training.json next to FILE).",
-)
-@own_option(
-    "size",
-    kind="integer",
-    minimum=1,
-    several=True,
-    metavar="N",
-    help="Like --curve, for this vocabulary size; repeatable.",
-)
-@options.json_option()
-@options.traceback_option()
-@click.pass_context
-def show(
-    ctx: click.Context,
-    /,
-    tokenizer: str,
-    words: tuple[str, ...],
-    allow_special: tuple[str, ...],
-    id: tuple[int, ...],  # noqa: A002 - the name of the option
-    search: tuple[str, ...],
-    curve: bool,
-    size: tuple[int, ...],
-    **_: Any,
-) -> None:
+def show(ctx: click.Context) -> None:
     r"""Show how each WORD merges into tokens, one merge per line, with the ids and bytes of these.
 
     FILE is a tokenizer.json, a .tiktoken file, a .model file of SentencePiece, or vocab.json with
@@ -99,12 +71,16 @@ def show(
     words. A space is shown as ␣, and a byte that is not valid UTF-8 on its
     own as \xNN. For several words, the common leading tokens are printed last.
     """
-    asked = {"--id and --search": id or search, "--curve and --size": curve or size}
-    instead = [names for names, given in asked.items() if given]
+    asked, tokenizer, words = settings_of(ctx, Wanted), ctx.params["tokenizer"], ctx.params["words"]
+    other = {
+        "--id and --search": asked.id or asked.search,
+        "--curve and --size": asked.curve or asked.size,
+    }
+    instead = [names for names, given in other.items() if given]
     if instead and (words or len(instead) > 1):
         raise click.UsageError(f"{instead[0]} show no words or curves: leave one out", ctx)
-    if curve or size:
-        _show_curve(tokenizer, sizes=size, as_json=ctx.params["json"])
+    if asked.curve or asked.size:
+        _show_curve(tokenizer, sizes=asked.size, as_json=ctx.params["json"])
         return
     if not words and not instead:
         raise click.UsageError("Missing argument 'WORD...'; or give --id, --search, --curve.", ctx)
@@ -113,13 +89,13 @@ def show(
         click.echo(f"bpe: show: {tokenizer}: not applied: {what}", err=True)
     merges = _merges(loaded)
     if instead:
-        rows = _found_tokens(loaded, id, [_bytes_of(text) for text in search], merges)
+        rows = _found_tokens(loaded, asked.id, [*map(_bytes_of, asked.search)], merges)
         if ctx.params["json"]:
             show_json(rows)
         else:
             click.echo("\n".join(_token_lines(rows)) or "no token contains that")
         return
-    allowed = "all" if "all" in allow_special else allow_special
+    allowed = "all" if "all" in asked.allow_special else asked.allow_special
     explained = [_explain(loaded, _bytes_of(word), merges, allowed=allowed) for word in words]
     root = _common_prefix(*(word["tokens"] for word in explained))
     if ctx.params["json"]:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
-from pipelines.cli.declared import own_option
-from pipelines.cli.layers import Source, choose, forget, source
+from pipelines.cli.command import JobCommand, command
+from pipelines.cli.layers import Source, choose, forget, require, settings_of, source
 from pipelines.cli.loading import loading
-from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_summary
+from pipelines.option import Group, Settings, advanced, option
 from pipelines.settings import (
     PARITY_MIN_FREQUENCY,
     PARITY_TIES,
-    SHARES_OF,
     CountsInput,
     Execution,
     InputSettings,
@@ -27,19 +25,52 @@ from pipelines.settings import (
     PretokenSettings,
     RoleSettings,
     RunSettings,
+    ShareOf,
     TrainSettings,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bpe.models import Model
 
-# Which options go with models of characters alone.
 _OF_CHARACTERS = ("end_of_word", "unknown_token", "initial_alphabet")
+_OF_WORDS = ("vocab_size", "max_merges", "extend", "prune_below", "merge_pattern", "max_run")
+_SENTENCEPIECE = "sentencepiece-bpe"
 
 
-@click.command(
+@dataclass(frozen=True, kw_only=True)
+class Mixture(Settings):
+    """What a tokenizer is trained on.
+
+    Attributes:
+        tokenizer: With --counts of runs: the tokenizer of words whose runs were counted, to which
+            --superwords or --boundless add superwords (--boundless needs the training.json next to
+            it).
+        counts: Counts to train on instead of --input; repeatable. Each is multiplied by its weight:
+            a whole number, a decimal (0.5) or a fraction (1/3). DIR:60% gives it that share of the
+            mix instead; the shares of all add up to 100%.
+        mix: Share of the source NAME in training, such as web=70%; repeatable. --input NAME=PATTERN
+            gives its files, and the shares add up to 100%. All text is counted; each source has the
+            weight that gives it its share.
+        share_of: What shares of --mix and --counts are of: the bytes of the texts, their
+            pre-tokens, or their tokens in the tokenizer --share-tokenizer.
+        share_tokenizer: With --share-of tokens: the tokenizer whose tokens they are. Its
+            pre-tokenizer must be that of the text.
+    """
+
+    _GROUP: ClassVar[Group] = "Input"
+
+    tokenizer: str | None = advanced(None, needs="counts & superwords | boundless", metavar="FILE")
+    counts: tuple[str, ...] = option((), excludes=("input",), metavar="DIR[:WEIGHT]")
+    mix: tuple[str, ...] = option((), metavar="NAME=SHARE", default_is="all text, as it is")
+    share_of: ShareOf = advanced("bytes", metavar="UNIT")
+    share_tokenizer: str | None = advanced(None, metavar="FILE")
+
+
+@command(
+    *(InputSettings, PretokenSettings, TrainSettings, ParitySettings, ModelSettings),
+    *(RunSettings, RoleSettings, OutputSettings, Execution, Mixture),
+    *(options.Preset, options.Config, options.Messages),
+    optional=["input"],
     cls=JobCommand,
     short_help="Train a tokenizer on a corpus or on counts.",
     example="""
@@ -53,62 +84,7 @@ bpe train --input 'corpus/*.jsonl' --output super --vocab-size 32000 --superword
 bpe train --counts runs --tokenizer model/tokenizer.json --output super --superwords 8000
 """,
 )
-@declared_options(
-    *(InputSettings, PretokenSettings, TrainSettings, ParitySettings, ModelSettings),
-    *(RunSettings, RoleSettings),
-    *(OutputSettings, Execution),
-    optional=["input"],
-)
-@own_option(
-    "tokenizer",
-    group="Input",
-    metavar="FILE",
-    advanced=True,
-    help="With --counts of runs: the tokenizer of words whose runs were counted, to which "
-    "--superwords or --boundless add superwords (--boundless needs the training.json next to it).",
-)
-@own_option(
-    "counts",
-    group="Input",
-    several=True,
-    metavar="DIR[:WEIGHT]",
-    help="Counts to train on instead of --input; repeatable. Each is multiplied by its weight: a "
-    "whole number, a decimal (0.5) or a fraction (1/3). DIR:60% gives it that share of the mix "
-    "instead; the shares of all add up to 100%.",
-)
-@own_option(
-    "mix",
-    group="Input",
-    several=True,
-    metavar="NAME=SHARE",
-    default_is="all text, as it is",
-    help="Share of the source NAME in training, such as web=70%; repeatable. --input NAME=PATTERN "
-    "gives its files, and the shares add up to 100%. All text is counted; each source has the "
-    "weight that gives it its share.",
-)
-@own_option(
-    "share_of",
-    group="Input",
-    choices=SHARES_OF,
-    default="bytes",
-    advanced=True,
-    metavar="UNIT",
-    help="What shares of --mix and --counts are of: the bytes of the texts, their pre-tokens, or "
-    "their tokens in the tokenizer --share-tokenizer.",
-)
-@own_option(
-    "share_tokenizer",
-    group="Input",
-    advanced=True,
-    metavar="FILE",
-    help="With --share-of tokens: the tokenizer whose tokens they are. Its pre-tokenizer must be "
-    "that of the text.",
-)
-@options.preset_option()
-@options.config_option()
-@options.report_options()
-@click.pass_context
-def train(ctx: click.Context, /, **_: Any) -> None:
+def train(ctx: click.Context) -> None:
     """Train a tokenizer on a corpus, or on the counts of bpe count.
 
     Writes DIR/tokenizer.json and DIR/training.json: every merge with its count and the tokens left
@@ -124,31 +100,25 @@ def train(ctx: click.Context, /, **_: Any) -> None:
     same ids for text that contains no special token. A tokenizer that they cannot express is
     written in a form that they refuse to open; the summary gives the reason.
     """
-    choose(ctx, "input", "counts")
-    if not ctx.params["input"] and not ctx.params["counts"]:
+    data, counts = settings_of(ctx, Mixture), tuple(map(CountsInput.parse, ctx.params["counts"]))
+    if not ctx.params["input"] and not counts:
         raise click.UsageError(
             "nothing to train on: give --input (a corpus) or --counts (from bpe count)", ctx
         )
-    if ctx.params["counts"]:
-        options.refuse_cutting(
+    if counts:
+        options.refuse(
             ctx,
             *options.OF_CUT,
             above=Source.PRESET,
             why="needs --input: --counts were split when they were counted, and the tokenizer "
             "splits text in the same way",
         )
-    parity = parity_settings(
-        ctx,
-        mix=ctx.params["mix"],
-        groups="counts",
-        remedy="--parity needs --counts: count each group to a directory of its own with bpe count "
-        "--group-by FIELD, then give --counts DIR",
-    )
-    _settle_superwords(ctx)
-    training, output = train_settings(ctx), options.output_settings(ctx)
+        _settle_superwords(ctx)
+    require(ctx, "tokenizer")
+    parity, roles = parity_settings(ctx), role_settings(ctx)
+    training, output = train_settings(ctx), settings_of(ctx, OutputSettings)
     inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
-    pretokens = marked_pretokens(ctx, options.pretoken_settings(ctx))
-    counts = tuple(map(CountsInput.parse, ctx.params["counts"]))
+    pretokens = marked_pretokens(ctx, roles)
     execution = options.execution(ctx)
     with loading():
         from pipelines.recipes import train as train_tokenizer
@@ -164,67 +134,39 @@ def train(ctx: click.Context, /, **_: Any) -> None:
         training=training,
         output=output,
         execution=execution,
-        roles=role_settings(ctx),
-        share_of=ctx.params["share_of"],
-        share_tokenizer=ctx.params["share_tokenizer"],
+        roles=roles,
+        share_of=data.share_of,
+        share_tokenizer=data.share_tokenizer,
         parity=parity,
         runs=settings_of(ctx, RunSettings),
-        mix=ctx.params["mix"],
+        mix=data.mix,
         progress=options.progress(ctx),
     )
     show_summary(ctx.params, train=summary)
 
 
-def parity_settings(
-    ctx: click.Context, *, mix: Sequence[str], groups: str, remedy: str
-) -> ParitySettings:
+def parity_settings(ctx: click.Context) -> ParitySettings:
     """How groups choose merges; with parity, what nobody asked for is as in the authors' program.
 
-    Args:
-        ctx: of the command.
-        mix: the shares of sources, which do not go with parity.
-        groups: the option that says what the groups are.
-        remedy: the error where it is not given.
-
     Raises:
-        click.UsageError: there are no groups, or superwords are asked for.
+        ConfigError: there are no groups, or superwords are asked for.
     """
     parity = settings_of(ctx, ParitySettings)
-    if not parity.parity:
-        return parity
-    if mix:
-        raise click.UsageError(
-            "--parity and --mix exclude each other: the groups of --parity are never added up, "
-            "and --mix adds up its sources, each with a weight",
-            ctx,
-        )
-    if not ctx.params[groups]:
-        raise click.UsageError(remedy, ctx)
-    if crosses_words(ctx):
-        raise click.UsageError(
-            "--parity is of words: train these first, then superwords on them, with --counts of "
-            "runs and --tokenizer",
-            ctx,
-        )
-    for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
-        if source(ctx, name) is Source.DEFAULT:
-            ctx.params[name] = value
+    if parity.parity:
+        require(ctx, "parity")
+        for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
+            if source(ctx, name) is Source.DEFAULT:
+                ctx.params[name] = value
     return parity
 
 
 def _settle_superwords(ctx: click.Context) -> None:
-    """Settle options of superwords; the tokenizer of words is the one that is extended.
+    """Settle options of superwords that are learnt from counts of runs.
 
     Raises:
         click.UsageError: they do not go together.
     """
-    if not (crosses_words(ctx) and ctx.params["counts"]):
-        if ctx.params["tokenizer"] is not None:
-            raise click.UsageError(
-                "--tokenizer goes with --counts of runs, and --superwords N or --boundless; to "
-                "extend a tokenizer, use --extend",
-                ctx,
-            )
+    if ctx.params["superwords"] is None and not ctx.params["boundless"]:
         return
     if ctx.params["tokenizer"] is None:
         raise click.UsageError(
@@ -232,31 +174,15 @@ def _settle_superwords(ctx: click.Context) -> None:
             "are; to train words and superwords at once, give --input",
             ctx,
         )
-    for name in ("vocab_size", "max_merges", "extend", "prune_below", "merge_pattern", "max_run"):
-        if source(ctx, name) > Source.PRESET:
-            option = f"--{name}".replace("_", "-")
-            raise click.UsageError(
-                f"{option} needs --input: the words are those of --tokenizer, and --counts say "
-                "how runs were found (--prune-runs-below drops rare ones)",
-                ctx,
-            )
+    options.refuse(
+        ctx,
+        *_OF_WORDS,
+        above=Source.PRESET,
+        why="needs --input: the words are those of --tokenizer, and --counts say how runs were "
+        "found (--prune-runs-below drops rare ones)",
+    )
+    for name in _OF_WORDS:
         forget(ctx, name)
-
-
-def crosses_words(ctx: click.Context) -> bool:
-    """Whether superwords are asked for.
-
-    Raises:
-        click.UsageError: options that go with them are given without them.
-    """
-    choose(ctx, "superwords", "boundless")
-    if ctx.params["superwords"] is not None or ctx.params["boundless"]:
-        return True
-    for name in ("merge_pattern", "max_run", "prune_runs_below"):
-        if source(ctx, name) is Source.COMMAND_LINE:
-            option = f"--{name}".replace("_", "-")
-            raise click.UsageError(f"{option} needs --superwords N or --boundless", ctx)
-    return False
 
 
 def extended_pretokens(
@@ -276,10 +202,7 @@ def extended_pretokens(
         tokenizer = load_extended(located(training))
     if tokenizer is None:
         return pretokens
-    cut_given = any(
-        source(ctx, name) > Source.DEFAULT and ctx.params[name] not in (None, ())
-        for name in options.OF_CUT
-    )
+    cut_given = any(source(ctx, name) and ctx.params[name] for name in options.OF_CUT)
     return extended_pretokens(pretokens, training, tokenizer, cut_given=cut_given)
 
 
@@ -296,15 +219,12 @@ def train_settings(ctx: click.Context) -> TrainSettings:
         raise click.UsageError(
             "training needs a limit: give --vocab-size N, or --max-merges N", ctx
         )
-    alphabet = tuple(values["initial_alphabet"] or "")
-    extend = values["extend"] if words is None else words
     return settings_of(
         ctx,
         TrainSettings,
         model=model(ctx),
-        initial_alphabet=alphabet,
-        extend=extend,
-        character_coverage=ctx.params["character_coverage"],
+        initial_alphabet=tuple(values["initial_alphabet"] or ""),
+        extend=words or values["extend"],
     )
 
 
@@ -323,31 +243,30 @@ def model(ctx: click.Context) -> Model:
     from bpe.presets import model_of
 
     values = ctx.params
-    has_own_symbols = values["model"] != "bpe"
-    _drop_unless(
-        ctx, not (has_own_symbols and values["symbols"] == "bytes"), "symbols", "--model bpe"
-    )
-    symbols = values["symbols"] or ("characters" if has_own_symbols else "bytes")
-    for name in _OF_CHARACTERS:
-        _drop_unless(ctx, symbols == "characters", name, "--symbols characters")
-    _drop_unless(ctx, not has_own_symbols, "end_of_word", "--model bpe")
+    is_bpe = values["model"] == "bpe"
+    of_characters = values["symbols"] == "characters" or not is_bpe
+    for name, fits, partner in (
+        ("symbols", is_bpe or values["symbols"] != "bytes", "--model bpe"),
+        *((name, of_characters, "--symbols characters") for name in _OF_CHARACTERS),
+        ("end_of_word", is_bpe, "--model bpe"),
+    ):
+        if not fits and values[name] is not None:
+            options.refuse(ctx, name, above=Source.PRESET, why=f"{values[name]} needs {partner}")
+            forget(ctx, name)
     return model_of(
         values["model"],
-        symbols=symbols,
+        symbols=values["symbols"] or ("bytes" if is_bpe else "characters"),
         end_of_word=values["end_of_word"],
         unknown_token=_unknown(ctx),
     )
 
 
-_SENTENCEPIECE = "sentencepiece-bpe"
-
-
-def marked_pretokens(ctx: click.Context, pretokens: PretokenSettings) -> PretokenSettings:
+def marked_pretokens(ctx: click.Context, roles: RoleSettings | None = None) -> PretokenSettings:
     """How text is cut: for SentencePiece's model, unless the options say it, into marked words.
 
     Its special tokens come first: unknown, beginning and end of a text.
     """
-    values = ctx.params
+    values, pretokens = ctx.params, options.pretoken_settings(ctx)
     if values["model"] != _SENTENCEPIECE:
         return pretokens
     from bpe.formats.cut_at_marks import WORDS
@@ -356,7 +275,7 @@ def marked_pretokens(ctx: click.Context, pretokens: PretokenSettings) -> Pretoke
         pretokens = replace(
             pretokens, pattern=WORDS, normalizer=("prepend-mark", "mark-spaces"), never_split=()
         )
-    roles = role_settings(ctx) if "bos" in values else RoleSettings(unk=_unknown(ctx))
+    roles = roles or RoleSettings(unk=_unknown(ctx))
     first = [token for token in (roles.unk, roles.bos, roles.eos) if token is not None]
     named = dict.fromkeys((*first, *pretokens.special_tokens))
     return replace(pretokens, special_tokens=tuple(named))
@@ -385,12 +304,3 @@ def _unknown(ctx: click.Context) -> str | None:
             f"--unk {role} and --unknown-token {unknown} differ: leave one out", ctx
         )
     return unknown or role or "<unk>"
-
-
-def _drop_unless(ctx: click.Context, fits: bool, name: str, partner: str) -> None:
-    if fits or ctx.params[name] is None:
-        return
-    if source(ctx, name) > Source.PRESET:
-        option = f"--{name}".replace("_", "-")
-        raise click.UsageError(f"{option} {ctx.params[name]} needs {partner}", ctx)
-    forget(ctx, name)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand
-from pipelines.cli.declared import own_option
-from pipelines.cli.layers import beam_args
+from pipelines.cli.command import JobCommand, command
+from pipelines.cli.layers import beam_args, settings_of
 from pipelines.cli.loading import loading
-from pipelines.cli.options import declared_options, settings_of
 from pipelines.cli.summary import show_json, show_summary, size_line, summary_json
+from pipelines.option import Group, Settings, advanced
 from pipelines.settings import Execution, InputSettings
 
 if TYPE_CHECKING:
@@ -26,7 +26,29 @@ TOKENIZER = "tokenizer.json"
 TRAINING = "training.json"
 
 
-@click.command(
+@dataclass(frozen=True, kw_only=True)
+class Temporary(Settings):
+    """Where temporary files are.
+
+    Attributes:
+        temp: Directory for temporary files, where counts or an export are compared with --input:
+            as large as the counts, or as the ids of a shuffled export. All workers must see it.
+    """
+
+    _GROUP: ClassVar[Group] = "Where it runs"
+
+    temp: str | None = advanced(
+        None,
+        metavar="DIR",
+        default_is="the system's (TMPDIR), or below PATH if workers are elsewhere",
+    )
+
+
+@command(
+    *(InputSettings, Execution, Temporary),
+    *(options.FileSettings, options.Config, options.Messages),
+    optional=["input"],
+    leave_out=["split_size", "max_failures"],
     cls=JobCommand,
     short_help="Verify an output directory or a tokenizer file.",
     example="""
@@ -38,26 +60,7 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
 """,
 )
 @click.argument("path", metavar="PATH")
-@declared_options(
-    InputSettings,
-    Execution,
-    optional=["input"],
-    leave_out=["split_size", "max_failures"],
-)
-@own_option(
-    "temp",
-    group="Where it runs",
-    advanced=True,
-    metavar="DIR",
-    default_is="the system's (TMPDIR), or below PATH if workers are elsewhere",
-    help="Directory for temporary files, where counts or an export are compared with --input: as "
-    "large as the counts, or as the ids of a shuffled export. All workers must see it.",
-)
-@options.tokenizer_options()
-@options.config_option()
-@options.report_options()
-@click.pass_context
-def verify(ctx: click.Context, /, **_: Any) -> None:
+def verify(ctx: click.Context) -> None:
     """Verify that encoded output, counts or a tokenizer are complete and undamaged.
 
     Encoded output and counts: every part is compared with the manifest (sizes, SHA-256, rows,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command
-from pipelines.cli.declared import own_option
-from pipelines.cli.options import declared_options
+from pipelines.cli.command import command
 from pipelines.cli.summary import show_json, too_small, warning_lines
 from pipelines.cli.train import marked_pretokens, model, settle_stop
+from pipelines.option import Natural, Settings, option
 from pipelines.progress import many
 from pipelines.settings import ModelSettings, PretokenSettings, TrainSettings
 
@@ -24,8 +23,24 @@ MAX_MERGES = 200  # where neither the command line nor a preset says how many
 NOT_HERE = ("extend", "superwords", "boundless", "prune_runs_below")  # two phases, with runs
 
 
-@click.command(
-    cls=Command,
+@dataclass(frozen=True, kw_only=True)
+class Shown(Settings):
+    """What is shown beside the training.
+
+    Attributes:
+        encode: Also encode this word, which is not trained on; repeatable.
+        pairs: Also print the N most frequent pairs before the first merge.
+    """
+
+    encode: tuple[str, ...] = option((), group="Input", metavar="WORD")
+    pairs: Natural = option(0, group="Messages", default_is="none")
+
+
+@command(
+    *(PretokenSettings, TrainSettings, ModelSettings),
+    *(options.Preset, Shown, options.Config, options.JsonResult),
+    leave_out=NOT_HERE,
+    changes={"preset": {"default": "words"}},
     short_help="Train on words; print every merge and how each word is split.",
     example="""
 bpe words low lower lowest
@@ -34,37 +49,14 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
 """,
 )
 @click.argument("words", metavar="[WORD...]", nargs=-1)
-@declared_options(PretokenSettings, TrainSettings, ModelSettings, leave_out=NOT_HERE)
-@options.preset_option(default="words")
-@own_option(
-    "encode",
-    group="Input",
-    several=True,
-    metavar="WORD",
-    help="Also encode this word, which is not trained on; repeatable.",
-)
-@own_option(
-    "pairs",
-    kind="integer",
-    minimum=0,
-    default=0,
-    metavar="N",
-    group="Messages",
-    default_is="none",
-    help="Also print the N most frequent pairs before the first merge.",
-)
-@options.config_option()
-@options.json_option()
-@options.traceback_option()
-@click.pass_context
-def words(ctx: click.Context, /, words: tuple[str, ...], **_: Any) -> None:
+def words(ctx: click.Context) -> None:
     """Train on the WORDs, or on lines of standard input; print each merge and each word's tokens.
 
     Each WORD is a separate text. By default, the preset words applies: text is split on whitespace,
     there are at most 200 merges, each pair must occur at least twice, and ties go to the pair that
     occurs first. Other presets and options change this.
     """
-    given = words or tuple(sys.stdin.read().splitlines())
+    given = ctx.params["words"] or tuple(sys.stdin.read().splitlines())
     if not any(given):
         raise click.UsageError("no words: give some as arguments, or on standard input", ctx)
     facts = _facts(*_train(ctx, given), ctx.params)
@@ -81,7 +73,7 @@ def _train(ctx: click.Context, texts: tuple[str, ...]) -> tuple[Tokenizer, list[
     from bpe.presets import Preset
 
     settle_stop(ctx)
-    values, pretokens = ctx.params, marked_pretokens(ctx, options.pretoken_settings(ctx))
+    values, pretokens = ctx.params, marked_pretokens(ctx)
     preset = Preset(
         name="words",
         pretokenizer=pretokens.cut,

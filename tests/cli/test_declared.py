@@ -12,14 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from pipelines import EncodeCorpus
-from pipelines.cli.command import Command
+from pipelines.cli.command import command
 from pipelines.cli.commands import as_options
 from pipelines.cli.commands import bpe as commands
-from pipelines.cli.layers import option_keys
-from pipelines.cli.options import declared_options, settings_of
+from pipelines.cli.layers import option_keys, settings_of
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
-from pipelines.option import Group, check_declared, declared, option, takes
+from pipelines.option import Group, Natural, Positive, Settings, declared, option, takes
 from pipelines.settings import EncodeSettings, InputSettings
 from tests.cli.process import bpe
 
@@ -28,29 +27,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Brew:
-    """Settings as a new part of the product would declare them."""
+class Brew(Settings):
+    """Settings as a new part of the product would declare them.
+
+    Attributes:
+        leaves: Leaf to brew; repeatable.
+        minutes: How long to wait. Green tea
+            takes two.
+        milk: Milk to add.
+        sugar: Lumps.
+        stir: How often to stir.
+        hot: Serve it hot.
+    """
 
     _GROUP: ClassVar[Group] = "Output"
 
-    leaves: tuple[str, ...] = option(name="leaf", group="Input", help="Leaf to brew; repeatable.")
-    minutes: int = option(
-        3, group="Rows", minimum=1, maximum=9, help="How long to wait. Green tea takes two."
-    )
-    milk: Literal["oat", "cow"] | None = option(
-        None, default_is="none", advanced=True, help="Milk to add."
-    )
-    sugar: int = option(0, maximum=3, advanced=True, help="Lumps.")
-    hot: bool = option(False, help="Serve it hot.")
-
-    def __post_init__(self) -> None:
-        check_declared(self)
+    leaves: tuple[str, ...] = option(name="leaf", group="Input")
+    minutes: Positive = option(3, group="Rows", maximum=9)
+    milk: Literal["oat", "cow"] | None = option(None, default_is="none", advanced=True)
+    sugar: int = option(0, maximum=3, advanced=True)
+    stir: Natural = option(0, needs="milk=oat | sugar", excludes=("lid",), advanced=True)
+    hot: bool = option(False)
 
 
-@click.command(cls=Command, example="bpe brew --leaf assam")
-@declared_options(Brew)
-@click.pass_context
-def brew(ctx: click.Context, /, **_: object) -> None:
+@command(Brew, example="bpe brew --leaf assam")
+def brew(ctx: click.Context) -> None:
     """Brew tea.
 
     It is better with time.
@@ -106,13 +107,19 @@ def test_python_has_what_is_declared() -> None:
     with pytest.raises(ConfigError, match="`milk` 'soy' is unknown: use one of oat, cow"):
         Brew(leaves=("a",), milk="soy")  # type: ignore[arg-type]  # what is tested
 
+    Brew(leaves=("a",), stir=2, sugar=1)
+    with pytest.raises(ConfigError, match="`stir` needs `milk` oat or `sugar` N"):
+        Brew(leaves=("a",), stir=2, milk="cow")
+
     @takes(Brew)
     class Pot:
         """A pot."""
 
         def __init__(self, *, leaves: tuple[str, ...], **arguments: object) -> None: ...
 
-    assert list(inspect.signature(Pot).parameters) == ["leaves", "minutes", "milk", "sugar", "hot"]
+    assert list(inspect.signature(Pot).parameters) == [
+        *("leaves", "minutes", "milk", "sugar", "stir", "hot")
+    ]
     assert "minutes: How long to wait. Green tea takes two." in (Pot.__doc__ or "")
 
 

@@ -171,8 +171,8 @@ def test_a_run_on_groups_without_parity_is_one_on_all_of_them(
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([], "--parity needs --group-by FIELD: the groups are the values of that field"),
-        (["group_by=language", "superwords=3"], "--parity is of words"),
+        ([], "--parity needs --group-by NAME"),
+        (["group_by=language", "superwords=3"], "--parity and --superwords exclude each other"),
         (["group_by=language", "dev_counts=none"], "none: there is no such directory"),
         (["group_by=language", "ties=huggingface"], "does not go with parity"),
         (["group_by=language", "symbols=characters"], "for models of bytes"),
@@ -223,10 +223,11 @@ def test_errors_say_what_to_do(grouped: Path, arguments: list[str], message: str
     assert not (grouped / "wrong").exists()
 
 
-def test_the_options_need_parity(grouped: Path) -> None:
+@pytest.mark.parametrize(("option", "needed"), [("--window", "--parity"), ("--alpha", "--window")])
+def test_the_options_need_parity(grouped: Path, option: str, needed: str) -> None:
     done = bpe(
-        *("train", "--counts", "train", "--window", "9", "--max-merges", "5", "--output", "wrong"),
+        *("train", "--counts", "train", option, "9", "--max-merges", "5", "--output", "wrong"),
         cwd=grouped,
         status=2,
     )
-    assert "--window needs --parity" in done.stderr
+    assert f"{option} needs {needed}" in done.stderr

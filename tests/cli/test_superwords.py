@@ -166,7 +166,7 @@ def test_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:
         (("--superwords", "3", "--ties", "huggingface"), "huggingface"),
         (("--superwords", "3", "--model", "wordpiece"), "--model: superwords need tokens of"),
         (("--superwords", "3", "--merge-pattern", "("), "merge pattern '(' does not compile"),
-        (("--superwords", "3", "--tokenizer", "x"), "--tokenizer goes with --counts of runs"),
+        (("--superwords", "3", "--tokenizer", "x"), "--tokenizer needs --counts DIR"),
         (("--max-run", "3"), "--max-run needs --superwords N or --boundless"),
         (("--prune-runs-below", "3"), "--prune-runs-below needs --superwords N or --boundless"),
     ],
@@ -363,7 +363,7 @@ def test_the_approximate_form_says_how_much_differs(work: Path, tmp_path: Path) 
     assert "approximate: it may give other ids than super" in shown
     assert f"documents may differ more: bpe compare super {target} --input PATTERN" in shown
     refused = bpe("convert", "super", target, "--counts", "super/runs", cwd=work, status=2)
-    assert "--counts goes with --approximate" in refused.stderr
+    assert "--counts needs --approximate" in refused.stderr
     refused = bpe("convert", "super/words", target, "--approximate", cwd=work, status=1)
     assert "no superwords" in refused.stderr
     refused = bpe(

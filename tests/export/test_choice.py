@@ -190,7 +190,7 @@ def test_what_cannot_be_mixed_is_refused(
         ({"mix": ("web=1/0",)}, "'1/0' is not a share"),
         ({"mix": ("web=1", "code=0")}, "`mix` code=0: leave the source out"),
         ({"mix": ("=100%",)}, "write NAME=SHARE, such as web=70%"),
-        ({"mix_seed": 5}, "`mix_seed` needs `mix` or `token_budget`"),
+        ({"mix_seed": 5}, "`mix_seed` needs `mix` NAME=SHARE or `token_budget` N"),
         ({"token_budget": 0}, "`token_budget` 0 is out of range"),
     ],
 )
