@@ -258,7 +258,7 @@ def check_options(ctx: click.Context) -> None:
     for spec in specs.values():
         for other in spec.excludes:
             if other in specs:
-                choose(ctx, spec.name, other)
+                choose(ctx, *sorted((spec.name, other), key=[*specs].index))
     require(ctx, *(name for name in specs if source(ctx, name) is Source.COMMAND_LINE))
 
 
