@@ -1,6 +1,6 @@
 """What several tokenizers make of one corpus.
 
-- `splits`: the stage, a split a unit, and its fold; `measures`: what both add up.
+- `splits`: the stage, a split a unit, and its fold; `totals` and `pieces`: what both add up.
 - `job`: the plan and the command; `result`: the file that it writes.
 - `two`: two tokenizers without a corpus; `tokenizers`: how a command line names them.
 """

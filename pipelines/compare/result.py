@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bpe.explain import visible
 from pipelines import storage
 from pipelines.compare.tokenizers import TokenizerFile  # noqa: TC001 - decoded by its annotation
+from pipelines.compare.totals import WHOLE, described
 from pipelines.corpus.documents import ReadOptions  # noqa: TC001 - likewise
 from pipelines.corpus.reading import check_failures
 from pipelines.errors import ConfigError, InputError
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
-    from pipelines.compare.measures import Difference, Example, GroupTotals
+    from pipelines.compare.pieces import Difference
+    from pipelines.compare.totals import Totals
     from pipelines.corpus.reading import Reading
 
 EXAMPLES = 20
@@ -73,8 +75,7 @@ def check_groups(by: str | None, number: int) -> None:
 def comparison(
     subject: Subject,
     tokenizers: Sequence[Tokenizer],
-    total: GroupTotals,
-    groups: Mapping[str, GroupTotals],
+    totals: Totals,
     *,
     differences: Sequence[Difference],
     failures: int,
@@ -85,13 +86,14 @@ def comparison(
     Args:
         subject: what was compared.
         tokenizers: loaded.
-        total: over the corpus.
-        groups: by key: empty for documents without a value, else ``=`` and the value.
+        totals: over the corpus, and by group: empty for documents without a value, else ``=`` and
+            the value.
         differences: of each further tokenizer from the first; none where nobody looked.
         failures: bad records that were set aside.
         bad_records: the first of them.
     """
     names = [file.name for file in subject.tokenizers]
+    sizes = {key: int(numbers[1]) for key, numbers in totals.numbers.items() if key != WHOLE}
     return {
         "kind": KIND,
         "version": VERSION,
@@ -109,10 +111,10 @@ def comparison(
         "by": subject.by,
         "failures": failures,
         "bad_records": bad_records,
-        "total": total.to_json(),
+        "total": described(totals, WHOLE, tokenizers),
         "groups": [
-            {"name": key[1:] if key else None, **of.to_json()}
-            for key, of in sorted(groups.items(), key=lambda item: (-item[1].bytes, item[0]))
+            {"name": key[1:] if key else None, **described(totals, key, tokenizers)}
+            for key in sorted(sizes, key=lambda key: (-sizes[key], key))
         ],
         "differences": [
             {
@@ -121,20 +123,24 @@ def comparison(
                 "pieces_with_fewer_tokens": one.fewer,
                 "pieces_with_more_tokens": one.more,
                 "pieces_with_as_many_tokens": one.same,
-                "examples": [_example(each, (tokenizers[0], tokenizer)) for each in one.examples],
+                "examples": [
+                    _example(*each[1:], (tokenizers[0], tokenizer)) for each in one.examples
+                ],
             }
             for one, name, tokenizer in zip(differences, names[1:], tokenizers[1:], strict=False)
         ],
     }
 
 
-def _example(example: Example, tokenizers: Sequence[Tokenizer]) -> dict[str, Any]:
+def _example(
+    piece: bytes, count: int, more: int, tokenizers: Sequence[Tokenizer]
+) -> dict[str, Any]:
     return {
-        "piece": visible(example.piece),
-        "count": example.count,
-        "more_tokens": example.count * example.more,
+        "piece": visible(piece),
+        "count": count,
+        "more_tokens": count * more,
         "tokens": [
-            [visible(one.token_bytes(id_)) for id_ in islice(one.encode(example.piece), 100)]
+            [visible(one.token_bytes(id_)) for id_ in islice(one.encode(piece), 100)]
             for one in tokenizers
         ],
     }

@@ -13,17 +13,9 @@ import pyarrow as pa
 from bpe._codec import decode
 from bpe.errors import BadTextsError
 from pipelines import storage
-from pipelines.compare.measures import (
-    Difference,
-    GroupTotals,
-    Measures,
-    Meter,
-    PieceCutter,
-    add_groups,
-    find_differences,
-    measure_block,
-)
+from pipelines.compare.pieces import Difference, PieceCutter, add_differences
 from pipelines.compare.result import Subject, check_groups, comparison, shown_failures
+from pipelines.compare.totals import WHOLE, Meter, Totals, described
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.reading import Reading, SplitReader
 from pipelines.count.steps import CountJob, merged, shard_messages
@@ -48,7 +40,6 @@ if TYPE_CHECKING:
 
 RESULT = "comparison.json"
 BY_FILE = "file"
-TOTAL = "*"  # the key of the whole corpus; those of groups are empty or begin with =
 
 
 def tokenizer_names(tokenizers: int) -> tuple[str, ...]:
@@ -98,7 +89,7 @@ class CompareSplits:
         """Encode a split; a file of counted pieces and, behind them, of totals by group."""
         comparer = self._comparer()
         subject, pieces = comparer.subject, comparer.counting.pretoken_counter()
-        groups: dict[str, GroupTotals] = {}
+        totals = Totals()
         sources = {piece.file_index: piece for piece in unit.work.pieces}
         file, runs = f"pieces-{unit.number:05d}", list[tuple[int, int, int]]()
         reading = self._reading(subject)
@@ -114,13 +105,9 @@ class CompareSplits:
 
             for block in reader:
                 encoded = comparer.encode(block, partial(reader.set_row_aside, block))
-                measured = [comparer.measured(encoded, [TOTAL], np.zeros(len(encoded.texts), int))]
-                if subject.by is not None:
-                    by_group = _groups(encoded.column, subject, sources)
-                    measured.append(comparer.measured(encoded, *by_group))
-                for one in measured:
-                    add_groups(groups, one, whole=TOTAL)
-                check_groups(subject.by, len(groups) - 1)
+                groups = _groups(encoded.column, subject, sources)
+                totals.add(comparer.meter.measure(encoded.texts, encoded.lists, *groups))
+                check_groups(subject.by, len(totals.numbers) - 1)
                 if self.examples:
                     comparer.cutter.add(encoded.texts, pieces)
                     if pieces.nbytes > comparer.counting.flush_bytes:
@@ -128,15 +115,15 @@ class CompareSplits:
             dead = reader.finish()
             drain()
             totals_at = sink.tell()
-            sink.write(json_bytes({key: one.to_record() for key, one in groups.items()}))
-        total = groups.get(TOTAL, GroupTotals())
-        counter("documents_compared").inc(total.documents)
-        counter("tokens_compared").inc(sum(one.tokens for one in total.measures))
+            sink.write(json_bytes(totals.to_record()))
+        whole = described(totals, WHOLE, comparer.tokenizers)
+        counter("documents_compared").inc(whole["documents"])
+        counter("tokens_compared").inc(sum(one["tokens"] for one in whole["tokenizers"]))
         written = sink.written()
         return Made(
             files=(StoredFile(file=file, bytes=written.bytes, sha256=written.sha256),),
             totals={
-                "documents": total.documents,
+                "documents": whole["documents"],
                 "groups": (totals_at, written.bytes - totals_at),
                 "runs": runs,
                 "failures": 0 if dead is None else dead.records,
@@ -152,27 +139,23 @@ class CompareSplits:
         """
         comparer = self._comparer()
         tokenizers = comparer.tokenizers
-        groups = {TOTAL: GroupTotals(measures=(Measures(),) * len(tokenizers))}
+        totals = Totals()
         for record in records:
             (data,) = self._read(record, [record.totals["groups"]])
-            more = json.loads(data).items()
-            read = {key: GroupTotals.from_record(one) for key, one in more}
-            add_groups(groups, read, whole=TOTAL)
-        check_groups(comparer.subject.by, len(groups) - 1)
-        found = [Difference()] * (len(tokenizers) - 1)
+            totals.add(Totals.from_record(json.loads(data)))
+        check_groups(comparer.subject.by, len(totals.numbers) - 1)
+        found = [Difference() for _ in tokenizers[1:]]
         for shard in range(comparer.counting.shards):
-            runs = list(self._runs(records, shard))
-            if runs:
-                of = find_differences(merged(runs), tokenizers, examples=self.examples)
-                both = zip(found, of, strict=True)
-                found = [one.joined(other, self.examples) for one, other in both]
+            if runs := list(self._runs(records, shard)):
+                add_differences(found, merged(runs), tokenizers, examples=self.examples)
         failures = sum(record.totals["failures"] for record in records)
-        reading, total = self._reading(comparer.subject), groups.pop(TOTAL)
+        reading = self._reading(comparer.subject)
+        documents = sum(record.totals["documents"] for record in records)
         result = comparison(
-            *(comparer.subject, tokenizers, total, groups),
+            *(comparer.subject, tokenizers, totals),
             differences=found if self.examples else (),
             failures=failures,
-            bad_records=shown_failures(reading, failures, total.documents),
+            bad_records=shown_failures(reading, failures, documents),
         )
         storage.write(join(self.directory, RESULT), json_bytes(result))
 
@@ -214,15 +197,7 @@ class _Comparer:
         )
         self.cutter = PieceCutter(one.pretokenizer for one in self.tokenizers)
         self.counting = CountJob(directory=directory, pretokenizer=self.cutter.counted)
-        self._meters = [Meter(tokenizer) for tokenizer in self.tokenizers]
-
-    def measured(
-        self, encoded: _Encoded, keys: list[str], codes: np.ndarray[Any, Any]
-    ) -> dict[str, GroupTotals]:
-        """The totals of documents, by group."""
-        return measure_block(
-            encoded.texts, encoded.lists, meters=self._meters, groups=keys, codes=codes
-        )
+        self.meter = Meter(self.tokenizers)
 
     def encode(self, block: Block, set_aside: Callable[[int, str], None]) -> _Encoded:
         """Encode a block with all tokenizers, but for the texts that one of them cannot encode."""
@@ -258,7 +233,9 @@ class _Encoded:
 def _groups(
     column: pa.Array, subject: Subject, sources: Mapping[int, FileRange]
 ) -> tuple[list[str], np.ndarray[Any, Any]]:
-    """The keys of the groups, which sort, and the number of that of each document."""
+    """The keys of the groups, and the number of that of each document; empty without groups."""
+    if subject.by is None:
+        return [], np.zeros(0, np.int64)
     coded = column.dictionary_encode(null_encoding="encode")
     if subject.by == BY_FILE and not subject.options.keep:
         names = [sources[index].name for index in coded.dictionary.to_pylist()]

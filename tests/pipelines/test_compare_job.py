@@ -18,17 +18,12 @@ from bpe.counts.files import run_to_ipc
 from bpe.diff import same_tokens, token_sizes
 from bpe.errors import TokenizerError
 from bpe.special_tokens import TokenFlags
-from pipelines.compare import measures
 from pipelines.compare import result as comparing
-from pipelines.compare.measures import (
-    Difference,
-    Meter,
-    PieceCutter,
-    find_differences,
-    measure_block,
-)
+from pipelines.compare import totals as totals_module
+from pipelines.compare.pieces import Difference, PieceCutter, add_differences
 from pipelines.compare.result import read_comparison
 from pipelines.compare.tokenizers import TokenizerFile, parse_tokenizers
+from pipelines.compare.totals import WHOLE, Meter, Totals, described
 from pipelines.errors import ConfigError, InputError, RecordError
 from pipelines.settings import Execution, InputSettings
 from tests import jobs
@@ -204,7 +199,7 @@ def test_too_many_groups(models: Path, tmp_path: Path, monkeypatch: pytest.Monke
 def test_used_ids_are_left_out_of_many_groups(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(measures, "USED_GROUPS", 2)
+    monkeypatch.setattr(totals_module, "USED_GROUPS", 2)
     path = tmp_path / "c.jsonl"
     path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(3)))
     result = compare(
@@ -371,23 +366,33 @@ def test_differences_are_those_of_all_pieces_in_any_order(models: Path) -> None:
     texts = pa.array(TEXTS, pa.large_string())
     cutter.add(texts, counter)
     counts = Counter(piece.as_py() for piece in cutter.pieces(texts))
-    found = [Difference()] * 2
+    found = [Difference(), Difference()]
     for run in reversed(counter.drain(5)):
-        of_run = find_differences(run_to_ipc(run), tokenizers, examples=7)
-        found = [one.joined(other, 7) for one, other in zip(found, of_run, strict=True)]
+        add_differences(found, run_to_ipc(run), tokenizers, examples=7)
     for one, other in zip(found, tokenizers[1:], strict=True):
         more = {p: len(other.encode(p)) - len(tokenizers[0].encode(p)) for p in counts}
         assert one.fewer == sum(n for p, n in counts.items() if more[p] < 0)
         assert one.more == sum(n for p, n in counts.items() if more[p] > 0)
         assert one.same == sum(n for p, n in counts.items() if more[p] == 0)
         ranked = sorted((-abs(n * more[p]), p) for p, n in counts.items() if more[p])
-        assert [example.effect for example in one.examples] == ranked[:7]
+        assert [example[:2] for example in one.examples] == ranked[:7]
 
 
-def test_a_block_without_documents(models: Path) -> None:
-    [tokenizer] = load(models, "small.json")
-    texts = pa.array([], pa.large_string())
-    encoded = [tokenizer.encode_arrow(texts)]
-    codes = np.zeros(0, np.int64)
-    meters = [Meter(tokenizer)]
-    assert measure_block(texts, encoded, meters=meters, groups=["*"], codes=codes) == {}
+def test_totals_add_up_in_any_order(models: Path) -> None:
+    tokenizers = load(models, "small.json", "words.json")
+    meter = Meter(tokenizers)
+
+    def of(texts: list[str]) -> Totals:
+        array = pa.array(texts, pa.large_string())
+        encoded = [one.encode_arrow(array) for one in tokenizers]
+        return meter.measure(array, encoded, ["=a", "=b"], np.arange(len(texts)) % 2)
+
+    def together(*several: Totals) -> dict[str, object]:
+        sums = Totals()
+        for one in several:
+            sums.add(Totals.from_record(one.to_record()))
+        return {key: described(sums, key, tokenizers) for key in (WHOLE, "=a", "=b")}
+
+    one, two, nothing = of(TEXTS[:2]), of(TEXTS[2:]), of([])
+    assert not nothing.numbers
+    assert together(one, nothing, two) == together(two, one) == together(of(TEXTS))

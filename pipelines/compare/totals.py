@@ -1,0 +1,167 @@
+"""What tokenizers make of the same documents: numbers by group, which add up in any order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bpe.diff import same_tokens, token_sizes
+from pipelines.encode.tokens import unknown_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from bpe import Tokenizer
+
+    Numbers = npt.NDArray[np.int64]
+
+WHOLE = "*"  # the key of the whole corpus; those of groups are empty or begin with =
+# A vocabulary that is used takes a bit a token: of so many groups it is known.
+USED_GROUPS = 256
+_OF_EACH = 5  # tokens, of one byte, unknown, same tokens, whether all are the same
+
+
+@dataclass
+class Totals:
+    """What tokenizers made of the documents of some groups, by key.
+
+    Attributes:
+        numbers: documents, bytes of text, and of each tokenizer: tokens, those of one byte, unknown
+            ones, those that the first makes of the same bytes, documents of which all are so.
+        used: of each tokenizer, the ids that occur, as the bits of a number; of many groups, those
+            of the whole corpus alone.
+    """
+
+    numbers: dict[str, Numbers] = field(default_factory=dict)
+    used: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, other: Totals) -> None:
+        """Add those of other documents."""
+        for key, numbers in other.numbers.items():
+            self.numbers[key] = self.numbers.get(key, 0) + numbers
+        for key, ids in other.used.items():
+            before = self.used.get(key, [0] * len(ids))
+            self.used[key] = [one | two for one, two in zip(before, ids, strict=True)]
+        if len(self.numbers) - 1 > USED_GROUPS:
+            self.used = {key: ids for key, ids in self.used.items() if key == WHOLE}
+
+    def to_record(self) -> dict[str, Any]:
+        """The same as JSON values, for `from_record`."""
+        return {
+            "numbers": {key: numbers.tolist() for key, numbers in self.numbers.items()},
+            "used": {key: [f"{one:x}" for one in ids] for key, ids in self.used.items()},
+        }
+
+    @classmethod
+    def from_record(cls, value: Mapping[str, Any]) -> Totals:
+        """What `to_record` was called on."""
+        return cls(
+            {key: np.array(numbers, np.int64) for key, numbers in value["numbers"].items()},
+            {key: [int(one, 16) for one in ids] for key, ids in value["used"].items()},
+        )
+
+
+class Meter:
+    """Measures the token ids of some tokenizers, of which the first is compared with the others."""
+
+    def __init__(self, tokenizers: Sequence[Tokenizer]) -> None:
+        self._tokenizers = tokenizers
+        self._sizes = [token_sizes(one) if one.lossless else None for one in tokenizers]
+        self._single = [
+            np.array([token is not None and len(token) == 1 for token in one.tokens], bool)
+            for one in tokenizers
+        ]
+
+    def measure(
+        self, texts: pa.Array, encoded: Sequence[pa.ListArray], keys: Sequence[str], codes: Numbers
+    ) -> Totals:
+        """The totals of some documents: of all together, and of each group.
+
+        Args:
+            texts: the documents.
+            encoded: their ids, of each tokenizer.
+            keys: of the groups, each once.
+            codes: the number of the group of each document; empty where there are no groups.
+        """
+        totals = Totals()
+        if not len(texts):
+            return totals
+        columns = [np.ones(len(texts)), pc.binary_length(texts).to_numpy()]
+        for number, lists in enumerate(encoded):
+            columns += self._measured(number, lists, encoded[0])
+        numbers = np.stack(columns, axis=1).astype(np.int64)
+        for names, of in (([WHOLE], np.zeros(len(texts), np.int64)), (keys, codes)):
+            sums = np.zeros((len(names), numbers.shape[1]), np.int64)
+            if len(of):
+                np.add.at(sums, of, numbers)
+            totals.numbers |= dict(zip(names, sums, strict=True))
+            if len(of) and len(names) <= USED_GROUPS:
+                used = (_used(ids, of, len(names), size) for ids, size in self._sized(encoded))
+                totals.used |= zip(names, map(list, zip(*used, strict=True)), strict=True)
+        return totals
+
+    def _measured(self, number: int, lists: pa.ListArray, first: pa.ListArray) -> list[Numbers]:
+        """The columns of one tokenizer: a number a document in each."""
+        lengths = pc.list_value_length(lists).to_numpy()
+        ids = pc.list_flatten(lists).to_numpy()
+        documents = np.repeat(np.arange(len(lists)), lengths)
+        unknown = unknown_id(self._tokenizers[number])
+        special = (self._single[number][ids], ids == (-1 if unknown is None else unknown))
+        same = all_same = np.zeros(len(lists), np.int64)
+        if self._sizes[0] is not None and (sizes := self._sizes[number]) is not None:
+            same = same_tokens(first, lists, sizes=(self._sizes[0], sizes))
+            all_same = (same == lengths) & (same == pc.list_value_length(first).to_numpy())
+        marked = (np.bincount(documents[one], minlength=len(lists)) for one in special)
+        return [lengths, *marked, same, all_same]
+
+    def _sized(self, encoded: Sequence[pa.ListArray]) -> list[tuple[pa.ListArray, int]]:
+        return [(ids, len(one.tokens)) for ids, one in zip(encoded, self._tokenizers, strict=True)]
+
+
+def _used(lists: pa.ListArray, codes: Numbers, groups: int, size: int) -> list[int]:
+    """The ids below ``size`` that occur in each group, as the bits of a number."""
+    marks = np.zeros((groups, size), bool)
+    of = np.repeat(codes, pc.list_value_length(lists).to_numpy())
+    marks[of, pc.list_flatten(lists).to_numpy()] = True
+    packed = np.packbits(marks, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
+def described(totals: Totals, key: str, tokenizers: Sequence[Tokenizer]) -> dict[str, Any]:
+    """The totals of a group and what follows from them, as JSON values; rates of nothing are null.
+
+    What depends on bytes is null where one of two tokenizers is not lossless.
+    """
+    default = np.zeros(2 + _OF_EACH * len(tokenizers), np.int64)
+    documents, size, *numbers = totals.numbers.get(key, default).tolist()
+    first, all_used = numbers[0], totals.used.get(key)
+    values = []
+    for number, tokenizer in enumerate(tokenizers):
+        tokens, single, unknown, same, all_same = numbers[number * _OF_EACH :][:_OF_EACH]
+        compares = tokenizer.lossless and tokenizers[0].lossless
+        values.append(
+            {
+                "tokens": tokens,
+                "bytes_per_token": _rate(size, tokens),
+                "tokens_per_document": _rate(tokens, documents),
+                "single_byte_tokens": single,
+                "single_byte_share": _rate(single, tokens),
+                "unknown_tokens": unknown,
+                "vocabulary_used": all_used and all_used[number].bit_count(),
+                "same_tokens": same if compares else None,
+                "same_token_share": _rate(same, first) if compares else None,
+                "same_documents": all_same if compares else None,
+                "same_document_share": _rate(all_same, documents) if compares else None,
+            }
+        )
+    return {"documents": documents, "bytes": size, "tokenizers": values}
+
+
+def _rate(number: int, of: int) -> float | None:
+    return number / of if of else None
