@@ -32,7 +32,6 @@ from pipelines.errors import ConfigError, Interrupted, JobError
 from pipelines.failures import Failures, error_in, is_proxied, job_errors, one_line
 from pipelines.interrupts import NAMES, Interrupts, interrupts, unhurried
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
-from pipelines.metrics import NAMESPACE
 from pipelines.progress import NoProgress, Stage
 from pipelines.submission.checks import check_paths, ready
 from pipelines.submission.job import (
@@ -250,7 +249,7 @@ def _run_there(
             failure = error_in(error, log.errors)
             raise type(failure)(f"{failure}{_kept(log)}") from error
         if interrupted.first is not None:
-            raise cancelled(result, interrupted, runner=runner, say=progress.log)
+            raise cancelled(result, interrupted, workers=workers, say=progress.log)
         if state not in (None, "DONE"):
             raise JobError(f"the job ended as {state} on {runner}{_kept(log)}")
     return result
@@ -263,7 +262,7 @@ def _kept(log: Any) -> str:
 
 def observe(result: Any, stage: Stage) -> None:
     """Tell a step what the runner says of its job now."""
-    totals = counters(result, NAMESPACE)
+    totals = counters(result)
     kept_bytes = totals.get("bytes_kept", 0)
     stage.observe(
         state=state_of(result),
@@ -343,4 +342,4 @@ def _finished(result: PipelineResult) -> str | None:
 
 def metric(result: Any, name: str) -> int:
     """What a counter came to, over all workers; 0 where the runner does not say."""
-    return counters(result, NAMESPACE).get(name, 0)
+    return counters(result).get(name, 0)

@@ -1,8 +1,4 @@
-"""A submitted job: where to look at it, how it stands, waiting for its end, cancelling it.
-
-The only use of private names of Beam for submitted jobs. Each is looked for before it is used; a
-release without them has Beam's own behaviour: the first answer for ever, the abrupt end.
-"""
+"""A submitted job: where to look at it, how it stands, waiting for its end, cancelling it."""
 
 from __future__ import annotations
 
@@ -22,6 +18,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.runner import PipelineState
 
 from pipelines.errors import Interrupted
+from pipelines.metrics import NAMESPACE
 from pipelines.submission.workers import FLINK_HERE
 
 if TYPE_CHECKING:
@@ -39,6 +36,7 @@ _PAGES = {
     "PrismRunner": "Prism's web UI, port 8074 of its machine",
 }
 _CANCEL_SECONDS = 60.0
+_STARTING_SECONDS = 20.0  # in which a worker tells what it has counted
 
 
 def job_id(result: Any) -> str:
@@ -58,25 +56,24 @@ def state_of(result: Any) -> str:
     return ""
 
 
-def counters(result: Any, namespace: str) -> dict[str, int]:
-    """The counters of a job by name, as they are now; empty where the runner has none."""
+def counters(result: Any) -> dict[str, int]:
+    """Our counters of a job by name, as they are now; empty where the runner has none."""
     totals: dict[str, int] = {}
     with contextlib.suppress(Exception):  # no metrics, or none now: a job does not fail by it
-        if hasattr(result, "_metrics"):  # Beam keeps the first answer for ever
-            result._metrics = None  # noqa: SLF001 - see above
-        for one in result.metrics().query(MetricsFilter().with_namespace(namespace))["counters"]:
+        metrics = copy(result).metrics()  # a result keeps its first answer for ever
+        for one in metrics.query(MetricsFilter().with_namespace(NAMESPACE))["counters"]:
             value = one.committed if one.committed is not None else one.attempted
             name = one.key.metric.name
             totals[name] = totals.get(name, 0) + int(value or 0)
     return totals
 
 
-def cancel(result: Any) -> str:
-    """Have the runner end a job, then let go of what serves the job here.
+def cancel(result: Any, workers: Workers) -> str:
+    """Have the runner end a job.
 
-    Beam's own ``cancel`` does both at once, so that workers inside this process are gone when the
-    runner wants to tell them. Prism breaks down, with all its jobs, where it is about to start such
-    a worker and finds nobody.
+    Beam stops serving workers inside this process at the same time. Prism breaks down, with all its
+    jobs, where it is about to start such a worker and finds nobody: a job that has counted anything
+    has started it.
 
     Returns:
         The state that the runner gives the job, after a minute at most.
@@ -84,22 +81,21 @@ def cancel(result: Any) -> str:
     Raises:
         Exception: whatever the runner's client raises.
     """
-    clean_up = getattr(result, "_cleanup", None)
-    if not hasattr(result, "_job_service"):  # not a runner behind a job server
-        clean_up = None
-    if clean_up is not None:
-        result._cleanup = lambda *_, **__: None  # noqa: SLF001 - see above
-    try:
-        result.cancel()
-        until = time.monotonic() + _CANCEL_SECONDS
-        while not PipelineState.is_terminal(state := state_of(result)) and time.monotonic() < until:
-            time.sleep(0.2)
-        return state
-    finally:
-        if clean_up is not None:
-            result._cleanup = clean_up  # noqa: SLF001 - see above
-            with contextlib.suppress(Exception):  # the job is cancelled whatever goes wrong here
-                clean_up()
+    if workers.kind == "loopback":
+        _await(lambda: bool(counters(result)) or _is_over(result), _STARTING_SECONDS)
+    result.cancel()
+    _await(lambda: _is_over(result), _CANCEL_SECONDS)
+    return state_of(result)
+
+
+def _is_over(result: Any) -> bool:
+    return bool(PipelineState.is_terminal(state_of(result)))
+
+
+def _await(condition: Callable[[], bool], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.2)
 
 
 def where_to_look(result: Any, beam_options: PipelineOptions, workers: Workers) -> str:
@@ -187,14 +183,14 @@ def submitted_unseen(interrupted: Interrupts, *, runner: str, name: str) -> Inte
 
 
 def cancelled(
-    result: Any, interrupted: Interrupts, *, runner: str, say: Callable[[str], None]
+    result: Any, interrupted: Interrupts, *, workers: Workers, say: Callable[[str], None]
 ) -> Interrupted:
     """Cancel a job after a signal, wait until the runner says so, and say what became of it."""
     error = interrupted.error()
-    status, job = error.exit_status, f"job {job_id(result)} on {runner}"
+    status, job = error.exit_status, f"job {job_id(result)} on {workers.runner}"
     say(f"{error}: cancelling {job}")
     try:
-        state = cancel(result)
+        state = cancel(result, workers)
     except KeyboardInterrupt:
         return Interrupted(f"{error} twice: {job} may go on: cancel it there", exit_status=status)
     except Exception as failure:  # noqa: BLE001 - whatever the runner's client raises
