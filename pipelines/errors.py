@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-STOPPED = "beam-bpe: the watch was told to stop"  # ends a pipeline of the local runner
-
 
 class JobError(Exception):
     """Base of the errors of ``pipelines``: the job failed (exit status 1).

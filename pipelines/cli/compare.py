@@ -19,13 +19,19 @@ from pipelines.progress import many, size_text
 from pipelines.settings import Execution, InputSettings
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from rich.text import Text
 
     from pipelines.compare.tokenizers import TokenizerFile
 
 _GROUPS = 30
 _EXAMPLES = 10
 _WIDTH = 160  # where no terminal says it
+_IN_ALL = (
+    *("tokenizer", "tokens", "to first", "bytes/token", "tokens/document", "single bytes"),
+    *("unknown", "vocabulary used", "same tokens", "same documents"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +177,10 @@ def _fit(fits: dict[str, dict[str, Any]] | None) -> list[str]:
 def _show_comparison(result: dict[str, Any], stream: TextIO) -> None:
     """Print the result of `pipelines.compare.job.compare`."""
     # Imported where it is used: a tenth of a second that `bpe --help` does not pay.
+    from rich import box
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
     fancy = takes_colour()
     width = None if fancy else _WIDTH
@@ -180,26 +189,43 @@ def _show_comparison(result: dict[str, Any], stream: TextIO) -> None:
     def say(line: str, style: str | None = None) -> None:
         console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
 
-    def show(title: str, table: Table) -> None:
+    def show(
+        title: str,
+        heads: Sequence[str],
+        rows: Iterable[Sequence[str | Text]],
+        left: Collection[int] = (0,),
+    ) -> None:
+        """A table, of which some columns are text; nothing in a cell is markup."""
         say("")
         say(title, "bold")
+        table = Table(
+            box=box.SIMPLE_HEAD if fancy else None,
+            pad_edge=False,
+            header_style="bold" if fancy else "none",
+        )
+        for number, head in enumerate(heads):
+            table.add_column(head, justify="left" if number in left else "right", overflow="fold")
+        for row in rows:
+            table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
         if table.row_count:
             console.print(table)
 
+    names = [one["name"] for one in result["tokenizers"]]
     corpus = f"{many(result['total']['documents'], 'document')}, "
     corpus += f"{size_text(result['total']['bytes'])} of text"
     say(f"{'compared':10}{corpus}")
-    show("in all", _in_all(result, fancy=fancy))
+    show("in all", _IN_ALL, _in_all(result))
     if result["groups"]:
-        show(f"bytes per token by {result['by']}", _by_group(result, fancy=fancy))
+        heads = (result["by"], "documents", "text", *names)
+        show(f"bytes per token by {result['by']}", heads, map(_group, result["groups"][:_GROUPS]))
         hidden = len(result["groups"]) - _GROUPS
         if hidden > 0:
             say(f"and {many(hidden, 'group')} with less text (--json has all)")
-    for difference in result["differences"]:
-        first, second = difference["first"], difference["second"]
-        title = f"where {second} differs most from {first}"
-        show(title, _differences(difference, fancy=fancy))
-        say(_shares(difference))
+    for one in result["differences"]:
+        heads = ("tokens", "piece", "count", one["first"], one["second"])
+        title = f"where {one['second']} differs most from {one['first']}"
+        show(title, heads, map(_example, one["examples"][:_EXAMPLES]), left=(1, 3, 4))
+        say(_shares(one))
     if result["failures"]:
         first = result["bad_records"][0]
         place = f"{first['file']}, record at {first['unit']} {first['place']}: {first['reason']}"
@@ -209,30 +235,11 @@ def _show_comparison(result: dict[str, Any], stream: TextIO) -> None:
         stream.writelines(line.rstrip() + "\n" for line in console.file.getvalue().splitlines())
 
 
-def _table(*, fancy: bool) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    return Table(
-        box=box.SIMPLE_HEAD if fancy else None,
-        pad_edge=False,
-        header_style="bold" if fancy else "none",
-    )
-
-
-def _in_all(result: dict[str, Any], *, fancy: bool) -> Table:
-    table = _table(fancy=fancy)
-    table.add_column("tokenizer", overflow="fold")
-    for name in (
-        *("tokens", "to first", "bytes/token", "tokens/document", "single bytes", "unknown"),
-        *("vocabulary used", "same tokens", "same documents"),
-    ):
-        table.add_column(name, justify="right")
+def _in_all(result: dict[str, Any]) -> Iterator[Sequence[str]]:
+    """A row a tokenizer."""
     first = result["total"]["tokenizers"][0]["tokens"]
     for tokenizer, one in zip(result["tokenizers"], result["total"]["tokenizers"], strict=True):
-        used, size = one["vocabulary_used"], tokenizer["vocab_size"]
-        _add_row(
-            table,
+        yield (
             tokenizer["name"],
             f"{one['tokens']:,}",
             f"{one['tokens'] / first:.3f}" if first else "",
@@ -240,51 +247,33 @@ def _in_all(result: dict[str, Any], *, fancy: bool) -> Table:
             _decimal(one["tokens_per_document"]),
             _percent(one["single_byte_share"]),
             f"{one['unknown_tokens']:,}",
-            f"{used:,} of {size:,}",
+            f"{one['vocabulary_used']:,} of {tokenizer['vocab_size']:,}",
             _percent(one["same_token_share"]),
             _percent(one["same_document_share"]),
         )
-    return table
 
 
-def _by_group(result: dict[str, Any], *, fancy: bool) -> Table:
-    table = _table(fancy=fancy)
-    table.add_column(result["by"], overflow="fold")
-    table.add_column("documents", justify="right")
-    table.add_column("text", justify="right")
-    for tokenizer in result["tokenizers"]:
-        table.add_column(tokenizer["name"], justify="right", overflow="fold")
-    for group in result["groups"][:_GROUPS]:
-        rates = [one["bytes_per_token"] for one in group["tokenizers"]]
-        best = max((rate for rate in rates if rate is not None), default=None)
-        _add_row(
-            table,
-            "(none)" if group["name"] is None else group["name"],
-            f"{group['documents']:,}",
-            size_text(group["bytes"]),
-            *map(_decimal, rates),
-            bold=[3 + i for i, rate in enumerate(rates) if rate is not None and rate == best],
-        )
-    return table
+def _group(group: dict[str, Any]) -> Sequence[str | Text]:
+    """A row a group; the best rate is bold."""
+    from rich.text import Text
+
+    rates = [one["bytes_per_token"] for one in group["tokenizers"]]
+    best = max((rate for rate in rates if rate is not None), default=None)
+    return (
+        "(none)" if group["name"] is None else group["name"],
+        f"{group['documents']:,}",
+        size_text(group["bytes"]),
+        *(Text(_decimal(one), "bold" if one is not None and one == best else "") for one in rates),
+    )
 
 
-def _differences(difference: dict[str, Any], *, fancy: bool) -> Table:
-    first, second = difference["first"], difference["second"]
-    table = _table(fancy=fancy)
-    table.add_column("tokens", justify="right")
-    table.add_column("piece", overflow="fold")
-    table.add_column("count", justify="right")
-    table.add_column(first, overflow="fold")
-    table.add_column(second, overflow="fold")
-    for example in difference["examples"][:_EXAMPLES]:
-        _add_row(
-            table,
-            f"{example['more_tokens']:+,}",
-            _short(example["piece"]),
-            f"{example['count']:,}",
-            *(_short(" ".join(tokens)) for tokens in example["tokens"]),
-        )
-    return table
+def _example(example: dict[str, Any]) -> Sequence[str]:
+    return (
+        f"{example['more_tokens']:+,}",
+        _short(example["piece"]),
+        f"{example['count']:,}",
+        *(_short(" ".join(tokens)) for tokens in example["tokens"]),
+    )
 
 
 def _shares(difference: dict[str, Any]) -> str:
@@ -296,15 +285,6 @@ def _shares(difference: dict[str, Any]) -> str:
     return (
         f"{difference['second']} cuts {fewer / whole:.1%} of all pieces into fewer tokens, "
         f"{more / whole:.1%} into more"
-    )
-
-
-def _add_row(table: Table, *cells: str, bold: list[int] | None = None) -> None:
-    """Add cells as they are: nothing in a text is read as markup."""
-    from rich.text import Text
-
-    table.add_row(
-        *(Text(cell, style="bold" if i in (bold or ()) else "") for i, cell in enumerate(cells))
     )
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from pipelines.errors import STOPPED, Interrupted
+from pipelines.errors import Interrupted
 from pipelines.progress import JobLog
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ LOG_FORMATS = ("text", "json")
 _OURS = ("bpe", "pipelines")
 _SOURCES = tuple(f"{Path(__file__).resolve().parents[2] / name}{os.sep}" for name in _OURS)
 _SERVERS = "apache_beam.utils.subprocess_server"
-# Beam says the first on import where its Google Cloud extra is not installed, and the second where
-# a watch was told to stop, as an error.
-_OLD_NEWS = ("apitools not found", STOPPED)
+_OLD_NEWS = "apitools not found"  # on import, without Beam's Google Cloud extra
 _ERRORS_KEPT = 200
 _chosen = {"format": "text"}  # of this process; `main` begins with text
 
@@ -78,8 +76,7 @@ def _is_news(record: logging.LogRecord) -> bool:
         if type(error).__name__ == "FutureTimeoutError":
             return False
         error = error.__context__
-    message = record.getMessage()
-    return not any(known in message for known in _OLD_NEWS)
+    return _OLD_NEWS not in record.getMessage()
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli import options
+from pipelines.cli import columns, options
 from pipelines.cli.command import command
 from pipelines.cli.layers import settings_of
 from pipelines.cli.summary import show_json, takes_colour
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.explain import MergeStep
     from bpe.training_report import CurvePoint, Training
+
+    _Figures = Mapping[tuple[bytes, bytes], Mapping[str, int]]  # of a merge: its rank, its count
 
 _COLOURS = ("cyan", "yellow", "green", "magenta")
 _STEPS = (1, 2, 5)  # of each power of ten
@@ -132,34 +134,32 @@ def _common_prefix(*lists: list[str]) -> list[str]:
     return [symbols[0] for symbols in same]
 
 
-def _merges(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], dict[str, int]]:
-    """The rank of each merge, and its count where the training is known."""
+def _merges(tokenizer: Tokenizer) -> dict[str, _Figures]:
+    """The rank of each merge, of words and of superwords, and its count where that is known."""
     from bpe.explain import merge_counts
 
-    of, counts = tokenizer.token_bytes, merge_counts(tokenizer.parts)
-    return {
-        (of(left), of(right)): {"rank": rank, **({"count": counts[rank]} if rank in counts else {})}
-        for rank, (left, right, _) in enumerate(tokenizer.merges)
+    parts, training = tokenizer.parts, tokenizer.training
+    ranks = {"merge": parts.ranks(parts.merges), "superword": parts.ranks(parts.superwords)}
+    learnt = () if training is None or training.superwords is None else training.superwords.merges
+    counts = {"merge": merge_counts(parts)}
+    counts["superword"] = {
+        rank: one.count
+        for rank, one in enumerate(learnt)
+        if ranks["superword"].get((one.left, one.right)) == rank
     }
-
-
-def _superwords(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], dict[str, int]]:
-    """The same of the merges across pre-tokens."""
-    training = tokenizer.training
-    trained = () if training is None or training.superwords is None else training.superwords.merges
-    ranks = tokenizer.parts.ranks(tokenizer.parts.superwords)
-    merges = {merge: {"rank": rank} for merge, rank in ranks.items()}
-    for rank, one in enumerate(trained):
-        known = merges.get((one.left, one.right))
-        if known is not None and known["rank"] == rank:
-            known["count"] = one.count
-    return merges
+    return {
+        kind: {
+            pair: {"rank": rank, **({"count": known[rank]} if rank in known else {})}
+            for pair, rank in ranks[kind].items()
+        }
+        for kind, known in counts.items()
+    }
 
 
 def _explain(
     tokenizer: Tokenizer,
     word: bytes,
-    merges: Mapping[tuple[bytes, bytes], Mapping[str, int]],
+    merges: Mapping[str, _Figures],
     *,
     allowed: Collection[str] | str,
 ) -> dict[str, Any]:
@@ -183,13 +183,13 @@ def _explain(
             continue
         merged = tokenizer.explain(pretoken)
         tokens += merged[-1].symbols
-        shown = _shown_steps(merged, merges)
+        shown = _shown_steps(merged, merges["merge"])
         unmerged = _unmerged(tokenizer, pretoken, merged)
         pretokens.append({"pretoken": visible(pretoken), "steps": shown, "unmerged": unmerged})
     if ids is not None:
         tokens = [*map(tokenizer.token_bytes, ids)]
     superwords = [
-        {"steps": _shown_steps(steps, _superwords(tokenizer))}
+        {"steps": _shown_steps(steps, merges["superword"])}
         for steps in _superword_steps(tokenizer, word, allowed)
     ]
     return {
@@ -202,9 +202,7 @@ def _explain(
     }
 
 
-def _shown_steps(
-    steps: Iterable[MergeStep], merges: Mapping[tuple[bytes, bytes], Mapping[str, int]]
-) -> list[dict[str, Any]]:
+def _shown_steps(steps: Iterable[MergeStep], merges: _Figures) -> list[dict[str, Any]]:
     """Steps as JSON values, each merge with its rank and count."""
     from bpe.explain import visible
 
@@ -278,33 +276,20 @@ def _as_text(word: dict[str, Any]) -> str:
     cells = [("id", "token", "bytes")]
     cells += zip(map(str, ids), word["tokens"], word["bytes"], strict=True)
     if word["tokens"]:
-        table = _table(cells)
+        table = columns.lines(cells, right=[0])
         lines.append(f"  {table[0]}")
-        lines += (f"  {_coloured(*row)}" for row in zip(table[1:], cycle(_COLOURS), strict=False))
+        coloured = zip(table[1:], cycle(_COLOURS), strict=False)
+        lines += (f"  {click.style(row, fg=colour)}" for row, colour in coloured)
     if not known:
         lines.append("  (a character has no token)")
     return "\n".join(lines)
-
-
-def _table(cells: Sequence[tuple[str, ...]]) -> list[str]:
-    """Lines of columns, two spaces apart: the first to the right, the others to the left."""
-    from bpe.explain import columns
-
-    widths = [max(map(columns, column)) for column in zip(*cells, strict=True)]
-    lines = []
-    for first, *others in cells:
-        line = " " * (widths[0] - columns(first)) + first
-        for cell, width in zip(others, widths[1:], strict=True):
-            line += "  " + cell + " " * (width - columns(cell))
-        lines.append(line.rstrip())
-    return lines
 
 
 def _found_tokens(
     tokenizer: Tokenizer,
     ids: Iterable[int],
     texts: Sequence[bytes],
-    merges: Mapping[tuple[bytes, bytes], Mapping[str, int]],
+    merges: Mapping[str, _Figures],
 ) -> list[dict[str, Any]]:
     """The tokens of these ids, then those that contain one of the texts, as JSON values."""
     from bpe.explain import is_single, visible
@@ -315,9 +300,11 @@ def _found_tokens(
         if token is not None and any(text in token for text in texts)
     ]
     of = tokenizer.token_bytes
-    made = {result: (of(left), of(right)) for left, right, result in reversed(tokenizer.merges)}
-    across = {result: (of(left), of(right)) for left, right, result in tokenizer.superwords[::-1]}
-    superwords = _superwords(tokenizer)
+    made = {
+        result: (kind, (of(left), of(right)))
+        for kind, some in (("superword", tokenizer.superwords), ("merge", tokenizer.merges))
+        for left, right, result in reversed(some)
+    }
     kinds = dict.fromkeys(tokenizer.added_tokens.values(), "added token")
     kinds |= dict.fromkeys(tokenizer.special_tokens.values(), "special token")
     rows = []
@@ -326,12 +313,10 @@ def _found_tokens(
         row: dict[str, Any] = {"id": id_, "token": visible(token), "bytes": token.hex(" ")}
         if id_ in kinds:
             row["kind"] = kinds[id_]
-        elif (merge := made.get(id_)) is not None:
-            left, right = map(visible, merge)
-            row |= {"kind": "merge", "left": left, "right": right, **merges[merge]}
-        elif (merge := across.get(id_)) is not None:
-            left, right = map(visible, merge)
-            row |= {"kind": "superword", "left": left, "right": right, **superwords[merge]}
+        elif id_ in made:
+            kind, pair = made[id_]
+            left, right = map(visible, pair)
+            row |= {"kind": kind, "left": left, "right": right, **merges[kind][pair]}
         else:
             row["kind"] = "symbol" if is_single(token, tokenizer.model) else "token"
         rows.append(row)
@@ -345,7 +330,7 @@ def _token_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for row in rows:
         made = _merge_text(row) if "rank" in row else row["kind"]
         cells.append((str(row["id"]), row["token"], row["bytes"], made))
-    return _table(cells)
+    return columns.lines(cells, right=[0])
 
 
 def _merge_text(merge: Mapping[str, Any]) -> str:
@@ -354,14 +339,10 @@ def _merge_text(merge: Mapping[str, Any]) -> str:
     return f"{merge['left']} + {merge['right']}  ({kind}rank {merge['rank']:,}{count})"
 
 
-def _coloured(token: str, colour: str) -> str:
-    return click.style(token, fg=colour)
-
-
 def _step_lines(steps: list[dict[str, Any]]) -> list[str]:
-    from bpe.explain import columns
+    from bpe.explain import columns as width_of
 
-    widths = [columns(" ".join(step["symbols"])) for step in steps]
+    widths = [width_of(" ".join(step["symbols"])) for step in steps]
     lines = []
     before: list[str] = []
     for step, width in zip(steps, widths, strict=True):
@@ -401,9 +382,8 @@ def _show_curve(tokenizer: str, *, sizes: tuple[int, ...], as_json: bool) -> Non
         show_json([row._asdict() for row in rows])
         return
     cells = [_HEADS, *map(_cells, rows if sizes else _some(rows))]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(map(str.rjust, line, widths)) for line in cells]
-    click.echo("\n".join([*lines, *_notes(training, sizes, rows)]))
+    table = columns.lines(cells, right=range(len(_HEADS)))
+    click.echo("\n".join([*table, *_notes(training, sizes, rows)]))
 
 
 def _some(rows: list[CurvePoint]) -> list[CurvePoint]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli import options
+from pipelines.cli import columns, options
 from pipelines.cli.command import command
 from pipelines.cli.summary import show_json, too_small, warning_lines
 from pipelines.cli.train import marked_pretokens, model, settle_stop
@@ -169,8 +169,4 @@ def _visible(text: str) -> str:
 
 
 def _table(title: str, rows: list[tuple[str, str]]) -> str:
-    from bpe.explain import columns
-
-    width = max((columns(left) for left, _ in rows), default=0)
-    lines = [f"  {left}{' ' * (width - columns(left))}  {right}".rstrip() for left, right in rows]
-    return "\n".join([title, *lines]) if rows else ""
+    return "\n".join([title, *(f"  {line}" for line in columns.lines(rows))]) if rows else ""

@@ -131,39 +131,29 @@ class Snapshot:
 
 
 class Stage:
-    """One step of a job whose progress nobody watches; ``LiveStage`` is the one that is shown.
+    """One step of a job.
+
+    Args:
+        name: of the step.
+        total_bytes: the size of its input as stored; None where that is not the measure.
+        unit: what `advance` counts.
+        is_watched: whether anybody asks how far it is.
 
     Attributes:
-        counters_path: the file for ``SlotWriter`` (None: nobody watches); set by ``set_slots``.
+        counters_path: the file for ``SlotWriter``, made by `set_slots`; None where nobody watches.
     """
 
-    counters_path: str | None = None
-
-    def set_slots(self, parts: int) -> None:
-        """Make room for ``parts`` parts, numbered from 0."""
-
-    def advance(self, done: int, total: int) -> None:
-        """Set the progress of a step that is not measured in bytes."""
-
-    def observe(
+    def __init__(
         self,
+        name: str = "",
+        total_bytes: int | None = None,
         *,
-        state: str,
-        documents: int = 0,
-        bytes: int = 0,  # noqa: A002 - the unit is the name
-        kept_bytes: int = 0,
+        unit: str = "merges",
+        is_watched: bool = False,
     ) -> None:
-        """Set what a runner elsewhere says: its state, and its counters where it has them."""
-
-    def ended(self, why: str) -> None:
-        """Say why the step ended, where it need not reach its total."""
-
-
-class LiveStage(Stage):
-    """A step that is shown; made by a ``Progress``."""
-
-    def __init__(self, name: str, total_bytes: int | None, *, unit: str) -> None:
         self.name = name
+        self.counters_path: str | None = None
+        self._is_watched = is_watched
         self._total_bytes = total_bytes
         self._unit = unit
         self._began = time.monotonic()
@@ -175,10 +165,11 @@ class LiveStage(Stage):
         self._why = ""
 
     def set_slots(self, parts: int) -> None:
-        """Make the file of slots; without room for one, the step goes on unmeasured."""
+        """Make room for ``parts`` parts, numbered from 0; the step goes on where there is none."""
         self.close()
-        with contextlib.suppress(OSError):
-            self.counters_path = make_slots(parts)
+        if self._is_watched:
+            with contextlib.suppress(OSError):
+                self.counters_path = make_slots(parts)
 
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""

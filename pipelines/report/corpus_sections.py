@@ -6,13 +6,15 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pipelines.report import charts
-from pipelines.report.page import DASH, Section, section, shortened
+from pipelines.report.page import DASH, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from bpe import Tokenizer
-    from pipelines.report.material import Material
+    from pipelines.export.manifest import ExportManifest
+    from pipelines.report.material import Counts, Encoded
+    from pipelines.report.page import Facts
 
 _WIDEST = 24  # bytes: longer pre-tokens share a bar
 _SHARES = {
@@ -26,34 +28,26 @@ _SHARES = {
 }
 
 
-def counted(material: Material) -> Section | None:
+def counted(counts: Counts, tokenizer: Tokenizer | None = None) -> Facts:
     """What was counted: pre-tokens, or runs of the tokens of a tokenizer."""
-    if material.counts is None:
-        return None
-    manifest, facts = material.counts.manifest, material.counts.facts
+    facts = counts.facts
     text: Callable[[bytes], bytes] = bytes
-    name, unit = "pre-token", "bytes"
-    if manifest.runs is not None:
-        name, unit = "run", "tokens"
-    if facts.id_bytes is not None and material.tokenizer is not None:
-        text = _run_text(material.tokenizer, facts.id_bytes)
+    name, unit = ("pre-token", "bytes") if counts.manifest.runs is None else ("run", "tokens")
+    if facts.id_bytes is not None and tokenizer is not None:
+        text = _run_text(tokenizer, facts.id_bytes)
     sizes = range(1, min(max(facts.lengths, default=0), _WIDEST) + 1)
     powers = range(max(facts.frequencies, default=-1) + 1)
     per_power = [facts.frequencies.get(power, (0, 0)) for power in powers]
-    distinct = max(sum(one for one, _ in per_power), 1)
-    times = max(sum(one for _, one in per_power), 1)
-    rare = facts.frequencies.get(0, (0, 0))[0]
+    distinct, times = (max(sum(one), 1) for one in zip((0, 0), *per_power, strict=True))
     legend = (f"of distinct {name}s", "of the corpus")
-    return section(
-        "counted",
-        f"{name.capitalize()}s",
-        key=f"{name}s",
-        name=name,
-        unit=unit,
-        scale=manifest.scale,
-        rare=rare,
-        distinct=distinct,
-        frequencies=charts.bars(
+    return {
+        "key": f"{name}s",
+        "name": name,
+        "unit": unit,
+        "scale": counts.manifest.scale,
+        "rare": facts.frequencies.get(0, (0, 0))[0],
+        "distinct": distinct,
+        "frequencies": charts.bars(
             f"{name.capitalize()} frequencies",
             values=[
                 (_power(power), 100 * one / distinct)
@@ -63,7 +57,7 @@ def counted(material: Material) -> Section | None:
             axes=(f"occurrences of the {name}", "percent"),
             legend=legend,
         ),
-        lengths=charts.bars(
+        "lengths": charts.bars(
             f"{name.capitalize()} lengths",
             values=[
                 (f"{n}+" if n == _WIDEST else str(n), _percent(facts.distinct_lengths, n))
@@ -73,9 +67,9 @@ def counted(material: Material) -> Section | None:
             axes=(f"{unit} of the {name}", "percent"),
             legend=legend,
         ),
-        frequent=[(text(key), count) for count, key in facts.frequent],
-        longest=[(text(key), size, count) for size, count, key in facts.longest],
-    )
+        "frequent": [(text(key), count) for count, key in facts.frequent],
+        "longest": [(text(key), size, count) for size, count, key in facts.longest],
+    }
 
 
 def _percent(counts: Mapping[int, int], size: int) -> float:
@@ -97,41 +91,33 @@ def _run_text(tokenizer: Tokenizer, id_bytes: int) -> Callable[[bytes], bytes]:
     return text
 
 
-def pretoken_kinds(material: Material) -> Section | None:
+def text_scripts(counts: Counts) -> Facts | None:
     """Of which scripts the counted text is."""
-    if material.counts is None or material.counts.manifest.runs is not None:
+    kinds = counts.facts.kinds
+    if counts.manifest.runs is not None:
         return None
-    facts = material.counts.facts
-    order = sorted(facts.kinds, key=lambda kind: (-facts.kinds[kind][2], kind))
-    return section(
-        "text-scripts",
-        "Scripts of the text",
-        total=max(sum(bytes_ for _, _, bytes_ in facts.kinds.values()), 1),
-        kinds=[(kind, *facts.kinds[kind]) for kind in order],
-    )
+    return {
+        "total": max(sum(bytes_ for _, _, bytes_ in kinds.values()), 1),
+        "kinds": sorted(kinds.items(), key=lambda item: (-item[1][2], item[0])),
+    }
 
 
-def sources(material: Material) -> Section | None:
+def sources(encoded: Encoded) -> Facts | None:
     """What each named source holds."""
-    if material.encoded is None or not (totals := material.encoded.manifest.totals).sources:
-        return None
-    return section("sources", "Sources", sources=totals.sources, tokens=max(totals.tokens, 1))
+    totals = encoded.manifest.totals
+    return {"totals": totals} if totals.sources else None
 
 
-def document_lengths(material: Material) -> Section | None:
+def tokens_per_document(encoded: Encoded) -> Facts:
     """How many tokens documents have."""
-    if material.encoded is None:
-        return None
-    facts = material.encoded.facts
+    facts = encoded.facts
     bins: Counter[int] = Counter()
     for size, rows in enumerate(facts.lengths.tolist()):
         if rows:
             bins[size.bit_length()] += rows
     powers = range(min(bins, default=0), max(bins, default=-1) + 1)
-    return section(
-        "tokens-per-document",
-        "Tokens per document",
-        bars=charts.bars(
+    return {
+        "bars": charts.bars(
             "Tokens per document",
             values=[
                 ("0" if power == 0 else _power(power - 1), 100 * bins[power] / facts.rows)
@@ -139,45 +125,30 @@ def document_lengths(material: Material) -> Section | None:
             ],
             axes=("tokens of the document", "percent of documents"),
         ),
-        shares=[(name, facts.length_at(share)) for name, share in _SHARES.items() if facts.rows],
-        rows=facts.rows,
-        tokens=int(facts.tokens.sum()),
-        sampled=material.encoded.is_sampled,
-        read=facts.parts,
-        parts=len(material.encoded.manifest.parts),
-    )
+        "shares": [(name, facts.length_at(share)) for name, share in _SHARES.items() if facts.rows],
+        "tokens": int(facts.tokens.sum()),
+    }
 
 
-def sample_rows(material: Material) -> Section | None:
+def samples(encoded: Encoded, tokenizer: Tokenizer) -> Facts | None:
     """A few documents as coloured tokens."""
-    encoded, tokenizer = material.encoded, material.tokenizer
-    if encoded is None or tokenizer is None or not encoded.samples:
+    if not encoded.facts.samples:
         return None
-    data = {id_: tokenizer.tokens[id_] for row in encoded.samples for id_ in row.ids}
-    return section(
-        "samples",
-        "Sample documents",
-        documents=encoded.manifest.totals.documents,
-        samples=encoded.samples,
-        texts={id_: "(no token)" if of is None else shortened(of) for id_, of in data.items()},
-        ends={id_ for id_, of in data.items() if of is not None and of.endswith(b"\n")},
-        special=set(tokenizer.special_tokens.values()),
-    )
+    data = {id_: tokenizer.tokens[id_] for row in encoded.facts.samples for id_ in row.ids}
+    return {
+        "texts": {id_: "(no token)" if of is None else shortened(of) for id_, of in data.items()},
+        "ends": {id_ for id_, of in data.items() if of is not None and of.endswith(b"\n")},
+        "special": set(tokenizer.special_tokens.values()),
+    }
 
 
-def exported(material: Material) -> Section | None:
+def export(export: ExportManifest) -> Facts:
     """What was taken of each source of an export, and the rows that it became."""
-    if (manifest := material.export) is None:
-        return None
-    halves = {"training": manifest.training, "validation": manifest.validation}
-    return section(
-        "export",
-        "Training data",
-        to=manifest.settings.to,
-        halves={name: half for name, half in halves.items() if half.documents},
-        taken=manifest.taken,
-        tokens=max(sum(one.tokens for one in manifest.taken), 1),
-    )
+    halves = {"training": export.training, "validation": export.validation}
+    return {
+        "halves": {name: half for name, half in halves.items() if half.documents},
+        "tokens": max(sum(one.tokens for one in export.taken), 1),
+    }
 
 
 def _power(power: int) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.counts.manifest import CountsPart
     from pipelines.encode.manifest import EncodedManifest, Part
+    from pipelines.encode.rows import Ids
 
     Numbers = npt.NDArray[np.int64]
 
@@ -51,6 +52,25 @@ def opened(directory: str, part: Part | CountsPart) -> Iterator[pq.ParquetFile]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SampleRow:
+    """A row of an encoded corpus, as far as it is shown.
+
+    Attributes:
+        file: the part that holds it.
+        row: its number in the part, from 0.
+        id: of the document, in UTF-8.
+        tokens: how many it has.
+        ids: those to show, from the first on.
+    """
+
+    file: str
+    row: int
+    id: bytes
+    tokens: int
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class EncodedFacts:
     """What the parts that were read hold.
 
@@ -58,11 +78,13 @@ class EncodedFacts:
         parts: how many were read, evenly spread over all.
         tokens: occurrences of each id.
         lengths: rows of each length in tokens, from 0 on, those of 2^20 and more in the last place.
+        samples: a few rows, evenly spread, so the same ones each time.
     """
 
     parts: int
     tokens: Numbers
     lengths: Numbers
+    samples: tuple[SampleRow, ...]
 
     @property
     def rows(self) -> int:
@@ -102,14 +124,36 @@ def read_encoded_facts(
     tokens = np.zeros(manifest.tokenizer.vocab_size, np.int64)
     lengths = np.zeros(_LONGEST_ROW + 1, np.int64)
     parts = _spread(manifest, sample_parts)
+    rows = sum(part.documents for part in parts)
+    shown = min(SAMPLE_ROWS, rows)
+    wanted = {(2 * i + 1) * rows // (2 * shown) for i in range(shown)}
+    samples, before = list[SampleRow](), 0
     for done, part in enumerate(parts):
         advance(done, len(parts))
+        first = before
         with opened(directory, part) as file:
-            for batch in batches_of(file, _ROWS, columns=[INPUT_IDS]):
-                _add_rows(batch, tokens, lengths)
+            for batch in batches_of(file, _ROWS, columns=[ID, INPUT_IDS]):
+                ids, bounds = flat(batch.column(INPUT_IDS))
+                _add_rows(ids, np.diff(bounds), tokens, lengths)
+                for row in sorted(wanted.intersection(range(before, before + len(batch)))):
+                    begin, end = bounds[row - before : row - before + 2].tolist()
+                    sample = SampleRow(
+                        file=part.file,
+                        row=row - first,
+                        id=batch.column(ID)[row - before].as_py().encode(),
+                        tokens=end - begin,
+                        ids=tuple(ids[begin:end][:SAMPLE_TOKENS].tolist()),
+                    )
+                    samples.append(sample)
+                before += len(batch)
     advance(len(parts), len(parts))
     longest = int(np.flatnonzero(lengths).max(initial=0))
-    return EncodedFacts(parts=len(parts), tokens=tokens, lengths=lengths[: longest + 1])
+    return EncodedFacts(
+        parts=len(parts),
+        tokens=tokens,
+        lengths=lengths[: longest + 1],
+        samples=tuple(samples),
+    )
 
 
 def _spread(manifest: EncodedManifest, most: int | None) -> list[Part]:
@@ -119,85 +163,9 @@ def _spread(manifest: EncodedManifest, most: int | None) -> list[Part]:
     return [manifest.parts[i * number // count] for i in range(count)]
 
 
-def _add_rows(rows: pa.RecordBatch, tokens: Numbers, lengths: Numbers) -> None:
-    ids, bounds = flat(rows.column(INPUT_IDS))
+def _add_rows(ids: Ids, sizes: Numbers, tokens: Numbers, lengths: Numbers) -> None:
     found = np.bincount(ids, minlength=len(tokens))
     if len(found) > len(tokens):
         raise ValueError(f"id {ids.max()} is not below {len(tokens)}, the size of the vocabulary")
     tokens += found
-    lengths += np.bincount(np.minimum(np.diff(bounds), _LONGEST_ROW), minlength=len(lengths))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampleRow:
-    """A row of an encoded corpus, as far as it is shown.
-
-    Attributes:
-        file: the part that holds it.
-        row: its number in the part, from 0.
-        id: of the document, in UTF-8.
-        tokens: how many it has.
-        ids: those to show, from the first on.
-    """
-
-    file: str
-    row: int
-    id: bytes
-    tokens: int
-    ids: tuple[int, ...]
-
-
-def read_sample_rows(
-    directory: str, manifest: EncodedManifest, *, sample_parts: int | None
-) -> list[SampleRow]:
-    """A few rows, evenly spread over those of the parts, so the same ones each time.
-
-    Reads one row group for each at most, some rows at a time.
-
-    Args:
-        directory: of the corpus.
-        manifest: its manifest.
-        sample_parts: how many parts to read at most; None for all.
-
-    Raises:
-        InputError: a part is missing, damaged or another than the manifest names.
-    """
-    parts = _spread(manifest, sample_parts)
-    rows = sum(part.documents for part in parts)
-    most = min(SAMPLE_ROWS, rows)
-    wanted = [(2 * i + 1) * rows // (2 * most) for i in range(most)]
-    samples: list[SampleRow] = []
-    begin = 0
-    for part in parts:
-        numbers = [row - begin for row in wanted if begin <= row < begin + part.documents]
-        begin += part.documents
-        if numbers:
-            with opened(directory, part) as file:
-                samples += [_sample_row(file, part, number) for number in numbers]
-    return samples
-
-
-def _sample_row(file: pq.ParquetFile, part: Part, number: int) -> SampleRow:
-    row = _read_row(file, number)
-    ids, _ = flat(row.column(INPUT_IDS))
-    return SampleRow(
-        file=part.file,
-        row=number,
-        id=row.column(ID)[0].as_py().encode(),
-        tokens=len(ids),
-        ids=tuple(ids[:SAMPLE_TOKENS].tolist()),
-    )
-
-
-def _read_row(file: pq.ParquetFile, number: int) -> pa.RecordBatch:
-    """One row, without the columns that pass through."""
-    left = number
-    for group in range(file.metadata.num_row_groups):
-        if left >= (rows := file.metadata.row_group(group).num_rows):
-            left -= rows
-            continue
-        for batch in file.iter_batches(_ROWS, row_groups=[group], columns=[ID, INPUT_IDS]):
-            if left < len(batch):
-                return batch.slice(left, 1)
-            left -= len(batch)
-    raise ValueError(f"row {number} is missing")
+    lengths += np.bincount(np.minimum(sizes, _LONGEST_ROW), minlength=len(lengths))

@@ -6,54 +6,52 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import jinja2
-
 from pipelines import storage
 from pipelines.compare.result import read_comparison
-from pipelines.errors import InputError, OutputError
+from pipelines.errors import OutputError
 from pipelines.failures import job_errors
 from pipelines.output.names import REPORT, read_plan
 from pipelines.progress import NoProgress
 from pipelines.report import charts, corpus_sections, job_sections, tokenizer_sections
-from pipelines.report.comparison_sections import comparison
-from pipelines.report.material import Material, gather
-from pipelines.report.page import page
+from pipelines.report.comparison_sections import comparison_section
+from pipelines.report.material import gather
+from pipelines.report.page import page, section
 from pipelines.report.sources import find_sources
 from pipelines.run import options
 from pipelines.settings import Execution
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from bpe import Tokenizer
     from pipelines.progress import Progress
-    from pipelines.report.page import Section
+    from pipelines.report.page import Facts
     from pipelines.report.sources import Sources
 
 # In their order; each is left out where there is nothing to say. Comparisons stand between the two.
-_OF_TOKENIZER_AND_CORPUS: tuple[Callable[[Material], Section | None], ...] = (
+_OF_TOKENIZER_AND_CORPUS: tuple[Callable[..., Facts | None], ...] = (
     tokenizer_sections.compression,
     tokenizer_sections.superwords,
     tokenizer_sections.lengths,
     tokenizer_sections.frequencies,
-    tokenizer_sections.kinds,
+    tokenizer_sections.scripts,
     corpus_sections.sources,
-    corpus_sections.document_lengths,
-    corpus_sections.sample_rows,
+    corpus_sections.tokens_per_document,
+    corpus_sections.samples,
     corpus_sections.counted,
-    corpus_sections.pretoken_kinds,
-    corpus_sections.exported,
-    tokenizer_sections.merge_counts,
+    corpus_sections.text_scripts,
+    corpus_sections.export,
+    tokenizer_sections.merges,
     tokenizer_sections.ties,
     tokenizer_sections.parity,
     tokenizer_sections.special,
 )
-_OF_JOBS: tuple[Callable[[Material], Section | None], ...] = (
+_OF_JOBS: tuple[Callable[..., Facts | None], ...] = (
     job_sections.dead_letters,
     job_sections.throughput,
     job_sections.counts_manifest,
-    job_sections.corpus_manifest,
+    job_sections.encoded_manifest,
     job_sections.export_manifest,
 )
 
@@ -89,7 +87,6 @@ def report(
     tokenizer: Tokenizer | None = None,
     sample_parts: int | None = None,
     comparisons: Sequence[str] = (),
-    more: Sequence[Section] = (),
     progress: Progress | None = None,
 ) -> ReportSummary:
     """Write one HTML file about what a directory holds.
@@ -102,7 +99,6 @@ def report(
         tokenizer: the one that ``path`` is the file of, where it is loaded already.
         sample_parts: parts of an encoded corpus to read at most, evenly spread; the report says so.
         comparisons: files that ``bpe compare --output`` has written, to show too.
-        more: sections to show before the manifests.
         progress: told how far it is.
 
     Raises:
@@ -117,33 +113,26 @@ def report(
         material = gather(sources, tokenizer, sample_parts, progress)
         compared = [*filter(None, [sources.comparison]), *map(storage.located, comparisons)]
         with progress.stage("page", None):
-            sections = [
-                *_made(_OF_TOKENIZER_AND_CORPUS, material),
-                *(_comparison(file, number) for number, file in enumerate(compared, 1)),
-                *more,
-                *_made(_OF_JOBS, material),
+            every = [
+                *(section(one, **vars(material)) for one in _OF_TOKENIZER_AND_CORPUS),
+                *(
+                    comparison_section(read_comparison(file), number=number, path=file)
+                    for number, file in enumerate(compared, 1)
+                ),
+                *(section(one, **vars(material)) for one in _OF_JOBS),
             ]
-            text = page(
-                f"Report on {_named(path, sources)}",
-                sections,
-                material=material,
-                pictures=charts.has_matplotlib(),
-            ).encode("utf-8")
+            sections = [one for one in every if one is not None]
+            title = f"Report on {_named(path, sources)}"
+            pictures = charts.has_matplotlib()
+            text = page(title, sections, material=material, pictures=pictures).encode("utf-8")
         storage.write(target, text)
     return ReportSummary(
         output=target,
         bytes=len(text),
         sections=tuple(one.key for one in sections),
-        pictures=charts.has_matplotlib(),
+        pictures=pictures,
         seconds=time.monotonic() - began,
     )
-
-
-def _made(
-    functions: Iterable[Callable[[Material], Section | None]], material: Material
-) -> list[Section]:
-    sections = (function(material) for function in functions)
-    return [section for section in sections if section is not None]
 
 
 def _named(path: str, sources: Sources) -> str:
@@ -161,13 +150,3 @@ def _target(output: str | None, sources: Sources, *, overwrite: bool) -> str:
             "`overwrite`"
         )
     return target
-
-
-def _comparison(path: str, number: int) -> Section:
-    result = read_comparison(path)
-    try:
-        return comparison(result, number=number)
-    except (LookupError, TypeError, ValueError, AttributeError, jinja2.UndefinedError) as error:
-        raise InputError(
-            f"{path}: damaged: {type(error).__name__}: {error}: make it again with bpe compare"
-        ) from error

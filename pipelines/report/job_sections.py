@@ -8,90 +8,87 @@ from typing import TYPE_CHECKING, Any
 from bpe.files import CHECKSUM
 from pipelines.output.timings import read_timing
 from pipelines.report.bad_records import MOST_READ, read_reasons
-from pipelines.report.page import Section, section
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pipelines.report.material import Material
+    from bpe.training_report import Training
+    from pipelines.export.manifest import ExportManifest
+    from pipelines.report.material import Counts, Encoded
+    from pipelines.report.page import Facts
 
 _LISTED = 50  # files of a manifest
 
 
-def dead_letters(material: Material) -> Section | None:
+def dead_letters(counts: Counts | None = None, encoded: Encoded | None = None) -> Facts | None:
     """Why records were set aside."""
     jobs = [
         (stage, failures, read_reasons(job.directory))
-        for stage, job in (("count", material.counts), ("encode", material.encoded))
+        for stage, job in (("count", counts), ("encode", encoded))
         if job is not None and (failures := job.manifest.totals.failures)
     ]
-    return section("dead-letters", "Dead letters", jobs=jobs, most_read=MOST_READ) if jobs else None
+    return {"jobs": jobs, "most_read": MOST_READ} if jobs else None
 
 
-def throughput(material: Material) -> Section | None:
+def throughput(
+    directory: str,
+    counts: Counts | None = None,
+    encoded: Encoded | None = None,
+    training: Training | None = None,
+) -> Facts | None:
     """How fast each step was."""
-    counts, encoded = material.counts, material.encoded
     appended = [
         *(["count"] if counts and counts.is_appended else []),
         *(["encode"] if encoded and encoded.manifest.generation else []),
     ]
     places = {
         "count": counts and counts.directory,
-        "train": material.training and material.directory,
+        "train": training and directory,
         "encode": encoded and encoded.directory,
     }
     timings = {stage: read_timing(place) for stage, place in places.items() if place}
     if not timings:
         return None
-    return section(
-        "throughput",
-        "Throughput",
-        timings=[one for one in timings.values() if one is not None],
-        unknown=[one for one in timings if timings[one] is None and one not in appended],
-        appended=appended,
-    )
+    return {
+        "timings": [one for one in timings.values() if one is not None],
+        "unknown": [one for one in timings if timings[one] is None and one not in appended],
+        "appended": appended,
+    }
 
 
-def counts_manifest(material: Material) -> Section | None:
+def counts_manifest(counts: Counts) -> Facts:
     """What the manifest of the counts says."""
-    if (counts := material.counts) is None:
-        return None
     value = json.loads(counts.manifest.to_json())
     if counts.are_many:
         del value[CHECKSUM]  # no file holds all of it
         value["totals"]["distinct_pretokens"] = counts.facts.distinct
-    return _manifest("counts", "the counts", value, appended=counts.is_appended)
+    return _manifest("counts", value, is_appended=counts.is_appended)
 
 
-def corpus_manifest(material: Material) -> Section | None:
+def encoded_manifest(encoded: Encoded) -> Facts:
     """What the manifest of the encoded corpus says."""
-    if (encoded := material.encoded) is None:
-        return None
-    appended = encoded.manifest.generation > 0
-    return _manifest("corpus", "the encoded corpus", encoded.manifest.to_json(), appended=appended)
+    manifest = encoded.manifest
+    return _manifest("encoded corpus", manifest.to_json(), is_appended=manifest.generation > 0)
 
 
-def export_manifest(material: Material) -> Section | None:
+def export_manifest(export: ExportManifest) -> Facts:
     """What the manifest of the export says."""
-    if material.export is None:
-        return None
-    return _manifest("export", "the export", material.export.to_json(), appended=False)
+    return _manifest("export", export.to_json(), is_appended=False)
 
 
-def _manifest(key: str, of: str, value: Mapping[str, Any], *, appended: bool) -> Section:
+def _manifest(of: str, value: Mapping[str, Any], *, is_appended: bool) -> Facts:
     lists = {
         name: items
         for name, items in value.items()
         if isinstance(items, list) and items and name != "special_tokens"
     }
-    return section(
-        "manifest",
-        f"Manifest of {of}",
-        key=f"manifest-{key}",
-        appended=appended,
-        simple=_flat({name: one for name, one in value.items() if name not in lists}),
-        lists=[(name, len(items), *_table(items[:_LISTED])) for name, items in lists.items()],
-    )
+    return {
+        "key": f"manifest-{of.rsplit(maxsplit=1)[-1]}",
+        "name": of,
+        "is_appended": is_appended,
+        "simple": _flat({name: one for name, one in value.items() if name not in lists}),
+        "lists": [(name, len(items), *_table(items[:_LISTED])) for name, items in lists.items()],
+    }
 
 
 def _flat(value: Mapping[str, Any], before: str = "") -> dict[str, object]:

@@ -15,20 +15,18 @@ from pipelines.errors import InputError
 from pipelines.export.manifest import read_export
 from pipelines.output.names import TOKENIZER
 from pipelines.report.counted_facts import counted_facts, read_counted_facts
-from pipelines.report.encoded_facts import read_encoded_facts, read_sample_rows
+from pipelines.report.encoded_facts import read_encoded_facts
 from pipelines.storage import join
 from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bpe import Tokenizer
     from bpe.counts.manifest import CountsManifest
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.export.manifest import ExportManifest
     from pipelines.progress import Progress
     from pipelines.report.counted_facts import CountedFacts
-    from pipelines.report.encoded_facts import EncodedFacts, SampleRow
+    from pipelines.report.encoded_facts import EncodedFacts
     from pipelines.report.sources import Sources
 
 
@@ -50,7 +48,6 @@ class Encoded:
     directory: str
     manifest: EncodedManifest
     facts: EncodedFacts
-    samples: Sequence[SampleRow]
 
     @property
     def is_sampled(self) -> bool:
@@ -68,11 +65,6 @@ class Material:
     counts: Counts | None = None
     encoded: Encoded | None = None
     export: ExportManifest | None = None
-
-    @property
-    def encoded_facts(self) -> EncodedFacts | None:
-        """What the encoded corpus holds."""
-        return None if self.encoded is None else self.encoded.facts
 
 
 def gather(
@@ -158,5 +150,4 @@ def _encoded(
             facts=read_encoded_facts(
                 directory, manifest, sample_parts=sample_parts, advance=stage.advance
             ),
-            samples=read_sample_rows(directory, manifest, sample_parts=sample_parts),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from dataclasses import dataclass
 from importlib.resources import files
@@ -15,13 +16,16 @@ from bpe.explain import visible
 from pipelines.progress import duration, many, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pipelines.report.material import Material
 
 MOST_SHOWN = 60  # characters of a token
 DASH = "\N{EN DASH}"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(?:\.[0-9]+)?%?")
+
+
+Facts = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,17 +43,33 @@ class Section:
     body: Markup | str
 
 
-def section(template: str, title: str, *, key: str | None = None, **facts: Any) -> Section:
-    """A section whose body is a template filled with facts.
+def section(facts_of: Callable[..., Facts | None], **material: Any) -> Section | None:
+    """A section: the template that is called as a function is, filled with its facts.
 
     Args:
-        template: its name, without ``.html``.
-        title: the heading.
-        key: of the section, where it is not the name of the template.
-        facts: the variables of the template. Bytes are shown as a token, an int with commas.
+        facts_of: is given what its parameters name; one without a default must be there, and not
+            be None. Its facts are variables of the template, as is the material, but for ``key`` of
+            the section. Bytes are shown as a token, an int with commas.
+        material: what there is to report on, by name.
+
+    Returns:
+        None where there is nothing to say.
     """
-    body = _templates().get_template(f"{template}.html").render(facts)
-    return Section(key=key or template, title=title, body=Markup(body))  # noqa: S704 - escaped there
+    parameters = inspect.signature(facts_of).parameters
+    given = {name: material.get(name, one.default) for name, one in parameters.items()}
+    missing = (None, inspect.Parameter.empty)
+    if any(given[name] in missing for name, one in parameters.items() if one.default is one.empty):
+        return None
+    if (facts := facts_of(**given)) is None:
+        return None
+    name = facts_of.__name__.replace("_", "-")
+    template = "manifest" if name.endswith("-manifest") else name
+    filled = _templates().get_template(f"{template}.html").make_module(material | facts)
+    return Section(
+        key=facts.get("key", name),
+        title=filled.title,  # type: ignore[attr-defined]  # each template sets it
+        body=Markup(filled),  # noqa: S704 - escaped there
+    )
 
 
 def page(

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 from bpe.models import ByteLevel, CharacterLevel, WordPiece
 from pipelines.report import charts
-from pipelines.report.page import DASH, Section, percent, section, tokens
 from pipelines.report.writing_systems import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bpe import Tokenizer
-    from bpe.training_report import TrainedMerge, Training
-    from pipelines.report.material import Material
+    from bpe.training_report import Training
+    from pipelines.report.material import Encoded
+    from pipelines.report.page import Facts
 
 _LONGEST = 30
 _EXAMPLES = 12
@@ -42,10 +40,8 @@ def ordinary(tokenizer: Tokenizer) -> dict[int, bytes]:
     }
 
 
-def compression(material: Material) -> Section | None:
+def compression(training: Training) -> Facts:
     """The compression of every smaller vocabulary, and what each doubling of it saves."""
-    if (training := material.training) is None:
-        return None
     points = [(point.vocab_size, point.bytes_per_token) for point in training.curve()]
     sizes = [training.initial_vocab + len(training.merges)]
     while sizes[-1] // 2 > training.initial_vocab:
@@ -53,132 +49,85 @@ def compression(material: Material) -> Section | None:
     doubled = training.curve(reversed(sizes)) if training.tokens else []
     saved = [1 - after.tokens / before.tokens for before, after in pairwise(doubled)]
     pairs = zip(doubled[:-1], saved, strict=True)
-    return section(
-        "compression",
-        "Compression",
-        training=training,
-        merges=len(training.merges),
-        curve=charts.line(
+    return {
+        "curve": charts.line(
             "Compression by vocabulary size",
             points=points,
             axes=("tokens in the vocabulary", "bytes of text per token"),
             logarithmic=(points[-1][0] > 20 * points[0][0], False),
             spell_y=lambda value: f"{value:.3f}",
         ),
-        saved=saved,
-        worth=_WORTH,
-        enough=next((point.vocab_size for point, part in pairs if part < _WORTH), None),
-        doublings=[
-            (point.vocab_size, point.tokens, percent(part))
-            for point, part in zip(doubled, [None, *saved], strict=False)
-        ],
-    )
+        "saved": saved,
+        "worth": _WORTH,
+        "enough": next((point.vocab_size for point, part in pairs if part < _WORTH), None),
+        "doublings": [*zip(doubled, [None, *saved], strict=False)],
+    }
 
 
-def superwords(material: Material) -> Section | None:
+def superwords(
+    training: Training, tokenizer: Tokenizer, encoded: Encoded | None = None
+) -> Facts | None:
     """The tokens that cross words: how many, and what they save in the runs they were learnt of."""
-    learnt = material.training and material.training.superwords
-    tokenizer, encoded = material.tokenizer, material.encoded
-    if learnt is None or tokenizer is None:
+    if (learnt := training.superwords) is None:
         return None
     merges, before = learnt.merges, learnt.initial_tokens
     longest = sorted(merges, key=lambda one: (-len(one.left + one.right), one.left, one.right))
     frequent = sorted(merges, key=lambda one: (-one.count, one.left, one.right))
     ids = {result for _, _, result in tokenizer.superwords}
-    return section(
-        "superwords",
-        "Superwords",
-        learnt=learnt,
-        merges=len(merges),
-        fewer=1 - learnt.tokens / max(before, 1),
-        curve=charts.line(
+    return {
+        "learnt": learnt,
+        "fewer": 1 - learnt.tokens / max(before, 1),
+        "curve": charts.line(
             "Tokens of the runs by number of superwords",
             points=[(0, before), *((n + 1, one.tokens_left) for n, one in enumerate(merges))],
             axes=("superwords", "tokens of all runs"),
         ),
-        frequent=_made_of(frequent),
-        longest=_made_of(longest),
-        used=encoded and encoded.facts.most_frequent(ids, tokenizer, _LONGEST),
-    )
+        "frequent": frequent[:_LONGEST],
+        "longest": longest[:_LONGEST],
+        "used": encoded and encoded.facts.most_frequent(ids, tokenizer, _LONGEST),
+    }
 
 
-def _made_of(merges: Sequence[TrainedMerge]) -> list[tuple[object, ...]]:
-    return [
-        (one.left + one.right, tokens((one.left, one.right)), one.count)
-        for one in merges[:_LONGEST]
-    ]
-
-
-def merge_counts(material: Material) -> Section | None:
+def merges(training: Training) -> Facts | None:
     """How often each merge's pair occurred."""
-    if (training := material.training) is None or not training.merges:
-        return None
     numbered = [*enumerate(training.merges, 1)]
     last = max(_EXAMPLES, len(numbered) - _EXAMPLES)
-    return section(
-        "merges",
-        "What was joined",
-        curve=charts.line(
+    if not numbered:
+        return None
+    return {
+        "curve": charts.line(
             "Occurrences by merge",
             points=[(number, merge.count) for number, merge in numbered],
             axes=("number of the merge", "occurrences of the pair"),
             logarithmic=(True, True),
         ),
-        rows=[
-            (number, one.left, one.right, one.count, one.tokens_left)
-            for number, one in (*numbered[:_EXAMPLES], *numbered[last:])
-        ],
-    )
+        "examples": [*numbered[:_EXAMPLES], *numbered[last:]],
+    }
 
 
-def parity(material: Material) -> Section | None:
+def parity(training: Training) -> Facts | None:
     """How alike the groups of a parity-aware training are compressed."""
-    training = material.training
-    if training is None or (parity := training.parity) is None:
+    if (parity := training.parity) is None:
         return None
-    rows = []
-    for number, group in enumerate(parity.groups):
-        row: list[object] = [group.name, parity.chosen_by.count(number)]
-        row += [group.bytes, *_compressed(group.bytes, group.tokens)]
-        if group.held_out_bytes is not None:
-            row += [group.held_out_bytes, *_compressed(group.held_out_bytes, group.held_out_tokens)]
-        rows.append(row)
-    return section(
-        "parity",
-        "Groups",
-        rows=rows,
-        has_held_out=parity.groups[0].held_out_bytes is not None,
-        parity=parity,
-        together=parity.chosen_by.count(None),
-    )
+    return {
+        "parity": parity,
+        "chosen": [parity.chosen_by.count(number) for number in range(len(parity.groups))],
+        "together": parity.chosen_by.count(None),
+    }
 
 
-def _compressed(size: int | None, tokens: int | None) -> tuple[object, object]:
-    if not size or not tokens:
-        return DASH, DASH
-    return tokens, f"{size / tokens:.3f}"
-
-
-def ties(material: Material) -> Section | None:
+def ties(training: Training) -> Facts | None:
     """What the tie rule decided."""
-    if (training := material.training) is None or not training.merges:
+    if not training.merges:
         return None
-    merges, examples, half = training.merges, proven_ties(training), _EXAMPLES // 2
-
-    def pair(number: int) -> object:
-        return tokens((merges[number].left, merges[number].right), " + ")
-
-    return section(
-        "ties",
-        "What the tie rule decided",
-        training=training,
-        decided=len(examples if training.tied is None else training.tied),
-        merges=len(merges),
-        rows=[
-            (number + 1, pair(number), pair(number + 1), merges[number].count)
+    examples, half = proven_ties(training), _EXAMPLES // 2
+    return {
+        "decided": len(examples if training.tied is None else training.tied),
+        "examples": [
+            (number + 1, training.merges[number], training.merges[number + 1])
             for number in (*examples[:half], *examples[half:][-half:])
         ],
-    )
+    }
 
 
 def proven_ties(training: Training) -> list[int]:
@@ -201,46 +150,37 @@ def proven_ties(training: Training) -> list[int]:
     ]
 
 
-def lengths(material: Material) -> Section | None:
+def lengths(tokenizer: Tokenizer, encoded: Encoded | None = None) -> Facts:
     """How long tokens are, and the longest ones."""
-    if (tokenizer := material.tokenizer) is None:
-        return None
-    facts = material.encoded_facts
     ids = ordinary(tokenizer)
-    sizes = Counter(min(len(data), _WIDEST) for data in ids.values())
+    occurrences = None if encoded is None else encoded.facts.tokens
+    sizes: Counter[int] = Counter()
     used: Counter[int] = Counter()
-    if facts is not None:
-        for id_, data in ids.items():
-            used[min(len(data), _WIDEST)] += int(facts.tokens[id_])
+    for id_, data in ids.items():
+        width = min(len(data), _WIDEST)
+        sizes[width] += 1
+        used[width] += 0 if occurrences is None else int(occurrences[id_])
     bars = range(1, max(sizes, default=0) + 1)
-    labels = [f"{n}+" if n == _WIDEST else str(n) for n in bars]
     longest = sorted(ids.items(), key=lambda item: (-len(item[1]), item[0]))[:_LONGEST]
-    return section(
-        "lengths",
-        "Token lengths",
-        has_corpus=facts is not None,
-        bars=charts.bars(
+    return {
+        "bars": charts.bars(
             "Token lengths",
             values=[
-                (label, 100 * sizes[n] / max(len(ids), 1))
-                for label, n in zip(labels, bars, strict=True)
+                (f"{n}+" if n == _WIDEST else str(n), 100 * sizes[n] / max(len(ids), 1))
+                for n in bars
             ],
             axes=("bytes of the token", "percent"),
-            second=None if facts is None else [100 * used[n] / max(used.total(), 1) for n in bars],
+            second=None
+            if encoded is None
+            else [100 * used[n] / max(used.total(), 1) for n in bars],
             legend=("of the vocabulary", "of the corpus"),
         ),
-        longest=[
-            (data, id_, len(data), *([] if facts is None else [int(facts.tokens[id_])]))
-            for id_, data in longest
-        ],
-    )
+        "longest": longest,
+    }
 
 
-def kinds(material: Material) -> Section | None:
+def scripts(tokenizer: Tokenizer, encoded: Encoded | None = None) -> Facts:
     """What scripts the vocabulary covers, and how well."""
-    if (tokenizer := material.tokenizer) is None:
-        return None
-    facts = material.encoded_facts
     tokens: Counter[str] = Counter()
     unused: Counter[str] = Counter()
     times: Counter[str] = Counter()
@@ -249,47 +189,28 @@ def kinds(material: Material) -> Section | None:
         text = plain(tokenizer, data)
         kind = kind_of(text)
         tokens[kind] += 1
-        if facts is not None:
-            count = int(facts.tokens[id_])
+        if encoded is not None:
+            count = int(encoded.facts.tokens[id_])
             unused[kind] += count == 0
             times[kind] += count
             bytes_[kind] += count * len(text)
-    return section(
-        "scripts",
-        "Scripts",
-        is_of_bytes=isinstance(tokenizer.model, ByteLevel),
-        has_corpus=facts is not None,
-        kinds=[
-            {
-                "kind": kind,
-                "tokens": tokens[kind],
-                "share": tokens[kind] / tokens.total(),
-                "unused": unused[kind],
-                "used": times[kind] / max(times.total(), 1),
-                "per_token": bytes_[kind] / times[kind] if times[kind] else None,
-            }
-            for kind in sorted(tokens, key=lambda kind: (-times[kind], -tokens[kind], kind))
-        ],
-    )
+    return {
+        "is_of_bytes": isinstance(tokenizer.model, ByteLevel),
+        "kinds": sorted(tokens, key=lambda kind: (-times[kind], -tokens[kind], kind)),
+        "tokens": tokens,
+        "unused": unused,
+        "times": times,
+        "bytes": bytes_,
+    }
 
 
-def special(material: Material) -> Section | None:
+def special(tokenizer: Tokenizer) -> Facts | None:
     """The special and added tokens, if there are any."""
-    if (tokenizer := material.tokenizer) is None:
-        return None
-    rows = [
-        (text.encode(), id_, kind)
-        for kind, ids in (("special", tokenizer.special_tokens), ("added", tokenizer.added_tokens))
-        for text, id_ in ids.items()
-    ]
-    return section("special", "Special tokens", rows=rows) if rows else None
+    return {} if tokenizer.special_tokens or tokenizer.added_tokens else None
 
 
-def frequencies(material: Material) -> Section | None:
+def frequencies(tokenizer: Tokenizer, encoded: Encoded) -> Facts:
     """How often tokens occur in an encoded corpus; the most frequent and the rarest."""
-    tokenizer, encoded = material.tokenizer, material.encoded
-    if tokenizer is None or encoded is None:
-        return None
     facts = encoded.facts
     counts = sorted((int(n) for n in facts.tokens if n > 0), reverse=True)
     half, sum_, total = 0, 0, sum(counts)
@@ -298,22 +219,17 @@ def frequencies(material: Material) -> Section | None:
     ids = ordinary(tokenizer)
     rows = facts.most_frequent(ids, tokenizer, len(ids))
     used = [row for row in rows if row[2]]
-    unused = rows[len(used) :]
-    return section(
-        "frequencies",
-        "Token frequencies",
-        curve=charts.line(
+    return {
+        "curve": charts.line(
             "Occurrences of tokens",
             points=[(rank, count) for rank, count in enumerate(counts, 1)],
             axes=("rank of the token", "occurrences"),
             logarithmic=(True, True),
         ),
-        half=half,
-        sampled=encoded.is_sampled,
-        some=len(ids) < len(tokenizer),
-        of=len(ids),
-        never=len(unused),
-        frequent=used[:_LONGEST],
-        rarest=used[::-1][:_LONGEST],
-        unused=unused[:_LONGEST],
-    )
+        "half": half,
+        "of": len(ids),
+        "never": len(rows) - len(used),
+        "frequent": used[:_LONGEST],
+        "rarest": used[::-1][:_LONGEST],
+        "unused": rows[len(used) :][:_LONGEST],
+    }

@@ -17,7 +17,7 @@ import pytest
 import regex
 
 import bpe as library
-from pipelines.report import material as report_material
+from pipelines.report.page import section as section_of
 from pipelines.report.tokenizer_sections import compression, proven_ties
 from pipelines.report.writing_systems import kind_of
 from tests.cli.conftest import EVIL
@@ -187,7 +187,7 @@ def test_what_doublings_of_the_vocabulary_save(vocab_size: int) -> None:
     counts = library.count_pretokens([sentence(number, 40) for number in range(500)])
     training = library.train(counts, vocab_size=vocab_size).training
     assert training is not None
-    made = compression(report_material.Material(training=training))
+    made = section_of(compression, training=training)
     assert made is not None
     found = str(made.body)
     sizes = [256 + len(training.merges)]

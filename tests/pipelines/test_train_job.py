@@ -14,7 +14,7 @@ from bpe.counts import PretokenCounts, combine
 from bpe.roles import Roles
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.progress import NoProgress, SlotWriter
-from pipelines.progress.steps import LiveStage
+from pipelines.progress.steps import Stage
 from pipelines.settings import (
     SHARES_OF,
     CountsInput,
@@ -364,10 +364,8 @@ class Listening(NoProgress):
         self.heard: list[tuple[int, int]] = []
 
     @contextlib.contextmanager
-    def stage(
-        self, name: str, total_bytes: int | None, *, unit: str = "merges"
-    ) -> Iterator[LiveStage]:
-        self._stage = LiveStage(name, total_bytes, unit=unit)
+    def stage(self, name: str, total_bytes: int | None, *, unit: str = "merges") -> Iterator[Stage]:
+        self._stage = Stage(name, total_bytes, unit=unit, is_watched=True)
         try:
             yield self._stage
         finally:

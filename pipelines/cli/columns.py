@@ -1,0 +1,23 @@
+"""Text in columns, as wide as a terminal draws it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+
+def lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
+    """Rows of cells as lines, two spaces apart; those in the columns ``right`` stand there."""
+    from bpe.explain import columns
+
+    widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
+    texts = []
+    for row in rows:
+        cells = []
+        for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            space = " " * (width - columns(cell))
+            cells.append(space + cell if number in right else cell + space)
+        texts.append("  ".join(cells).rstrip())
+    return texts
