@@ -7,13 +7,14 @@ files. Beam is imported only where one of them is used.
 
 Where to add
 
-- an option: its declaration in ``settings/``, from which the command line and job files follow
-  (``needs=`` names the option without which it means nothing); a line in
-  ``configs/reference.yaml``; and the step that goes by it, in ``encode/`` or ``count/``. What
+- an option: its declaration in ``settings/``, a field and its help in the docstring, from which the
+  command line and job files follow (``needs=`` names the option without which it means nothing,
+  ``excludes=`` those that it cannot be given with); and the step that goes by it, in ``encode/``,
+  ``export/`` or ``count/``. What
   changes the rows of ``bpe encode`` belongs in ``RowSettings``, which workers, fingerprints and the
   manifest get; it is checked against the tokenizer in ``encode/tokens.py``. Options of reading and
   of rows are left out of fingerprints at their defaults, so old output stays valid.
-  ``docs/commands.md`` is generated.
+  ``scripts/generate_reference.py`` writes ``docs/commands.md`` and ``configs/reference.yaml``.
 - a job over a corpus: a `planned.CorpusRequest`, which plans, makes and sums up; its place in
   ``recipes.py``, where ``bpe run`` and trainings are lists of jobs; and a `Kind` in
   ``tests/contract/kinds.py``, for which every promise is tested then.

@@ -1,7 +1,9 @@
-"""Writes docs/commands.md, the reference of all commands, from the commands themselves.
+"""Writes the references of all commands and of `bpe run`'s file from the commands themselves.
 
-python scripts/generate_reference.py          # write it
-python scripts/generate_reference.py --check  # exit with status 1 if it is not up to date
+They are docs/commands.md and configs/reference.yaml.
+
+python scripts/generate_reference.py          # write them
+python scripts/generate_reference.py --check  # exit with status 1 if one is not up to date
 """
 
 from __future__ import annotations
@@ -9,23 +11,52 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import yaml
 
 from pipelines.cli.command import group_of
 from pipelines.cli.commands import bpe
+from pipelines.cli.count import count
 from pipelines.cli.declared import DeclaredOption
+from pipelines.cli.encode import encode
 from pipelines.cli.layers import option_keys
-from pipelines.option import GROUPS
+from pipelines.cli.run import run
+from pipelines.option import GROUPS, declared
+from pipelines.settings import EncodeSettings, ExportSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pipelines.option import Option
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "commands.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "commands.md"
+CONFIG = ROOT / "configs" / "reference.yaml"
+
+CONFIG_HEAD = """\
+# Every option of a job, with what it does. Keys are the names of the options of `bpe`, with - or _.
+# A line left out means the default, the command line wins, an unknown key is an error. A key may
+# also stand in a section count, train, encode or export: then it is for that stage alone.
+#
+# The values below are the defaults, except for those marked "chosen". Commented lines are examples
+# of options without a default. scripts/generate_reference.py generates this file.
+#
+#   bpe run configs/reference.yaml                         count, train, encode
+#   bpe run configs/reference.yaml --set vocab_size=8192   the same with another vocabulary
+#
+# bpe count, train, encode and verify take such files too (--config FILE), with the keys they have.
+# Options that say where a job runs can have a file of their own, as in configs/runners/.
+"""
+CHOSEN = {
+    "input": ["README.md", "pipelines"],
+    "special_token": ["<|endoftext|>"],
+    "vocab_size": 4096,
+    "output": "build/reference",
+}
 
 HEAD = """# Commands and configuration keys
 
@@ -149,6 +180,47 @@ def _value(key: Option) -> str:
     return text + ("; several" if key.several else "")
 
 
+def config() -> str:
+    """The text of the file of `bpe run` with all keys, and those of counting and encoding alone."""
+    chain = option_keys(run)
+    others = {name: key for one in (count, encode) for name, key in option_keys(one).items()}
+    groups = {group: [key for key in chain.values() if key.group == group] for group in GROUPS}
+    groups["Of bpe count and encode alone (docs/appending.md)"] = [
+        key for name, key in others.items() if name not in chain
+    ]
+    parts = [CONFIG_HEAD]
+    for group, keys in groups.items():
+        if keys:
+            parts.append(f"\n# --- {group} {'-' * (93 - len(group))}\n")
+            parts += map(_config_key, keys)
+    return "".join(parts)
+
+
+def _config_key(key: Option) -> str:
+    exported = {one.name for one in declared(ExportSettings).values()}
+    exported -= {one.name for one in declared(EncodeSettings).values()}
+    default = None if key.default in (None, ()) else key.default
+    value = CHOSEN.get(key.name, _example(key) if default is None else default)
+    untold = set(key.choices) - set(re.findall(r"[\w-]+(?:\.\w+)*", key.help))
+    choices = f" One of {', '.join(key.choices)}." if untold else ""
+    is_set = key.name in CHOSEN or default is not None
+    is_set = is_set and key.name in option_keys(run) and key.name not in exported
+    line = f"{key.name}: {yaml.safe_dump(value, default_flow_style=True).splitlines()[0]}"
+    mark = "  # chosen" if key.name in CHOSEN else ""
+    lines = textwrap.wrap(key.help + choices, 98, break_on_hyphens=False)
+    text = "\n".join(f"# {one}" for one in lines)
+    return f"\n{text}\n{'' if is_set else '# '}{line}{mark}\n"
+
+
+def _example(key: Option) -> Any:
+    """A value of an option without a default."""
+    least = int(key.minimum or 0)
+    kinds = {"integer": least, "number": max(least, 1), "size": "64MiB", "share": "0.5%"}
+    value = key.choices[0] if key.choices else kinds.get(key.kind, key.metavar or "TEXT")
+    value = "--direct_num_workers=2" if key.name == "beam_args" else value
+    return [value] if key.several else value
+
+
 def _cell(text: str) -> str:
     return _escaped(" ".join(text.split())).replace("|", "\\|")
 
@@ -159,14 +231,13 @@ def _escaped(text: Any) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the page, or with ``--check`` compare it."""
-    made = page()
-    if "--check" in arguments:
-        if not PAGE.exists() or PAGE.read_text("utf-8") != made:
-            sys.stderr.write(f"{PAGE}: not up to date: run python scripts/generate_reference.py\n")
+    """Write the files, or with ``--check`` compare them."""
+    for path, made in ((PAGE, page()), (CONFIG, config())):
+        if "--check" not in arguments:
+            path.write_text(made, "utf-8")
+        elif not path.exists() or path.read_text("utf-8") != made:
+            sys.stderr.write(f"{path}: not up to date: run python scripts/generate_reference.py\n")
             return 1
-        return 0
-    PAGE.write_text(made, "utf-8")
     return 0
 
 

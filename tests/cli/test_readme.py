@@ -44,19 +44,22 @@ def test_every_config_runs(tmp_path: Path, config: Path) -> None:
     assert summary["train"]["vocab_size"] == 400
 
 
+def lines_of(text: str) -> list[str]:
+    """The last line of each block of a file of keys: ``key: value``, or that in a comment."""
+    return [block.splitlines()[-1] for block in text.strip().split("\n\n")]
+
+
 def test_the_reference_config_names_every_option() -> None:
     text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
-    named = re.findall(r"^(?:# )?([a-z_]+):", text, re.MULTILINE)
+    named = [one[1] for line in lines_of(text) if (one := re.match(r"(?:# )?([a-z_]+):", line))]
     keys = {name for command in (run, count, encode) for name in option_keys(command)}
     assert sorted(named) == sorted(keys)
 
 
 def test_the_reference_config_tells_how_to_append(tmp_path: Path) -> None:
     text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
-    section = re.split(r"^# --- (?=.*docs/appending)", text, flags=re.MULTILINE)[1].split("# ---")[
-        0
-    ]
-    lines = "".join(f"{line}\n" for line in re.findall(r"^# ([a-z_]+: .*)$", section, re.MULTILINE))
+    _, section = re.split(r"^# --- .*docs/appending.*$", text, flags=re.MULTILINE)
+    lines = "".join(f"{line.removeprefix('# ')}\n" for line in lines_of(section))
     (tmp_path / "append.yaml").write_text(lines)
     keys = option_keys(encode) | option_keys(count)
     values = read_config(str(tmp_path / "append.yaml"), keys)
