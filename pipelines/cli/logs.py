@@ -29,7 +29,6 @@ else:
 OWN_HANDLER = "bpe"
 LOG_FORMATS = ("text", "json")
 _OURS = ("bpe", "pipelines")
-_SOURCES = tuple(f"{Path(__file__).resolve().parents[2] / name}{os.sep}" for name in _OURS)
 _SERVERS = "apache_beam.utils.subprocess_server"
 _OLD_NEWS = "apitools not found"  # on import, without Beam's Google Cloud extra
 _ERRORS_KEPT = 200
@@ -217,8 +216,7 @@ def job_log() -> Iterator[FileLog]:
     if commanded:  # workers of this process print tracebacks too, beside what they log
         sys.stderr = log.stream
     try:
-        with _own_warnings_logged():
-            yield log
+        yield log
     except BaseException as error:
         # Beam's threads lose their connections one after the other, and say so until the process
         # ends; where a signal ended the job, they may still work on what was taken from them.
@@ -235,29 +233,3 @@ def job_log() -> Iterator[FileLog]:
         for handler, shown in filters:
             handler.removeFilter(shown)
         log.close()
-
-
-@contextlib.contextmanager
-def _own_warnings_logged() -> Iterator[None]:
-    """Log the warnings of this package: what is printed on stderr would be put aside."""
-    before = warnings.showwarning
-
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if file is None and filename.startswith(_SOURCES):
-            logging.getLogger(_OURS[0]).warning("%s", message)
-        else:
-            before(message, category, filename, lineno, file, line)
-
-    warnings.showwarning = show
-    try:
-        yield
-    finally:
-        if warnings.showwarning is show:
-            warnings.showwarning = before

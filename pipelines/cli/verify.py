@@ -10,7 +10,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
-from pipelines.cli.layers import beam_args, settings_of
+from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_json, show_summary, size_line, summary_json
 from pipelines.option import Group, Settings, advanced
@@ -85,58 +85,48 @@ def verify(ctx: click.Context) -> None:
 
     Exit status 0: everything matches; 1: a mismatch, named in the message.
     """
-    path = ctx.params["path"]
+    path, as_json = ctx.params["path"], ctx.params["json"]
+    inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
+    execution = options.execution(ctx)
+    outputs: list[tuple[str | None, str, str]] = [("tokenizer", path, "")]
     if _is_tokenizer_file(path):
-        if beam_args(ctx):
+        if execution.beam_args:
             raise click.UsageError(
                 "a tokenizer file is read without Beam: omit the arguments after --", ctx
             )
-        _refuse_input(ctx)
-        summary = _verify_tokenizer(_read_tokenizer(ctx, path), path)
-        show_json(summary) if ctx.params["json"] else click.echo(_as_text(summary))
-        ctx.exit(1 if summary["unreachable"] else 0)
-    inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
-    execution = options.execution(ctx)
-    with loading():
-        from pipelines.verify import job
+    else:
+        with loading():
+            from pipelines.verify import job
 
-    outputs = job.outputs(directory=path, execution=execution)
-    if all(output.kind == "tokenizer" for output in outputs):
-        _refuse_input(ctx)
+        found = job.outputs(directory=path, execution=execution)
+        outputs = [(one.kind, one.directory, one.folder) for one in found]
+    if inputs is not None and all(kind == "tokenizer" for kind, *_ in outputs):
+        raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
     results: dict[str, dict[str, Any]] = {}
-    as_json = ctx.params["json"]
     tokenizer: Tokenizer | None = None
-    corpora = [output.directory for output in outputs if output.kind == "encoded"]
-    for output in outputs:
-        if output.kind == "tokenizer":
-            tokenizer = _read_tokenizer(ctx, output.directory)
-            name = output.folder or "tokenizer"
-            results[name] = _verify_tokenizer(tokenizer, output.directory)
+    corpora = [directory for kind, directory, _ in outputs if kind == "encoded"]
+    for kind, directory, folder in outputs:
+        if kind == "tokenizer":
+            tokenizer = _read_tokenizer(ctx, directory)
+            result = results[folder or "tokenizer"] = _verify_tokenizer(tokenizer, directory)
             if not as_json:
-                click.echo(_as_text(results[name]))
+                click.echo(_as_text(result))
             continue
-        compared = inputs
-        if output.kind == "export" and corpora:  # of one run
-            compared = InputSettings(patterns=(corpora[0],))
+        of_run = kind == "export" and corpora
         verified = job.verify(
-            directory=output.directory,
-            inputs=compared,
+            directory=directory,
+            inputs=InputSettings(patterns=(corpora[0],)) if of_run else inputs,
             execution=execution,
             progress=options.progress(ctx),
             tokenizer=tokenizer,
             temp=ctx.params["temp"],
         )
-        results[output.folder or verified.kind] = summary_json(ctx.params, verify=verified)
+        results[folder or verified.kind] = summary_json(ctx.params, verify=verified)
         if not as_json:
             show_summary(ctx.params, verify=verified)
     if as_json:
         show_json(results if len(results) > 1 else next(iter(results.values())))
     ctx.exit(1 if any(result.get("unreachable") for result in results.values()) else 0)
-
-
-def _refuse_input(ctx: click.Context) -> None:
-    if ctx.params["input"]:
-        raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
 
 
 def _is_tokenizer_file(path: str) -> bool:
@@ -174,25 +164,19 @@ def _read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
     """
     from bpe.training_report import Training
 
-    if "://" in path:
-        return _load_from_store(path)
-    tokenizer = options.load_tokenizer(ctx, path)
-    beside = options.training_file(path)
-    if beside.is_file() and (Path(path).is_dir() or Path(path).name == TOKENIZER):
-        Training.load(beside)
-    return tokenizer
-
-
-def _load_from_store(directory: str) -> Tokenizer:
-    from bpe.training_report import Training
+    if "://" not in path:
+        tokenizer = options.load_tokenizer(ctx, path)
+        beside = options.training_file(path)
+        if beside.is_file() and (Path(path).is_dir() or Path(path).name == TOKENIZER):
+            Training.load(beside)
+        return tokenizer
     from pipelines import storage, tokenizer_files
     from pipelines.failures import job_errors
 
-    root = storage.located(directory)
     with job_errors():
-        data = storage.read_if_there(beside := storage.join(root, TRAINING))
-        if data is not None:
-            Training.read(data, where=beside)
+        where = storage.join(root := storage.located(path), TRAINING)
+        if (data := storage.read_if_there(where)) is not None:
+            Training.read(data, where=where)
         return tokenizer_files.load_tokenizer(storage.join(root, TOKENIZER))
 
 
