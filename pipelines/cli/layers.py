@@ -127,8 +127,8 @@ def owner(ctx: click.Context, name: str) -> str:
         return f"a stage: give --set {name}=VALUE"
     root = ctx.find_root().command
     commands = root.commands.values() if isinstance(root, click.Group) else ()
-    owners = (f"bpe {one.name}, not of this command" for one in commands if name in specs_of(one))
-    return next(owners, "")
+    having = (one.name for one in commands if name in specs_of(one) and name not in _NO_KEYS)
+    return next((f"bpe {one}, not of this command" for one in having), "")
 
 
 def source(ctx: click.Context, name: str) -> Source:

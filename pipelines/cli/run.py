@@ -106,11 +106,8 @@ def run(ctx: click.Context) -> None:
     bytes.
     """
     words, ids, rows = (stage_context(ctx, name) for name in ("train", "encode", "export"))
+    words.params["mix"] = rows.params["mix"]
     parity, roles = parity_settings(words), role_settings(words)
-    if parity.parity and rows.params["mix"]:
-        raise click.UsageError(
-            "--parity and --mix exclude each other: groups of --parity are never added up", ctx
-        )
     training, exporting = train_settings(words), export_settings(ctx, rows)
     progress = options.progress(ctx)
     with loading():

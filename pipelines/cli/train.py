@@ -149,10 +149,14 @@ def parity_settings(ctx: click.Context) -> ParitySettings:
     """How groups choose merges; with parity, what nobody asked for is as in the authors' program.
 
     Raises:
-        ConfigError: there are no groups, or superwords are asked for.
+        click.UsageError: sources or superwords are asked for as well.
+        ConfigError: there are no groups.
     """
     parity = settings_of(ctx, ParitySettings)
     if parity.parity:
+        for name in ("mix", "superwords", "boundless"):
+            if ctx.params[name]:
+                raise click.UsageError(f"--parity and --{name} exclude each other: choose one", ctx)
         require(ctx, "parity")
         for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
             if source(ctx, name) is Source.DEFAULT:

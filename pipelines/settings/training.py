@@ -133,9 +133,7 @@ class ParitySettings(Settings):
 
     _GROUP: ClassVar[Group] = "Vocabulary"
 
-    parity: bool = option(
-        False, needs="counts | group_by", excludes=("mix", "superwords", "boundless")
-    )
+    parity: bool = option(False, needs="counts | group_by")
     dev_counts: tuple[str, ...] = advanced(
         (),
         needs="parity",

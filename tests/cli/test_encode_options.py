@@ -132,8 +132,8 @@ def test_run_trains_and_exports_the_same_mix(mixed: Path) -> None:
     for name in ("tokenizer.json", "training.json"):
         assert (mixed / "alone" / name).read_bytes() == (mixed / "job" / name).read_bytes()
     for command in (
-        ("train", *inputs, *mix, "--output", "no", "--parity"),
-        ("run", "job.yaml", "--set", "parity=true"),
+        ("train", "--counts", "job/counts/web", *mix, "--output", "no", "--parity"),
+        ("run", "job.yaml", "--set", "parity=true", "--set", "group_by=id"),
     ):
         refused = bpe(*command, cwd=mixed, status=2)
         assert "--parity and --mix exclude each other" in refused.stderr
