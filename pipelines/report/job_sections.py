@@ -10,7 +10,7 @@ from pipelines.output.timings import read_timing
 from pipelines.report.bad_records import MOST_READ, read_reasons
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from bpe.training_report import Training
     from pipelines.export.manifest import ExportManifest
@@ -83,47 +83,10 @@ def _manifest(of: str, value: Mapping[str, Any], *, is_appended: bool) -> Facts:
         if isinstance(items, list) and items and name != "special_tokens"
     }
     return {
-        "key": f"manifest-{of.rsplit(maxsplit=1)[-1]}",
+        "key": f"manifest-{of.rpartition(' ')[2]}",
         "name": of,
         "is_appended": is_appended,
-        "simple": _flat({name: one for name, one in value.items() if name not in lists}),
-        "lists": [(name, len(items), *_table(items[:_LISTED])) for name, items in lists.items()],
+        "simple": {name: one for name, one in value.items() if name not in lists},
+        "lists": lists,
+        "listed": _LISTED,
     }
-
-
-def _flat(value: Mapping[str, Any], before: str = "") -> dict[str, object]:
-    """Names with dots, and what is there in words."""
-    rows: dict[str, object] = {}
-    for name, one in value.items():
-        if isinstance(one, dict):
-            rows |= _flat(one, f"{before}{name}.")
-        else:
-            rows[f"{before}{name}".replace("_", " ")] = _in_words(one)
-    return rows
-
-
-def _in_words(value: Any) -> object:
-    """A value that is no dict as a number or a text."""
-    if value is None or isinstance(value, bool):
-        return {None: "none", True: "yes", False: "no"}[value]
-    if isinstance(value, list):
-        return ", ".join(map(_item, value)) or "none"
-    return value if isinstance(value, int) else str(value)
-
-
-def _item(value: Any) -> str:
-    if not isinstance(value, dict):
-        return str(_in_words(value))
-    return ", ".join(
-        f"{name} {one:,}" if isinstance(one, int) else f"{name} {one}"
-        for name, one in _flat(value).items()
-    )
-
-
-def _table(items: Sequence[Any]) -> tuple[list[str], list[list[object]]]:
-    """A list as a table: its heads and its rows."""
-    if not all(isinstance(one, dict) for one in items):
-        return [""], [[_item(one)] for one in items]
-    rows = [_flat(one) for one in items]
-    heads = list(dict.fromkeys(name for one in rows for name in one))
-    return heads, [[one.get(name, "") for name in heads] for one in rows]

@@ -20,7 +20,7 @@ from pipelines.report import report
 from pipelines.settings import InputSettings, PretokenSettings, TrainSettings
 from tests.browser import shown
 from tests.cli.process import bpe, environment
-from tests.cli.reports import sections, text
+from tests.cli.reports import facts, section, sections, table, text
 from tests.pipelines.corpora import encode, train
 
 if TYPE_CHECKING:
@@ -74,6 +74,16 @@ def test_each_kind_of_directory_has_its_report(work: Path, tmp_path: Path, name:
     found = sections(page.read_text("utf-8"))
     assert list(summary.sections) == found
     assert [one for one in found if one in SECTIONS[name]] == SECTIONS[name]
+
+
+def test_a_manifest_is_shown_as_it_is(run: Path) -> None:
+    page = run / "out" / "report.html"
+    manifest = json.loads((run / "out" / "encoded" / "manifest.json").read_bytes())
+    shown = facts(section(page, "manifest-corpus"))
+    assert shown["totals.tokens"] == f"{manifest['totals']['tokens']:,}"
+    assert shown["tokenizer.sha256"] == manifest["tokenizer"]["sha256"]
+    listed = table(section(page, "manifest-corpus"), *manifest["inputs"][0])
+    assert [row[0] for row in listed] == [one["name"] for one in manifest["inputs"]]
 
 
 class _Elements(HTMLParser):
