@@ -11,11 +11,14 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+import traceback
 from keyword import iskeyword
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import apache_beam as beam
+from apache_beam.transforms.core import get_function_args_defaults
 from apache_beam.transforms.window import GlobalWindow
+from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -23,7 +26,7 @@ from pipelines import stores
 from pipelines.errors import ConfigError, RecordError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Self
 
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-BAD = "bad"
 _GLOBAL = GlobalWindow()
 
 
@@ -55,6 +57,46 @@ class StorageDoFn(beam.DoFn):  # type: ignore[misc]  # Beam has no types
     def setup(self) -> None:
         """Use the options, in each worker."""
         stores.use_options(self._storage)
+
+
+class BatchDoFn(StorageDoFn):
+    """A step of `ExceptionHandling` that gathers elements with their windows.
+
+    Args:
+        bad_tag: the output of bad elements; None where they fail the pipeline.
+    """
+
+    def __init__(self, *, bad_tag: str | None) -> None:
+        super().__init__()
+        self._bad_tag = bad_tag
+
+    def _inspect_process(self) -> tuple[list[str], list[Any]]:
+        """The arguments of ``process``: Beam asks so where it has wrapped it for its handling."""
+        arguments: tuple[list[str], list[Any]] = get_function_args_defaults(self.process)
+        return arguments
+
+    def bad(self, elements: Iterable[tuple[Any, str]]) -> Iterator[beam.pvalue.TaggedOutput]:
+        """Bad elements for their output, each with the reason.
+
+        Args:
+            elements: what is processed, or, in the window and at the time of its own, the
+                `WindowedValue` of what was gathered.
+
+        Raises:
+            RecordError: there is no such output.
+        """
+        for given, reason in elements:
+            windowed = given if isinstance(given, WindowedValue) else None
+            element = given if windowed is None else windowed.value
+            if self._bad_tag is None:
+                raise RecordError(
+                    f"{reason} — element {element!r:.200} — filter it out before, or collect bad "
+                    "elements with with_exception_handling()"
+                )
+            error = RecordError(reason)
+            letter = element, (RecordError, repr(error), traceback.format_exception(error))
+            output = letter if windowed is None else windowed.with_value(letter)
+            yield beam.pvalue.TaggedOutput(self._bad_tag, output)
 
 
 class Step(StorageDoFn):
@@ -120,126 +162,114 @@ def with_storage(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return called
 
 
-class BadElement(NamedTuple):
-    """An element that could not be used.
-
-    Attributes:
-        element: as it came; of a table one row, as a table.
-        reason: what is wrong with it.
-    """
-
-    element: Any
-    reason: str
-
-
 class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no types
-    """A transform that fails at the first bad element, or puts bad ones into an output."""
+    """A transform that fails at the first bad element, or has an output for all, as Beam's do."""
 
-    _collects = False
-    _max_failures: int | None = None
+    _handling: Mapping[str, Any] | None = None
 
-    def with_exception_handling(self, *, max_failures: int | None = None) -> Self:
-        """A copy whose result is a pair: what it makes, and the bad elements, each with its reason.
+    def with_exception_handling(
+        self,
+        main_tag: str = "good",
+        dead_letter_tag: str = "bad",
+        *,
+        exc_class: Any = Exception,
+        threshold: float = 1,
+        threshold_windowing: Any = None,
+        error_handler: Any = None,
+        **unsupported: Any,
+    ) -> Self:
+        """A copy with two outputs: what it makes, and the bad elements, each with its error.
+
+        As of ``beam.Map``: a bad element is ``(element, (type, repr, traceback))``, and the outputs
+        are those of a tuple, or stand under their tags.
 
         Args:
-            max_failures: more bad elements than this fail the pipeline (in each window, where there
-                are windows); None for any number.
+            main_tag: of what it makes.
+            dead_letter_tag: of bad elements.
+            exc_class: the errors, or a tuple of them, that do not fail the pipeline; that of a bad
+                element is `pipelines.errors.RecordError`.
+            threshold: the share of elements that may be bad; more fail the pipeline.
+            threshold_windowing: in which the share is taken; None for the windows of the elements.
+            error_handler: takes the bad elements (``beam.transforms.error_handling``); what it
+                makes is then the one output.
+            **unsupported: Beam's other arguments, at their defaults only: they handle the error of
+                a single call, and elements are processed in batches.
 
         Raises:
-            ConfigError: the number is negative.
+            ConfigError: another argument is set.
         """
-        if max_failures is not None and max_failures < 0:
-            raise ConfigError(f"max_failures {max_failures} is negative: use 0 or more, or None")
+        if names := [name for name, value in unsupported.items() if value]:
+            raise ConfigError(
+                f"{type(self).__name__}.with_exception_handling: {', '.join(names)} is not "
+                "supported, since elements are processed in batches: leave it out"
+            )
         handling = copy.copy(self)
-        handling.__dict__.update(_collects=True, _max_failures=max_failures)
+        if issubclass(RecordError, exc_class):
+            handling.__dict__["_handling"] = {
+                "main_tag": main_tag,
+                "dead_letter_tag": dead_letter_tag,
+                "threshold": threshold,
+                "threshold_windowing": threshold_windowing,
+                "error_handler": error_handler,
+            }
         return handling
 
-    def apply_dofn(
-        self, source: Any, dofn: beam.DoFn, *side_inputs: Any, label: str, types: Any, bad: Any
-    ) -> Any:
-        """Add a step that yields bad elements to `BAD`; returns its output, or both in a pair.
+    def with_error_handler(self, error_handler: Any, **arguments: Any) -> Self:
+        """A copy whose bad elements go to a handler of Beam's; see `with_exception_handling`."""
+        if error_handler is None:
+            return self
+        return self.with_exception_handling(error_handler=error_handler, **arguments)
+
+    @property
+    def bad_tag(self) -> str | None:
+        """The output of bad elements; None where they fail the pipeline."""
+        return None if self._handling is None else str(self._handling["dead_letter_tag"])
+
+    def apply_step(self, source: Any, step: beam.ParDo, *, label: str, types: Any) -> Any:
+        """Add a step that raises RecordError on a bad element, or yields it as `BatchDoFn` does.
+
+        Beam wraps the step in any case, so that steps have the same names with and without.
 
         Args:
             source: a PCollection.
-            dofn: the step.
-            *side_inputs: of the step.
+            step: any of ``beam.ParDo``.
             label: of the step.
-            types: of the output.
-            bad: the type of bad elements.
+            types: of what it makes.
         """
-        step = beam.ParDo(dofn, *side_inputs)
-        if not self._collects:
-            return source | label >> step.with_output_types(types)
-        outputs = source | label >> step.with_outputs(BAD, main="good")
-        good = outputs.good | "Good" >> beam.Map(_same).with_output_types(types)
-        bad_elements = outputs[BAD] | "Bad" >> beam.Map(_same).with_output_types(bad)
-        if self._max_failures is not None:
-            _ = (
-                bad_elements
-                | "Reasons" >> beam.Map(_reason)
-                | "Count failures" >> beam.CombineGlobally(_Tally()).without_defaults()
-                | "Check failures" >> beam.Map(_check_failures, self._max_failures)
-            )
-        return good, bad_elements
+        handling = self._handling or {}
+        caught = RecordError if handling else ()
+        handled = step.with_exception_handling(exc_class=caught, partial=True, **handling)
+        result = source | label >> handled
+        main = result if handling.get("error_handler") else result[handling.get("main_tag", "good")]
+        main.element_type = convert_to_beam_type(types)
+        return result if handling else main
+
+    def apply_after(self, result: Any, steps: Callable[[Any], Any]) -> Any:
+        """Add steps to what `apply_step` made; bad elements stay beside what comes out of them."""
+        if self._handling is None or self._handling["error_handler"]:
+            return steps(result)
+        tags = self._handling["main_tag"], self._handling["dead_letter_tag"]
+        return _Outputs.of({tags[0]: steps(result[tags[0]]), tags[1]: result[tags[1]]})
 
 
-def _same(element: Any) -> Any:
-    return element
+class _Outputs(tuple[Any, ...]):  # noqa: SLOT001 - a tuple has no slots for its tags
+    """PCollections as Beam gives several: they unpack, and stand under their tags."""
 
+    _fields: tuple[str, ...]
 
-def _reason(bad: Any) -> str:
-    return str(bad.reason)
+    @classmethod
+    def of(cls, outputs: Mapping[str, Any]) -> Self:
+        made = cls(outputs.values())
+        made._fields = tuple(outputs)
+        return made
 
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(self._fields.index(key) if isinstance(key, str) else key)
 
-class _Tally(beam.CombineFn):  # type: ignore[misc]
-    """How many reasons there are, and the first of them in the order of text."""
-
-    def create_accumulator(self) -> tuple[int, str]:
-        return 0, ""
-
-    def add_input(self, accumulator: tuple[int, str], reason: str) -> tuple[int, str]:
-        return self.merge_accumulators([accumulator, (1, reason)])
-
-    def merge_accumulators(self, accumulators: Iterable[tuple[int, str]]) -> tuple[int, str]:
-        counted = [one for one in accumulators if one[0]]
-        return sum(n for n, _ in counted), min((reason for _, reason in counted), default="")
-
-    def extract_output(self, accumulator: tuple[int, str]) -> tuple[int, str]:
-        return accumulator
-
-
-def _check_failures(tally: tuple[int, str], limit: int) -> None:
-    failures, reason = tally
-    if failures > limit:
-        raise RecordError(
-            f"{failures} bad elements, where max_failures allows {limit}; one of them: {reason}"
-        )
-
-
-def bad_outputs(
-    bad: Iterable[tuple[Any, str]], *, collects: bool
-) -> Iterator[beam.pvalue.TaggedOutput]:
-    """Bad elements for their output, in the window of the element that is processed.
-
-    Raises:
-        RecordError: they are not collected, and there is one.
-    """
-    for element, reason in bad:
-        if not collects:
-            raise_bad(element, reason)
-        yield beam.pvalue.TaggedOutput(BAD, BadElement(element, reason))
-
-
-def raise_bad(element: object, reason: str) -> None:
-    """Fail on a bad element.
-
-    Raises:
-        RecordError: always.
-    """
-    raise RecordError(
-        f"{reason} — element {element!r:.200} — filter it out before, or collect bad elements with "
-        "with_exception_handling()"
-    )
+    def __getattr__(self, name: str) -> Any:
+        if name == "_fields" or name not in self._fields:
+            raise AttributeError(name)
+        return self[name]
 
 
 def check_field(name: str, value: str) -> None:

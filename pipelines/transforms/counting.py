@@ -25,13 +25,10 @@ from pipelines.batches import (
 from pipelines.count.beam import MergeRuns
 from pipelines.count.steps import FLUSH_BYTES
 from pipelines.elements import (
-    BAD,
-    BadElement,
+    BatchDoFn,
     ExceptionHandling,
-    bad_outputs,
     check_field,
     in_window,
-    raise_bad,
 )
 from pipelines.errors import RecordError
 from pipelines.failures import Failures, job_errors
@@ -86,8 +83,7 @@ class CountPretokens(ExceptionHandling):
         **arguments: options, as below.
 
     An element without a text, whose text is no Unicode, or on which a pattern takes too long fails
-    the pipeline;
-    ``with_exception_handling()`` makes the result a pair of counts and bad elements.
+    the pipeline, or has an output as Beam's own transforms have one: ``with_exception_handling()``.
 
     Raises:
         ConfigError: an argument is wrong.
@@ -105,15 +101,15 @@ class CountPretokens(ExceptionHandling):
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Count in bundles, merge by shard, and yield each pre-token."""
-        dofn = _CountTexts(self._settings, self._text_field, collects=self._collects)
-        runs = self.apply_dofn(
-            documents, dofn, label="Count", types=tuple[int, bytes], bad=BadElement
-        )
-        runs, *bad = runs if self._collects else (runs,)
-        counts = merged(runs) | "Pre-tokens" >> beam.FlatMap(_pairs).with_output_types(
-            tuple[bytes, int]
-        )
-        return (counts, *bad) if bad else counts
+        step = beam.ParDo(_CountTexts(self._settings, self._text_field, bad_tag=self.bad_tag))
+        runs = self.apply_step(documents, step, label="Count", types=tuple[int, bytes])
+        return self.apply_after(runs, _counts)
+
+
+def _counts(runs: Any) -> Any:
+    """(shard, run) to each pre-token with its count."""
+    pairs = beam.FlatMap(_pairs).with_output_types(tuple[bytes, int])
+    return merged(runs) | "Pre-tokens" >> pairs
 
 
 def merged(runs: Any) -> Any:
@@ -176,11 +172,11 @@ class _GatherCounts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
         self._batches, self._held = {}, 0
 
 
-class _CountTexts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
-    def __init__(self, settings: PretokenSettings, text_field: str, *, collects: bool) -> None:
+class _CountTexts(BatchDoFn):
+    def __init__(self, settings: PretokenSettings, text_field: str, *, bad_tag: str | None) -> None:
+        super().__init__(bad_tag=bad_tag)
         self._settings = settings
         self._text_field = text_field
-        self._collects = collects
 
     def start_bundle(self) -> None:
         settings = self._settings
@@ -198,16 +194,16 @@ class _CountTexts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
         try:
             if isinstance(element, (pa.Table, pa.RecordBatch)):
                 table, bad = split_nulls(as_table(element), self._text_field)
-                yield from bad_outputs(bad, collects=self._collects)
+                yield from self.bad(bad)
                 slow = self._counters.add_column(window, column_of(table, self._text_field))
-                yield from bad_outputs(split_rows(table, slow)[1], collects=self._collects)
+                yield from self.bad(split_rows(table, slow)[1])
                 full = self._counters.full()
             else:
                 full = self._counters.add(window, windowed, text_of(element, self._text_field))
         except RecordError as error:
-            yield from bad_outputs([(element, str(error))], collects=self._collects)
+            yield from self.bad([(element, str(error))])
             return
-        yield from self._bad()
+        yield from self._bad_texts()
         if full:
             yield from self._drain()
 
@@ -224,16 +220,11 @@ class _CountTexts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
     def _drain(self) -> Iterator[Any]:
         for window, message in self._counters.drain(SHARDS):
             yield in_window(message, window)
-        yield from self._bad()
+        yield from self._bad_texts()
 
-    def _bad(self) -> Iterator[Any]:
-        """Elements whose texts cannot be counted, each in its own window, at its own time."""
+    def _bad_texts(self) -> Iterator[Any]:
         bad, self._counters.bad = self._counters.bad, []
-        for windowed, reason in bad:
-            if not self._collects:
-                raise_bad(windowed.value, reason)
-            value = windowed.with_value(BadElement(windowed.value, reason))
-            yield beam.pvalue.TaggedOutput(BAD, value)
+        return self.bad(bad)
 
 
 def _pairs(element: tuple[int, bytes]) -> Iterator[tuple[bytes, int]]:

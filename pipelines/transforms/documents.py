@@ -13,7 +13,6 @@ from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import describe
 from pipelines.corpus.splits import plan_splits
 from pipelines.elements import (
-    BAD,
     ExceptionHandling,
     StorageDoFn,
     pack,
@@ -56,9 +55,9 @@ class ReadDocuments(ExceptionHandling):
         as_tables: whether elements are tables.
         **arguments: options, as below.
 
-    A bad record fails the pipeline; ``with_exception_handling()`` makes the result a pair of
-    documents and bad records, each with ``name`` of its file, ``place``, ``reason`` and the record
-    itself, ``raw``.
+    A bad record fails the pipeline, or has an output as Beam's own transforms have one:
+    ``with_exception_handling()``. It has the ``name`` of its file, ``place``, ``reason`` and the
+    record itself, ``raw``. A threshold is a share of all elements, where a table is one.
 
     Raises:
         ConfigError: an argument is wrong.
@@ -97,12 +96,11 @@ class ReadDocuments(ExceptionHandling):
         )
         columns = [(name, _python_type(kind)) for name, kind in map(name_and_type, self._keep)]
         document = row_type("Document", [(ID, str), (TEXT, str), *columns])
-        return self.apply_dofn(
-            splits,
-            _Read(as_tables=self._as_tables, collects=self._collects),
-            label="Read",
+        return self.apply_step(
+            splits | "Read" >> beam.ParDo(_Read(as_tables=self._as_tables)),
+            beam.Map(_good, collected=self.bad_tag is not None),
+            label="Documents",
             types=Table if self._as_tables else document,
-            bad=BadRecord,
         )
 
 
@@ -114,21 +112,17 @@ def _plan(_: None, inputs: InputSettings, keep: tuple[str, ...]) -> Iterator[byt
 
 
 class _Read(StorageDoFn):
-    def __init__(self, *, as_tables: bool, collects: bool) -> None:
+    """Splits to documents, and to bad records among them."""
+
+    def __init__(self, *, as_tables: bool) -> None:
         super().__init__()
         self._as_tables = as_tables
-        self._collects = collects
 
     def process(self, element: bytes) -> Iterator[Any]:
         split, options = unpack(element)
         for block in read_split(split, options):
-            for bad in block.bad:
-                if not self._collects:
-                    raise RecordError(
-                        f"{describe(bad)}; collect bad records with with_exception_handling()"
-                    )
-                counter("dead_letters").inc()
-                yield beam.pvalue.TaggedOutput(BAD, bad)
+            counter("dead_letters").inc(len(block.bad))
+            yield from block.bad
             counter("documents_read").inc(len(block))
             counter("bytes_read").inc(block.input_bytes)
             table = table_of(block, options.keep)
@@ -136,6 +130,18 @@ class _Read(StorageDoFn):
                 yield from rows_of(table)
             elif len(table):
                 yield table
+
+
+def _good(record: Any, *, collected: bool) -> Any:
+    """A record that is a document.
+
+    Raises:
+        RecordError: it is none.
+    """
+    if isinstance(record, BadRecord):
+        how = "" if collected else "; collect bad records with with_exception_handling()"
+        raise RecordError(f"{describe(record)}{how}")
+    return record
 
 
 def table_of(block: Block, keep: Sequence[KeptColumn]) -> pa.Table:

@@ -25,14 +25,10 @@ from pipelines.batches import (
     with_ids,
 )
 from pipelines.elements import (
-    BAD,
-    BadElement,
+    BatchDoFn,
     ExceptionHandling,
-    StorageDoFn,
-    bad_outputs,
     check_field,
     pack,
-    raise_bad,
     row_type,
     unpack,
 )
@@ -86,8 +82,8 @@ class EncodeDocuments(ExceptionHandling):
         id_type: ``uint16``, ``uint32``, or ``auto`` for the smaller that holds all ids.
 
     An element without a text, whose text is no Unicode, or that the tokenizer has no tokens for
-    fails the pipeline; ``with_exception_handling()`` makes the result a pair of documents and bad
-    elements, each with its reason.
+    fails the pipeline, or has an output as Beam's own transforms have one:
+    ``with_exception_handling()``. A table's bad rows are tables of one row.
 
     Raises:
         ConfigError: an argument is wrong; a path is read by the workers, not here.
@@ -132,15 +128,13 @@ class EncodeDocuments(ExceptionHandling):
             self._tokens,
             text_field=self.text_field,
             output_field=self.output_field,
-            collects=self._collects,
+            bad_tag=self.bad_tag,
         )
-        return self.apply_dofn(
+        return self.apply_step(
             documents,
-            dofn,
-            self._side_input,
+            beam.ParDo(dofn, self._side_input),
             label="Encode",
             types=_encoded_type(documents.element_type, self.text_field, self.output_field),
-            bad=BadElement,
         )
 
 
@@ -231,7 +225,7 @@ def _encoded_type(documents: Any, text_field: str, output_field: str) -> Any:
     return row_type("Encoded", [*(fields | {output_field: Any}).items()])
 
 
-class _Encode(StorageDoFn):
+class _Encode(BatchDoFn):
     def __init__(
         self,
         source: TokenizerSource | None,
@@ -239,14 +233,13 @@ class _Encode(StorageDoFn):
         *,
         text_field: str,
         output_field: str,
-        collects: bool,
+        bad_tag: str | None,
     ) -> None:
-        super().__init__()
+        super().__init__(bad_tag=bad_tag)
         self._source = source
         self._tokens = tokens
         self._text_field = text_field
         self._output_field = output_field
-        self._collects = collects
         self._shared = Shared()
         self._encoder: IdEncoder | None = None  # of a path or a value
 
@@ -278,7 +271,7 @@ class _Encode(StorageDoFn):
             values = {self._text_field: element} if is_text else fields_of(element)
             text = field_text(values, self._text_field)
         except RecordError as error:
-            return bad_outputs([(element, str(error))], collects=self._collects)
+            return self.bad([(element, str(error))])
         self._ready(key, tokenizer)
         batch = self._batches.setdefault(key, TextBatch())
         full = batch.add((windowed, values), text)
@@ -317,10 +310,7 @@ class _Encode(StorageDoFn):
                 made = values if isinstance(element, dict) else beam.Row(**values)
                 yield windowed.with_value(made)
             else:
-                if not self._collects:
-                    raise_bad(element, reason)
-                bad = windowed.with_value(BadElement(element, reason))
-                yield beam.pvalue.TaggedOutput(BAD, bad)
+                yield from self.bad([(windowed, reason)])
 
     def _table(self, element: pa.Table | pa.RecordBatch, encoder: IdEncoder) -> Iterator[Any]:
         try:
@@ -332,9 +322,9 @@ class _Encode(StorageDoFn):
                 use=self._use,
             )
         except RecordError as error:
-            yield from bad_outputs([(element, str(error))], collects=self._collects)
+            yield from self.bad([(element, str(error))])
             return
-        yield from bad_outputs(bad, collects=self._collects)
+        yield from self.bad(bad)
         self._count(table[self._output_field])
         yield table
 

@@ -13,7 +13,7 @@ from apache_beam.ml.transforms.base import MLTransformProvider
 
 import bpe
 from pipelines.elements import check_field
-from pipelines.errors import ConfigError, RecordError
+from pipelines.errors import ConfigError
 from pipelines.option import several
 from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.transforms.encoding import EncodeDocuments
@@ -96,29 +96,20 @@ class TokenizeColumns(beam.PTransform):  # type: ignore[misc]
         columns: the fields that hold text.
         tokenizer_json: the tokenizer.
         tokens: arguments of `EncodeDocuments`.
-        collects: whether bad elements have an output of their own.
+        handling: arguments of ``with_exception_handling``; None where bad elements fail.
     """
 
     columns: list[str]
     tokenizer_json: str
     tokens: dict[str, Any]
-    collects: bool = False
+    handling: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         beam.PTransform.__init__(self)
 
     def with_exception_handling(self, **arguments: Any) -> Self:
-        """As ``MLTransform`` asks for it: bad elements are those of `EncodeDocuments`.
-
-        Raises:
-            ConfigError: it asks for a share of bad elements that fails the pipeline.
-        """
-        if arguments.get("threshold", 1) != 1 or arguments.get("use_subprocess", False):
-            raise ConfigError(
-                "BPETokenize: with_exception_handling takes no threshold and no subprocess: check "
-                "how many elements its second output has"
-            )
-        self.collects = True
+        """As ``MLTransform`` asks for it: see `EncodeDocuments.with_exception_handling`."""
+        self.handling = arguments
         return self
 
     def expand(self, rows: beam.PCollection[Any]) -> Any:
@@ -132,14 +123,10 @@ class TokenizeColumns(beam.PTransform):  # type: ignore[misc]
             encode = EncodeDocuments(
                 tokenizer=tokenizer, text_field=column, output_field=column, **self.tokens
             )
-            if self.collects:
-                rows, bad = rows | f"Encode {column}" >> encode.with_exception_handling()
-                failed.append(bad | f"Failed {column}" >> beam.Map(_as_beam_has_it))
-            else:
+            if self.handling is None:
                 rows = rows | f"Encode {column}" >> encode
-        return (rows, failed | "All failed" >> beam.Flatten()) if self.collects else rows
-
-
-def _as_beam_has_it(bad: Any) -> tuple[Any, tuple[type, str, list[str]]]:
-    """A bad element as ``with_exception_handling`` of Beam's own transforms gives it."""
-    return bad.element, (RecordError, bad.reason, [])
+            else:
+                handled = encode.with_exception_handling(**self.handling)
+                rows, bad = rows | f"Encode {column}" >> handled
+                failed.append(bad)
+        return (rows, failed | "All failed" >> beam.Flatten()) if failed else rows

@@ -133,7 +133,7 @@ def test_transforms_have_an_output_for_them() -> None:
         expected = list(bpe.count_pretokens(GOOD, pattern=SLOW).items())
         assert_that(counts, equal_to(expected), label="counts")
         assert_that(
-            bad | "Element" >> beam.Map(lambda one: str(one.element)),
+            bad | "Element" >> beam.Map(lambda one: str(one[0])),
             equal_to(slow),
             label="bad counts",
         )
@@ -142,7 +142,7 @@ def test_transforms_have_an_output_for_them() -> None:
             encoded | "Text" >> beam.Map(lambda row: row.text), equal_to(GOOD), label="encoded"
         )
         assert_that(
-            bad | "Element of ids" >> beam.Map(lambda one: str(one.element)),
+            bad | "Element of ids" >> beam.Map(lambda one: str(one[0])),
             equal_to(slow),
             label="bad ids",
         )
@@ -150,7 +150,7 @@ def test_transforms_have_an_output_for_them() -> None:
         counts, bad = tables | "Of tables" >> CountPretokens(pattern=SLOW).with_exception_handling()
         assert_that(counts, equal_to(expected), label="counts of tables")
         assert_that(
-            bad | "Row" >> beam.Map(lambda one: one.element["text"].to_pylist()),
+            bad | "Row" >> beam.Map(lambda one: one[0]["text"].to_pylist()),
             equal_to([[EVIL], [EVIL + "?"]]),
             label="bad rows",
         )

@@ -10,6 +10,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
 
+from pipelines.errors import RecordError
+
 MODES = ("in_memory", "multi_threading")
 both_modes = pytest.mark.parametrize("mode", MODES)
 
@@ -49,3 +51,13 @@ def windowed(values: Any, *, label: str = "Windows") -> Any:
             float(time),
         )
     )
+
+
+def reason_of(bad: Any) -> str:
+    """What is wrong with a bad element, as ``with_exception_handling`` gives it, to its colon."""
+    kind, shown, trace = bad[1]
+    assert kind is RecordError
+    assert trace[-1].startswith("pipelines.errors.RecordError: ")
+    reason: str = trace[-1].removeprefix("pipelines.errors.RecordError: ").removesuffix("\n")
+    assert shown == repr(kind(reason))
+    return reason.partition(":")[0]

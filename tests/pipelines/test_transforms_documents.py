@@ -32,6 +32,7 @@ from tests.pipelines.beam_runs import (
     at_times,
     both_modes,
     pipeline,
+    reason_of,
     stream,
     streaming_pipeline,
     windowed,
@@ -167,17 +168,20 @@ def test_columns_with_any_name_are_kept(tmp_path: Path) -> None:
 def test_bad_records_have_an_output_of_their_own(mode: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "low"}\nno json\n{"text": 1}\n')
     with pipeline(mode) as p:
-        documents, bad = p | ReadDocuments([str(tmp_path)]).with_exception_handling(max_failures=2)
+        documents, bad = p | ReadDocuments([str(tmp_path)]).with_exception_handling()
         texts = documents | beam.Map(lambda document: document.text)
         assert_that(texts, equal_to(["low"]))
         found = (
-            bad | beam.Reshuffle() | "Bad" >> beam.Map(lambda one: (one.name, one.place, one.raw))
+            bad
+            | beam.Reshuffle()
+            | "Record" >> beam.Map(lambda one: one[0])
+            | "Bad" >> beam.Map(lambda record: (record.name, record.place, record.raw))
         )
         expected = [("a.jsonl", 16, b"no json"), ("a.jsonl", 24, b'{"text": 1}')]
         assert_that(found, equal_to(expected), label="bad")
     p = pipeline()
-    _ = p | ReadDocuments([str(tmp_path)]).with_exception_handling(max_failures=1)
-    with pytest.raises(Exception, match="2 bad elements, where max_failures allows 1"):
+    _ = p | ReadDocuments([str(tmp_path)]).with_exception_handling(threshold=0.6)
+    with pytest.raises(Exception, match=r"exceeded threshold: 2 / 3 = 0\.6+. > 0\.6"):
         p.run().wait_until_finish()
 
 
@@ -347,7 +351,7 @@ def test_bad_elements_have_an_output(mode: str, letters: bpe.Tokenizer) -> None:
     elements = [*BAD, *good]
     with pipeline(mode) as p:
         numbers = p | beam.Create(range(len(elements)), reshuffle=False)
-        encode = EncodeDocuments(tokenizer=letters).with_exception_handling(max_failures=7)
+        encode = EncodeDocuments(tokenizer=letters).with_exception_handling()
         encoded, bad = numbers | beam.Map(elements.__getitem__) | encode
         kinds = encoded | "Kinds" >> beam.Map(lambda one: type(one).__name__)
         assert_that(kinds, equal_to(["Row", "dict", "Row", "Table"]))
@@ -357,8 +361,7 @@ def test_bad_elements_have_an_output(mode: str, letters: bpe.Tokenizer) -> None:
             | "Ids" >> beam.Map(lambda one: (one["id"].to_pylist(), one["input_ids"].to_pylist()))
         )
         assert_that(ids, equal_to([([1], [letters.encode("ab")])]), label="table")
-        reasons = bad | beam.Reshuffle() | beam.Map(lambda one: one.reason)
-        starts = reasons | "Starts" >> beam.Map(lambda one: one.split(":")[0])
+        starts = bad | beam.Reshuffle() | beam.Map(reason_of)
         expected = [*REASONS, NO_TOKEN, "column 'text' is null"]
         assert_that(starts, equal_to(expected), label="reasons")
 
@@ -377,10 +380,10 @@ def test_a_bad_element_stays_in_its_window(letters: bpe.Tokenizer) -> None:
     elements = [("ab", 1.0), ("x", 12.0)]
     with pipeline() as p:
         texts = p | at_times(*elements) | beam.WindowInto(FixedWindows(10))
-        encode = EncodeDocuments(tokenizer=letters).with_exception_handling(max_failures=1)
+        encode = EncodeDocuments(tokenizer=letters).with_exception_handling()
         encoded, bad = texts | encode
         assert_that(windowed(plain(encoded)), equal_to([(("ab", letters.encode("ab")), 0.0, 1.0)]))
-        found = windowed(bad | "Element" >> beam.Map(lambda one: one.element), label="Bad windows")
+        found = windowed(bad | "Element" >> beam.Map(lambda one: one[0]), label="Bad windows")
         assert_that(found, equal_to([("x", 10.0, 12.0)]), label="bad")
 
 
