@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import apache_beam as beam
 from apache_beam.transforms.core import get_function_args_defaults
+from apache_beam.transforms.trigger import AfterWatermark, DefaultTrigger
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 from apache_beam.utils.shared import Shared
@@ -299,9 +300,36 @@ def require_global_window(source: Any, what: str) -> None:
         )
 
 
-def in_window(value: Any, window: Any = _GLOBAL) -> WindowedValue:
-    """``value`` at the end of a window, as ``finish_bundle`` must yield it."""
-    return WindowedValue(value, window.max_timestamp(), (window,))
+def fires_once(windowing: Any) -> bool:
+    """Whether a window has one pane at most: when the watermark passes its end, or never."""
+    trigger, in_time = windowing.triggerfn, windowing.allowed_lateness == 0
+    if isinstance(trigger, AfterWatermark):
+        return trigger.early is None and (in_time or trigger.late is None)
+    return bool(trigger == DefaultTrigger() and in_time)
+
+
+def require_one_pane(source: Any, what: str) -> None:
+    """Refuse a PCollection whose windows may fire several times.
+
+    Args:
+        source: the PCollection.
+        what: the transform and what it does with a window, for the message.
+
+    Raises:
+        ConfigError: they may.
+    """
+    if not fires_once(source.windowing):
+        raise ConfigError(
+            f"{what}, but {source.windowing.triggerfn} with allowed lateness "
+            f"{source.windowing.allowed_lateness} may fire several times: before it, apply "
+            "beam.WindowInto(…, trigger=AfterWatermark(), accumulation_mode=…), to counts that "
+            "are discarded when they have fired; or give a tokenizer by its path"
+        )
+
+
+def in_window(value: Any, window: Any = _GLOBAL, time: Any = None) -> WindowedValue:
+    """``value`` in a window, as ``finish_bundle`` must yield it; at its end if no time is given."""
+    return WindowedValue(value, window.max_timestamp() if time is None else time, (window,))
 
 
 def row_type(name: str, fields: Sequence[tuple[str, Any]]) -> Any:

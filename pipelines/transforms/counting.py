@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.transforms.window import TimestampCombiner
 
 from bpe._native import merge_runs
 from bpe.counting import PretokenCounter
@@ -28,6 +29,7 @@ from pipelines.elements import (
     BatchDoFn,
     ExceptionHandling,
     check_field,
+    fires_once,
     in_window,
 )
 from pipelines.errors import RecordError
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from apache_beam.utils.windowed_value import WindowedValue
 
 _GATHERED = 1 << 16
+_SEES_ELEMENTS = ("element_count", "always")  # triggers, as Beam's protocol calls them
 
 
 def checked_pretokens(arguments: Mapping[str, Any]) -> PretokenSettings:
@@ -73,6 +76,11 @@ class CountPretokens(ExceptionHandling):
     They are counted in batches by the C++ core, with a counter for each window of a bundle; only
     Arrow runs are shuffled. An unbounded PCollection needs windows, as for any other count.
 
+    Windows that may fire several times, for early or late panes, give what
+    ``beam.combiners.Count.PerElement`` gives on the pre-tokens: each pre-token fires by itself. A
+    trigger that counts elements sees a document as one element of each pre-token in it. A pane
+    without counts gives nothing.
+
     Example::
 
         texts | CountPretokens(pretokenizer="gpt2")             # (b" the", 53719), ...
@@ -101,15 +109,28 @@ class CountPretokens(ExceptionHandling):
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Count in bundles, merge by shard, and yield each pre-token."""
-        step = beam.ParDo(_CountTexts(self._settings, self._text_field, bad_tag=self.bad_tag))
-        runs = self.apply_step(documents, step, label="Count", types=tuple[int, bytes])
-        return self.apply_after(runs, _counts)
+        windowing = documents.windowing
+        dofn = _CountTexts(self._settings, self._text_field, windowing, bad_tag=self.bad_tag)
+        at_end = windowing.timestamp_combiner == TimestampCombiner.OUTPUT_AT_EOW
+        counts = _merged_counts if at_end and fires_once(windowing) else _added_counts
+        runs = self.apply_step(documents, beam.ParDo(dofn), label="Count", types=tuple[int, bytes])
+        return self.apply_after(runs, counts)
 
 
-def _counts(runs: Any) -> Any:
+def _merged_counts(runs: Any) -> Any:
     """(shard, run) to each pre-token with its count."""
-    pairs = beam.FlatMap(_pairs).with_output_types(tuple[bytes, int])
-    return merged(runs) | "Pre-tokens" >> pairs
+    return merged(runs) | "Pre-tokens" >> _PAIRS
+
+
+def _added_counts(runs: Any) -> Any:
+    """The same by Beam's own sum, where each pre-token has panes of its own."""
+    counts = runs | "Pre-tokens" >> _PAIRS | "Add up" >> beam.CombinePerKey(sum)
+    return counts | "Not empty" >> beam.Filter(_not_empty).with_output_types(tuple[bytes, int])
+
+
+def _not_empty(count: tuple[bytes, int]) -> bool:
+    """Whether a pane has any: some runners fire empty ones."""
+    return count[1] > 0
 
 
 def merged(runs: Any) -> Any:
@@ -173,10 +194,17 @@ class _GatherCounts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
 
 
 class _CountTexts(BatchDoFn):
-    def __init__(self, settings: PretokenSettings, text_field: str, *, bad_tag: str | None) -> None:
+    def __init__(
+        self, settings: PretokenSettings, text_field: str, windowing: Any, *, bad_tag: str | None
+    ) -> None:
         super().__init__(bad_tag=bad_tag)
         self._settings = settings
         self._text_field = text_field
+        trigger = str(windowing.triggerfn.to_runner_api(None))
+        self._singly = (
+            any(kind in trigger for kind in _SEES_ELEMENTS)
+            or windowing.timestamp_combiner != TimestampCombiner.OUTPUT_AT_EOW
+        )
 
     def start_bundle(self) -> None:
         settings = self._settings
@@ -204,8 +232,8 @@ class _CountTexts(BatchDoFn):
             yield from self.bad([(element, str(error))])
             return
         yield from self._bad_texts()
-        if full:
-            yield from self._drain()
+        if full or self._singly:
+            yield from self._drain(windowed.timestamp if self._singly else None)
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._drain()
@@ -217,9 +245,9 @@ class _CountTexts(BatchDoFn):
         ):
             counter(name).inc(number)
 
-    def _drain(self) -> Iterator[Any]:
-        for window, message in self._counters.drain(SHARDS):
-            yield in_window(message, window)
+    def _drain(self, time: Any = None) -> Iterator[Any]:
+        for window, message in self._counters.drain(1 if self._singly else SHARDS):
+            yield in_window(message, window, time)
         yield from self._bad_texts()
 
     def _bad_texts(self) -> Iterator[Any]:
@@ -229,3 +257,6 @@ class _CountTexts(BatchDoFn):
 
 def _pairs(element: tuple[int, bytes]) -> Iterator[tuple[bytes, int]]:
     return count_pairs(run_from_ipc(element[1]))
+
+
+_PAIRS = beam.FlatMap(_pairs).with_output_types(tuple[bytes, int])

@@ -29,6 +29,7 @@ from pipelines.elements import (
     ExceptionHandling,
     check_field,
     pack,
+    require_one_pane,
     row_type,
     unpack,
 )
@@ -72,7 +73,8 @@ class EncodeDocuments(ExceptionHandling):
 
     Args:
         tokenizer: a path that workers can read, a `bpe.Tokenizer`, or a PCollection of one (or a
-            side input, ``AsSingleton``). One of a path or a value is loaded once in each process.
+            side input, ``AsSingleton``) whose windows fire once. One of a path or a value is loaded
+            once in each process.
         text_field: the field or column that holds the text.
         output_field: the field or column for the ids; one of that name is replaced, the text too.
         allowed_special: special tokens that are recognized in the text, or ``"all"``; by default
@@ -161,14 +163,14 @@ def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
     """What a transform is given as tokenizer: where it comes from, or the side input that holds it.
 
     Raises:
-        ConfigError: it is no path, tokenizer or PCollection.
+        ConfigError: it is no path, tokenizer or PCollection, or its windows fire several times.
     """
     if isinstance(tokenizer, beam.pvalue.AsSingleton):
         tokenizer = tokenizer.pvalue  # how many there are is ours to see and to say
-    if isinstance(tokenizer, beam.PCollection):
-        return None, beam.pvalue.AsList(tokenizer)
-    if isinstance(tokenizer, beam.pvalue.AsSideInput):
-        return None, tokenizer
+    held = tokenizer.pvalue if isinstance(tokenizer, beam.pvalue.AsSideInput) else tokenizer
+    if isinstance(held, beam.PCollection):
+        require_one_pane(held, "a side input holds one tokenizer in each window")
+        return None, beam.pvalue.AsList(held) if held is tokenizer else tokenizer
     if isinstance(tokenizer, bpe.Tokenizer):
         return TokenizerSource(packed=_packed(tokenizer)), None
     if isinstance(tokenizer, (str, os.PathLike)) and os.fspath(tokenizer):

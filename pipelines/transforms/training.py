@@ -10,6 +10,7 @@ import apache_beam as beam
 import bpe
 from bpe.ties import needs_order
 from pipelines.batches import counts_of_messages
+from pipelines.elements import require_one_pane
 from pipelines.errors import ConfigError, InputError
 from pipelines.extension import load_extended, located
 from pipelines.failures import job_errors
@@ -32,11 +33,12 @@ _ACROSS_WORDS = ("superwords", "boundless", "prune_runs_below")  # need the text
 class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Trains on ``(pre-token, count)``: one `bpe.Tokenizer`, in every window.
 
-    The result is a PCollection for ``AsSingleton``, or for `EncodeDocuments` as it is. A pane
-    without counts, as early firings of a trigger may be, gives no tokenizer. The
-    tokenizer is that of ``bpe.train`` on the same counts, whatever their order; it pickles, and
-    ``tokenizer.training`` holds every merge with its count. The merge loop runs once, in one
-    worker, on sorted Arrow runs: about 100 bytes of memory a distinct pre-token.
+    The result is a PCollection for ``AsSingleton``, or for `EncodeDocuments` as it is. A window
+    without counts gives no tokenizer, and one that may fire several times is refused, since a
+    tokenizer of some of its counts cannot be right. The tokenizer is that of ``bpe.train`` on the
+    same counts, whatever their order; it pickles, and ``tokenizer.training`` holds every merge with
+    its count. The merge loop runs once, in one worker, on sorted Arrow runs: about 100 bytes of
+    memory a distinct pre-token.
 
     Example::
 
@@ -87,6 +89,7 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
 
     def expand(self, counts: beam.PCollection[tuple[bytes, int]]) -> Any:
         """Merge the counts by shard, and train on all shards in one worker."""
+        require_one_pane(counts, "TrainTokenizer trains one tokenizer in each window")
         whole = counts.windowing.is_default()
         runs = gathered(counts, shards=SHARDS, label="TrainTokenizer", every_shard=whole)
         return (
