@@ -13,21 +13,27 @@ import functools
 import pickle
 import traceback
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import apache_beam as beam
+import pyarrow as pa
 from apache_beam.transforms.core import get_function_args_defaults
 from apache_beam.transforms.trigger import AfterWatermark, DefaultTrigger
 from apache_beam.transforms.window import GlobalWindow
+from apache_beam.typehints import Dict, TypeCheckError
 from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
+from apache_beam.typehints.row_type import RowTypeConstraint
+from apache_beam.typehints.schemas import named_fields_from_element_type
+from apache_beam.typehints.typehints import TupleConstraint, TypeConstraint, is_consistent_with
 from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
 from pipelines import stores
 from pipelines.errors import ConfigError, RecordError
+from pipelines.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from typing_extensions import Self
 
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _GLOBAL = GlobalWindow()
+_DOCUMENTS = (str, bytes, Dict[Any, Any], beam.Row, Table, pa.Table, pa.RecordBatch)
 
 
 def pack(value: Any) -> bytes:
@@ -300,6 +307,49 @@ def require_global_window(source: Any, what: str) -> None:
         )
 
 
+def check_documents(kind: Any, text_field: str, transform: str, *, keys: bool = False) -> None:
+    """Refuse a PCollection whose declared type cannot be documents; Any and some unions may be.
+
+    Args:
+        kind: the type of its elements.
+        text_field: the field that holds the text.
+        transform: for the message.
+        keys: whether documents may have a key.
+
+    Raises:
+        apache_beam.typehints.TypeCheckError: as Beam's own transforms raise it.
+    """
+    kinds = [keyed_type(one)[1] if keys else one for one in getattr(kind, "union_types", [kind])]
+    problems = [_no_document(one, text_field) for one in kinds]
+    if all(problems):
+        raise TypeCheckError(f"{transform}: elements of type {kind} {problems[0]}")
+
+
+def keyed_type(kind: Any) -> tuple[Any, Any]:
+    """The types of the key and of the document of elements; the key's is None if they have none."""
+    if isinstance(kind, TupleConstraint) and len(kind.tuple_types) == 2:
+        key, document = kind.tuple_types
+        return key, document
+    return None, kind
+
+
+def _no_document(kind: Any, text_field: str) -> str:
+    """Why elements of a type are no documents; empty where they may be."""
+    if kind is None or any(is_consistent_with(one, kind) for one in _DOCUMENTS):
+        return ""
+    try:
+        fields = dict(named_fields_from_element_type(kind))
+    except TypeError:  # no schema
+        if isinstance(kind, TypeConstraint) or kind.__module__ == "builtins":
+            return "are no documents: give str, bytes, dicts, rows or pyarrow tables"
+        return ""  # of a class that this does not know
+    if text_field not in fields:
+        return f"have no field {text_field!r}: name the one that holds the text, text_field=..."
+    if any(is_consistent_with(one, fields[text_field]) for one in (str, bytes)):
+        return ""
+    return f"have a field {text_field!r} that is no text: it must be str or bytes"
+
+
 def fires_once(windowing: Any) -> bool:
     """Whether a window has one pane at most: when the watermark passes its end, or never."""
     trigger, in_time = windowing.triggerfn, windowing.allowed_lateness == 0
@@ -332,10 +382,7 @@ def in_window(value: Any, window: Any = _GLOBAL, time: Any = None) -> WindowedVa
     return WindowedValue(value, window.max_timestamp() if time is None else time, (window,))
 
 
-def row_type(name: str, fields: Sequence[tuple[str, Any]]) -> Any:
+def row_type(fields: Mapping[str, Any]) -> Any:
     """The type of rows with these fields; Any where their names are none of Python's."""
-    names = [field for field, _ in fields]
-    usable = all(one.isidentifier() and not iskeyword(one) and one[0] != "_" for one in names)
-    if not usable or len(set(names)) < len(names):
-        return Any
-    return NamedTuple(name, list(fields))
+    usable = all(one.isidentifier() and not iskeyword(one) and one[0] != "_" for one in fields)
+    return RowTypeConstraint.from_fields([*fields.items()]) if usable else Any

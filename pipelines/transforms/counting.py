@@ -28,6 +28,7 @@ from pipelines.count.steps import FLUSH_BYTES
 from pipelines.elements import (
     BatchDoFn,
     ExceptionHandling,
+    check_documents,
     check_field,
     fires_once,
     in_window,
@@ -106,6 +107,10 @@ class CountPretokens(ExceptionHandling):
     def display_data(self) -> dict[str, Any]:
         """What a runner's web UI shows."""
         return shown_pretokens(self._settings)
+
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Refuse, when the pipeline is built, elements that are declared to be no documents."""
+        check_documents(pvalueish.element_type, self._text_field, "CountPretokens")
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Count in bundles, merge by shard, and yield each pre-token."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 import apache_beam as beam
@@ -28,7 +29,7 @@ from pipelines.settings import EncodeSettings, InputSettings
 from pipelines.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 ID, TEXT = "id", "text"
 _COLLECTED = ("max_failures",)  # by `with_exception_handling`
@@ -94,8 +95,8 @@ class ReadDocuments(ExceptionHandling):
             >> beam.FlatMap(with_storage(_plan), self._inputs, self._keep).with_output_types(bytes)
             | "Deal splits" >> beam.Reshuffle()
         )
-        columns = [(name, _python_type(kind)) for name, kind in map(name_and_type, self._keep)]
-        document = row_type("Document", [(ID, str), (TEXT, str), *columns])
+        columns = {name: _python_type(kind) for name, kind in map(name_and_type, self._keep)}
+        document = row_type({ID: str, TEXT: str, **columns})
         return self.apply_step(
             splits | "Read" >> beam.ParDo(_Read(as_tables=self._as_tables)),
             beam.Map(_good, collected=self.bad_tag is not None),
@@ -162,7 +163,10 @@ def rows_of(table: pa.Table) -> Iterator[beam.Row]:
 
 def _python_type(kind: pa.DataType | None) -> Any:
     """The type that a schema of Beam has for values of a column."""
-    python = None if kind is None else python_type(kind)
+    lists = kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
+    python: Any = None if kind is None else python_type(kind.value_type if lists else kind)
     if python is None:
         return Any
+    if lists:
+        return Optional[Sequence[Optional[python]]]  # noqa: UP045 - as below
     return Optional[python]  # noqa: UP045 - Beam's schemas do not know `X | None`

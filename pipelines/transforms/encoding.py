@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,9 @@ from pipelines.batches import (
 from pipelines.elements import (
     BatchDoFn,
     ExceptionHandling,
+    check_documents,
     check_field,
+    keyed_type,
     pack,
     require_one_pane,
     row_type,
@@ -59,12 +61,15 @@ class EncodeDocuments(ExceptionHandling):
     dict                       a new dict with ``input_ids``
     Row, NamedTuple, dataclass ``beam.Row`` of the same fields and ``input_ids``
     pyarrow.Table, RecordBatch the table with a column ``input_ids``, a list a row
+    (key, any of these)        (key, the result)
     =========================  =============================================================
 
-    ``input_ids`` is a numpy array of uint16 where all ids fit, else of uint32. The ids are those of
-    ``Tokenizer.encode``. Texts are gathered into batches of about 4 MiB, which the C++ core encodes
-    without the GIL; a batch ends with the bundle at the latest, so streams do not wait. Any windows
-    will do. An element takes about 8 µs, most of it Beam's: tables of many rows avoid that.
+    ``input_ids`` is a list of int, and the schema of a row says so; with ``as_numpy`` it is an
+    array of uint16 where all ids fit, else of uint32, of which schemas know nothing. A table has a
+    list of one of these types. The ids are those of ``Tokenizer.encode``. Texts are gathered into
+    batches of about 4 MiB, which the C++ core encodes without the GIL; a batch ends with the bundle
+    at the latest, so streams do not wait. Any windows will do. An element takes about 8 µs, most of
+    it Beam's: tables of many rows avoid that.
 
     Example::
 
@@ -81,7 +86,9 @@ class EncodeDocuments(ExceptionHandling):
             none is: what looks like one is plain text.
         prepend_token: a special token before each text.
         append_token: a special token after each text, such as ``<|endoftext|>``.
-        id_type: ``uint16``, ``uint32``, or ``auto`` for the smaller that holds all ids.
+        id_type: of arrays and tables: ``uint16``, ``uint32``, or ``auto`` for the smaller that
+            holds all ids.
+        as_numpy: whether ids outside of tables are numpy arrays.
 
     An element without a text, whose text is no Unicode, or that the tokenizer has no tokens for
     fails the pipeline, or has an output as Beam's own transforms have one:
@@ -98,6 +105,7 @@ class EncodeDocuments(ExceptionHandling):
     prepend_token: str | None = None
     append_token: str | None = None
     id_type: IdType = "auto"
+    as_numpy: bool = False
 
     def __post_init__(self) -> None:
         beam.PTransform.__init__(self)
@@ -123,6 +131,10 @@ class EncodeDocuments(ExceptionHandling):
             "output_field": self.output_field,
         }
 
+    def type_check_inputs(self, pvalueish: Any) -> None:
+        """Refuse, when the pipeline is built, elements that are declared to be no documents."""
+        check_documents(pvalueish.element_type, self.text_field, "EncodeDocuments", keys=True)
+
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Encode in batches inside one step."""
         dofn = _Encode(
@@ -130,14 +142,19 @@ class EncodeDocuments(ExceptionHandling):
             self._tokens,
             text_field=self.text_field,
             output_field=self.output_field,
+            as_numpy=self.as_numpy,
             bad_tag=self.bad_tag,
         )
-        return self.apply_step(
-            documents,
-            beam.ParDo(dofn, self._side_input),
-            label="Encode",
-            types=_encoded_type(documents.element_type, self.text_field, self.output_field),
-        )
+        key, kind = keyed_type(documents.element_type)
+        ids = Any if self.as_numpy else Sequence[int]
+        encoded = _encoded_type(kind, self.text_field, self.output_field, ids)
+        types = encoded if key is None else beam.typehints.Tuple[key, encoded]
+        step = beam.ParDo(dofn, self._side_input)
+        outputs = self.apply_step(documents, step, label="Encode", types=types)
+        # Beam 2.77 loses what finish_bundle yields where a step that takes batches, as that of
+        # WriteToParquet without a schema, is the next one.
+        passed = beam.Map(_same).with_output_types(types)
+        return self.apply_after(outputs, lambda encoded: encoded | "Encoded" >> passed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,17 +231,17 @@ def _packed(tokenizer: bpe.Tokenizer) -> bytes:
     return pack(tokenizer.with_training(None))
 
 
-def _encoded_type(documents: Any, text_field: str, output_field: str) -> Any:
+def _encoded_type(documents: Any, text_field: str, output_field: str, ids: Any) -> Any:
     """The type of encoded documents, as far as that of the documents says it."""
     if documents in (str, bytes):
-        return row_type("Encoded", [*{text_field: documents, output_field: Any}.items()])
+        return row_type({text_field: documents, output_field: ids})
     if documents in (Table, pa.Table, pa.RecordBatch):
         return Table
     try:
         fields = dict(named_fields_from_element_type(documents))
     except TypeError:  # no schema
         return Any
-    return row_type("Encoded", [*(fields | {output_field: Any}).items()])
+    return row_type(fields | {output_field: ids})
 
 
 class _Encode(BatchDoFn):
@@ -235,6 +252,7 @@ class _Encode(BatchDoFn):
         *,
         text_field: str,
         output_field: str,
+        as_numpy: bool,
         bad_tag: str | None,
     ) -> None:
         super().__init__(bad_tag=bad_tag)
@@ -242,6 +260,7 @@ class _Encode(BatchDoFn):
         self._tokens = tokens
         self._text_field = text_field
         self._output_field = output_field
+        self._as_numpy = as_numpy
         self._shared = Shared()
         self._encoder: IdEncoder | None = None  # of a path or a value
 
@@ -266,11 +285,12 @@ class _Encode(BatchDoFn):
         windowed: WindowedValue = beam.DoFn.WindowedValueParam,
     ) -> Iterable[Any]:
         key = window if self._encoder is None else None
-        if isinstance(element, (pa.Table, pa.RecordBatch)):
+        document = _document(element)
+        if isinstance(document, (pa.Table, pa.RecordBatch)):
             return self._table(element, self._ready(key, tokenizer))
         try:
-            is_text = isinstance(element, (str, bytes))
-            values = {self._text_field: element} if is_text else fields_of(element)
+            is_text = isinstance(document, (str, bytes))
+            values = {self._text_field: document} if is_text else fields_of(document)
             text = field_text(values, self._text_field)
         except RecordError as error:
             return self.bad([(element, str(error))])
@@ -305,19 +325,20 @@ class _Encode(BatchDoFn):
         arrays = id_arrays(encoded.ids)
         self._count(encoded.ids)
         for row, (windowed, values) in enumerate(elements):
-            element = windowed.value
             reason = encoded.bad.get(row)
             if reason is None:
-                values[self._output_field] = next(arrays)
-                made = values if isinstance(element, dict) else beam.Row(**values)
-                yield windowed.with_value(made)
+                ids = next(arrays)
+                values[self._output_field] = ids if self._as_numpy else ids.tolist()
+                is_dict = isinstance(_document(windowed.value), dict)
+                made = values if is_dict else beam.Row(**values)
+                yield windowed.with_value(_keyed_as(windowed.value, made))
             else:
                 yield from self.bad([(windowed, reason)])
 
-    def _table(self, element: pa.Table | pa.RecordBatch, encoder: IdEncoder) -> Iterator[Any]:
+    def _table(self, element: Any, encoder: IdEncoder) -> Iterator[Any]:
         try:
             table, bad = with_ids(
-                as_table(element),
+                as_table(_document(element)),
                 encoder,
                 text_field=self._text_field,
                 output_field=self._output_field,
@@ -326,9 +347,9 @@ class _Encode(BatchDoFn):
         except RecordError as error:
             yield from self.bad([(element, str(error))])
             return
-        yield from self.bad(bad)
+        yield from self.bad((_keyed_as(element, row), reason) for row, reason in bad)
         self._count(table[self._output_field])
-        yield table
+        yield _keyed_as(element, table)
 
     def _count(self, ids: pa.ChunkedArray) -> None:
         self._documents += len(ids)
@@ -342,3 +363,21 @@ class _Encode(BatchDoFn):
             trained = the_tokenizer(tokenizer, "EncodeDocuments")
             self._encoders[key] = IdEncoder(trained, **self._tokens)
         return self._encoders[key]
+
+
+def _document(element: Any) -> Any:
+    """The document of an element, which may have a key."""
+    return element[1] if _has_key(element) else element
+
+
+def _keyed_as(element: Any, value: Any) -> Any:
+    """A value with the key of an element, if that has one."""
+    return (element[0], value) if _has_key(element) else value
+
+
+def _same(element: Any) -> Any:
+    return element
+
+
+def _has_key(element: Any) -> bool:
+    return type(element) is tuple and len(element) == 2

@@ -121,7 +121,11 @@ class TokenizeColumns(beam.PTransform):  # type: ignore[misc]
         failed = []
         for column in self.columns:
             encode = EncodeDocuments(
-                tokenizer=tokenizer, text_field=column, output_field=column, **self.tokens
+                tokenizer=tokenizer,
+                text_field=column,
+                output_field=column,
+                as_numpy=True,
+                **self.tokens,
             )
             if self.handling is None:
                 rows = rows | f"Encode {column}" >> encode

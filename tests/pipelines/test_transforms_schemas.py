@@ -1,0 +1,190 @@
+"""Rows with token ids have a schema, and go into Beam's own transforms as they are."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+import apache_beam as beam
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from apache_beam.ml.inference.base import KeyedModelHandler, ModelHandler, RunInference
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.typehints import TypeCheckError
+from apache_beam.typehints.schemas import named_fields_from_element_type, schema_from_element_type
+
+from pipelines import CountPretokens, EncodeDocuments, ReadDocuments
+from tests.pipelines.beam_runs import pipeline, reason_of
+from tests.pipelines.corpora import small_tokenizer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import bpe
+
+
+# Beam reads no annotations that are strings, as those of this file are.
+Document = NamedTuple(  # noqa: UP014
+    "Document",
+    [("id", int), ("text", str), ("lang", Optional[str])],  # noqa: UP045
+)
+
+DOCUMENTS = [Document(1, "the fox", "en"), Document(2, "", None), Document(3, "naïve café", "fr")]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> bpe.Tokenizer:
+    return small_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
+
+
+@pytest.fixture(scope="module")
+def expected(tokenizer: bpe.Tokenizer) -> list[dict[str, Any]]:
+    return [
+        {**document._asdict(), "input_ids": tokenizer.encode(document.text)}
+        for document in DOCUMENTS
+    ]
+
+
+def test_rows_go_where_rows_with_a_schema_go(
+    tokenizer: bpe.Tokenizer, expected: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    with pipeline() as p:
+        rows = p | beam.Create(DOCUMENTS) | EncodeDocuments(tokenizer=tokenizer)
+        _ = rows | beam.io.WriteToParquet(str(tmp_path / "rows.parquet"))
+        _ = rows | beam.io.WriteToAvro(str(tmp_path / "rows.avro"))
+        texts = rows | "JSON" >> beam.Map(lambda row: json.dumps(row._asdict()))
+        assert_that(texts, equal_to([json.dumps(row) for row in expected]), "as JSON")
+        chosen = rows | beam.Select("id", "input_ids", num_tokens=lambda row: len(row.input_ids))
+        short = [
+            beam.Row(id=r["id"], input_ids=r["input_ids"], num_tokens=len(r["input_ids"]))
+            for r in expected
+        ]
+        assert_that(chosen, equal_to(short), "as rows")
+        shuffled = chosen | beam.Reshuffle() | "Plain" >> beam.Map(lambda row: row._asdict())
+        assert_that(shuffled, equal_to([row.as_dict() for row in short]), "shuffled")
+        longest = rows | "Size" >> beam.Select(id="id", size=lambda row: len(row.input_ids))
+        total = longest | beam.GroupBy().aggregate_field("size", sum, "tokens")
+        tokens = sum(len(row["input_ids"]) for row in expected)
+        assert_that(total | beam.Map(lambda row: row.tokens), equal_to([tokens]), "total")
+    (parquet,) = tmp_path.glob("rows.parquet*")
+    table = pq.read_table(parquet)
+    assert sorted(table.to_pylist(), key=lambda row: row["id"]) == expected
+    assert pa.types.is_int64(table.schema.field("input_ids").type.value_type)
+    (avro,) = tmp_path.glob("rows.avro*")
+    with avro.open("rb") as file:
+        records: list[Any] = [*fastavro.reader(file)]
+    assert sorted(records, key=lambda row: row["id"]) == expected
+
+
+def test_the_schema_is_one_that_other_languages_know(
+    tokenizer: bpe.Tokenizer, tmp_path: Path
+) -> None:
+    p = pipeline()
+    encode = EncodeDocuments(tokenizer=tokenizer)
+    sources = {
+        "texts": p | "Texts" >> beam.Create(["low"]),
+        "rows": p | "Rows" >> beam.Create([beam.Row(id="a", text="low")]),
+        "tuples": p | "Tuples" >> beam.Create(DOCUMENTS),
+        "files": p | ReadDocuments([str(tmp_path)], keep=["lang:string", "tags:list<string>"]),
+    }
+    for name, source in sources.items():
+        encoded = source | f"Encode {name}" >> encode
+        schema = schema_from_element_type(encoded.element_type)
+        assert "pythonsdk_any" not in str(schema), name
+        assert dict(named_fields_from_element_type(encoded.element_type))["input_ids"]
+        selected = encoded | f"Select {name}" >> beam.Select("input_ids")
+        assert "pythonsdk_any" not in str(schema_from_element_type(selected.element_type)), name
+        assert {field.name for field in schema.fields} >= {"text", "input_ids"}
+
+
+@pytest.mark.parametrize(
+    ("elements", "settings", "message"),
+    [
+        ([1, 2], {}, "elements of type <class 'int'> are no documents"),
+        ([["low"]], {}, "are no documents"),
+        ([("a", "b", "c")], {}, "are no documents"),
+        ([None], {}, "are no documents"),
+        (DOCUMENTS, {"text_field": "body"}, "have no field 'body'"),
+        (DOCUMENTS, {"text_field": "id"}, "have a field 'id' that is no text"),
+        ([beam.Row(text=1)], {}, "have a field 'text' that is no text"),
+    ],
+)
+@pytest.mark.parametrize("name", ["CountPretokens", "EncodeDocuments"])
+def test_what_is_declared_to_be_no_document_is_refused_when_the_pipeline_is_built(
+    name: str, elements: list[Any], settings: dict[str, Any], message: str, tokenizer: bpe.Tokenizer
+) -> None:
+    count = CountPretokens(**settings)
+    encode = EncodeDocuments(tokenizer=tokenizer, **settings)
+    source = pipeline() | beam.Create(elements)
+    with pytest.raises(TypeCheckError, match=f"{name}: .*{message}"):
+        _ = source | (count if name == "CountPretokens" else encode)
+
+
+@pytest.mark.parametrize(
+    "elements",
+    [["a", 1], [{"text": "a"}, {"body": 1}], [{1: 2}], [b"a"], DOCUMENTS, [pa.table({})]],
+)
+def test_what_may_be_a_document_is_taken(elements: list[Any], tokenizer: bpe.Tokenizer) -> None:
+    source = pipeline() | beam.Create(elements)
+    _ = source | CountPretokens()
+    _ = source | EncodeDocuments(tokenizer=tokenizer)
+
+
+# Keys.
+
+
+def test_documents_with_keys_keep_them(tokenizer: bpe.Tokenizer) -> None:
+    table = pa.table({"text": ["fox", None]})
+    elements = [("a", "the fox"), ("b", DOCUMENTS[0]), (3, {"text": "dog", "n": 1}), ("t", table)]
+    bad = [("c", {"body": ""}), ("d", 7)]
+
+    def plain(keyed: Any) -> Any:
+        key, made = keyed
+        if isinstance(made, pa.Table):
+            return key, made["input_ids"].to_pylist()[0]
+        return key, made["input_ids"] if isinstance(made, dict) else made.input_ids
+
+    with pipeline() as p:
+        keyed = p | beam.Create([*elements, *bad])
+        good, failed = keyed | EncodeDocuments(tokenizer=tokenizer).with_exception_handling()
+        texts = {"a": "the fox", "b": "the fox", 3: "dog", "t": "fox"}
+        ids = [(key, tokenizer.encode(text)) for key, text in texts.items()]
+        assert_that(good | beam.Map(plain), equal_to(ids), "good")
+        keys = failed | beam.Map(lambda one: (one[0][0], reason_of(one)[:17]))
+        reasons = [
+            ("c", "the element has n"),
+            ("d", "the element is in"),
+            ("t", "column 'text' is "),
+        ]
+        assert_that(keys, equal_to(reasons), "bad")
+
+
+class CountIds(ModelHandler):  # type: ignore[misc]  # Beam has no types
+    """A model that says how many ids a text has."""
+
+    def load_model(self) -> Counter[int]:
+        return Counter()
+
+    def run_inference(
+        self, batch: Sequence[Any], model: Counter[int], inference_args: Any = None
+    ) -> Iterable[int]:
+        return [len(document.input_ids) for document in batch]
+
+
+def test_a_keyed_model_handler_takes_what_is_encoded(tokenizer: bpe.Tokenizer) -> None:
+    with pipeline() as p:
+        keyed = p | beam.Create([(f"k{one.id}", one) for one in DOCUMENTS])
+        encoded = keyed | EncodeDocuments(tokenizer=tokenizer)
+        schema = schema_from_element_type(encoded.element_type.tuple_types[1])
+        assert "pythonsdk_any" not in str(schema)
+        inferred = encoded | RunInference(KeyedModelHandler(CountIds()))
+        sizes = [(f"k{one.id}", len(tokenizer.encode(one.text))) for one in DOCUMENTS]
+        assert_that(inferred, equal_to(sizes))
+        shuffled = (
+            encoded | beam.GroupByKey() | beam.MapTuple(lambda key, rows: (key, len([*rows])))
+        )
+        assert_that(shuffled, equal_to([(key, 1) for key, _ in sizes]), "grouped")
