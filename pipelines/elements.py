@@ -370,10 +370,10 @@ def require_one_pane(source: Any, what: str) -> None:
     """
     if not fires_once(source.windowing):
         raise ConfigError(
-            f"{what}, but {source.windowing.triggerfn} with allowed lateness "
-            f"{source.windowing.allowed_lateness} may fire several times: before it, apply "
-            "beam.WindowInto(…, trigger=AfterWatermark(), accumulation_mode=…), to counts that "
-            "are discarded when they have fired; or give a tokenizer by its path"
+            f"{what}, but {source.windowing.triggerfn} with an allowed lateness of "
+            f"{source.windowing.allowed_lateness.micros / 1e6:g} s may fire several times: put "
+            "counts in discarding mode into windows of Beam's default trigger, "
+            "beam.WindowInto(beam.window.FixedWindows(…)), or give a tokenizer by its path"
         )
 
 

@@ -217,7 +217,7 @@ def the_tokenizer(value: Any, transform: str) -> bpe.Tokenizer:
         raise ConfigError(
             f"{transform}: the side input of the tokenizer holds {len(found)} values in one "
             "window: a trigger fired several times: let it fire once a window, "
-            "AfterWatermark() without early or late firings, or give the path of a file"
+            "as Beam's default trigger does, or give the path of a file"
         )
     what = f"{found[0]!r:.60}, no tokenizer" if found else "no tokenizer"
     raise ConfigError(

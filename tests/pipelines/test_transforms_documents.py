@@ -367,7 +367,7 @@ def test_bad_elements_have_an_output(mode: str, letters: bpe.Tokenizer) -> None:
 @pytest.mark.parametrize(("element", "reason"), list(zip(BAD, REASONS, strict=True)))
 def test_a_bad_element_ends_the_pipeline(element: Any, reason: str, letters: bpe.Tokenizer) -> None:
     p = pipeline()
-    elements = p | beam.Create([0]) | beam.Map(lambda _: element)
+    elements = p | beam.Create([0]) | beam.Map(lambda _: element).with_output_types(Any)
     _ = elements | EncodeDocuments(tokenizer=letters)
     with pytest.raises(Exception, match="collect bad elements") as caught:
         p.run().wait_until_finish()
