@@ -99,15 +99,15 @@ def test_in_a_store_it_is_the_same(ids: Callable[[str], Path], tmp_path: Path) -
             ObjectStore.objects[name] = path.read_bytes()
     try:
         stored_ids: dict[str, Any] = {"web": "store://bucket/ids"}
-        for to in ("parquet", "litdata"):
+        for to in ("parquet", "megatron", "mds", "litdata"):
             output = f"store://bucket/{to}"
             export(stored_ids, output, options, to=to, execution=TWO)
             export({"web": ids("web")}, tmp_path / to, options, to=to)
             assert ObjectStore.tree(output) == tree(tmp_path / to)
             inputs = InputSettings(patterns=("web=store://bucket/ids",))
             assert jobs.verify(directory=output, inputs=inputs).compared
-            export(stored_ids, output, options, to=to, resume=True)
-            assert ObjectStore.tree(output) == tree(tmp_path / to)
+        export(stored_ids, output, options, to=to, resume=True)
+        assert ObjectStore.tree(output) == tree(tmp_path / to)
     finally:
         ObjectStore.objects.clear()
 

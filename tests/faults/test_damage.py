@@ -22,6 +22,7 @@ from tests import jobs
 from tests.cli.process import bpe
 from tests.faults.running import outcome
 from tests.pipelines.corpora import ONE, train
+from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,6 +119,7 @@ def test_a_flipped_digit_is_found_in_every_manifest(small: Undisturbed, tmp_path
         data = bytearray(path.read_bytes())
         places = digits(path)
         assert len(places) > 1
+        places = places if LONG else places[:: len(places) // 4 or 1]
         for place in places:
             data[place] ^= 1
             path.write_bytes(data)

@@ -16,22 +16,12 @@ from tests.faults.test_killed import parts
 from tests.pipelines.corpora import write_jsonl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from tests.faults.conftest import Undisturbed
     from tests.faults.whole import WholeJob
 
 NOT_FINISHED = "no manifest.json: no finished job left its output here"
-
-
-def kill(command: list[str | Path], moment: Callable[[], object]) -> None:
-    """End a job by SIGKILL at a moment of its work."""
-    with running(*command) as process:
-        until(moment, process)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
 
 
 def refused(says: str, *arguments: str | Path) -> None:
@@ -45,17 +35,11 @@ def refused(says: str, *arguments: str | Path) -> None:
 def killed(undisturbed: Undisturbed, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An encoding that was killed after its second part."""
     out = tmp_path_factory.mktemp("killed") / "ids"
-    kill(undisturbed.command("encode", out), lambda: len(parts(out)) >= 2)
+    with running(*undisturbed.command("encode", out)) as process:
+        until(lambda: len(parts(out)) >= 2, process)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
     assert (out / "tokenizer.json").exists()
-    return out
-
-
-@pytest.fixture(scope="module")
-def run(whole: WholeJob, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was killed while it encoded."""
-    folder = tmp_path_factory.mktemp("run")
-    out = folder / "out"
-    kill(whole.command(folder / "job.yaml", out), lambda: len(parts(out / "encoded")) >= 2)
     return out
 
 
@@ -82,52 +66,31 @@ def test_every_command_names_an_encoding_that_was_killed(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", ["encode", "count"])
-@pytest.mark.parametrize("plan", [True, False], ids=["plan", "hidden-files-left-behind"])
-def test_output_without_its_manifest_is_not_complete(
-    small: Undisturbed, tmp_path: Path, kind: str, plan: bool
-) -> None:
-    made = small.folder / ("ids" if kind == "encode" else "model/counts")
-    out = tmp_path / "out"
-    shutil.copytree(made, out)
-    (out / "manifest.json").unlink()
-    if not plan:
-        for hidden in out.glob(".*"):
-            hidden.unlink()
-    for command in ("verify", "report") + (("decode",) if kind == "encode" else ()):
-        refused(f"{out}: {NOT_FINISHED}", command, out)
+# What a run lacks that was killed at a moment of its work, and which of its folders is named.
+MOMENTS = {
+    "while it encoded": ("encoded", ["encoded/manifest.json"]),
+    "before it encoded": ("encoded", ["encoded"]),
+    "after it counted": ("", ["encoded", ".plan.json", "training.json", "tokenizer.json"]),
+}
 
 
-def test_a_run_that_was_killed_while_it_encoded(run: Path) -> None:
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_run_that_was_killed(whole: WholeJob, tmp_path: Path, moment: str) -> None:
+    named, lacks = MOMENTS[moment]
+    out = shutil.copytree(whole.folder / "disk", tmp_path / "out")
+    for name in lacks:
+        shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink()
     for command in ("verify", "report"):
-        refused(f"{run / 'encoded'}: {NOT_FINISHED}", command, run)
-    refused(f"{run / 'encoded'}: {NOT_FINISHED}", "verify", run / "encoded")
-    bpe("verify", run / "counts", "-q")
-    bpe("show", run, "word")  # the tokenizer is complete
+        refused(f"{out / named}: {NOT_FINISHED}", command, out)
+    bpe("verify", out / "counts", "-q")
+    if named:
+        bpe("show", out, "word")  # the tokenizer is complete
 
 
-def test_a_run_that_was_killed_before_it_encoded(run: Path, tmp_path: Path) -> None:
-    """The tokenizer is there, and nothing of what the run makes next."""
-    out = tmp_path / "out"
-    shutil.copytree(run, out)
-    shutil.rmtree(out / "encoded")
-    for command in ("verify", "report"):
-        refused(f"{out / 'encoded'}: {NOT_FINISHED}", command, out)
-
-
-def test_a_run_whose_counts_alone_are_complete(whole: WholeJob, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    kill(whole.command(tmp_path / "job.yaml", out), (out / "counts" / "manifest.json").exists)
-    shutil.rmtree(out / "encoded", ignore_errors=True)
-    for name in (".plan.json", "training.json", "tokenizer.json"):  # where it came further
-        (out / name).unlink(missing_ok=True)
-    for command in ("verify", "report"):
-        refused(f"{out}: {NOT_FINISHED}", command, out)
-
-
-def test_a_training_that_was_killed(undisturbed: Undisturbed, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    kill(undisturbed.command("train", out), (out / ".plan.json").exists)
+def test_a_training_that_was_killed(small: Undisturbed, tmp_path: Path) -> None:
+    out = shutil.copytree(small.folder / "model", tmp_path / "out")
+    for name in ("tokenizer.json", "training.json"):
+        (out / name).unlink()
     for command in (("verify", out), ("report", out), ("show", out, "word")):
         refused(f"{out}: no tokenizer.json: no finished training left its tokenizer", *command)
 

@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +22,6 @@ from pipelines.errors import InputError, JobError
 from pipelines.report import report
 from pipelines.settings import (
     Execution,
-    ExportSettings,
     InputSettings,
     OutputSettings,
     PretokenSettings,
@@ -36,6 +34,7 @@ from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 PATTERNS = tuple(f"store://bucket/corpus/{kind}" for kind in KINDS)
 INPUTS = InputSettings(patterns=PATTERNS, split_size=SPLIT)
@@ -71,37 +70,9 @@ def encode_in_store() -> jobs.EncodeSummary:
     )
 
 
-def test_an_export_in_a_store_holds_the_same_bytes_as_on_a_disk(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_what_lies_in_a_store_is_verified_reported_on_and_decoded(corpus: Corpus) -> None:
     train_in_store()
     encode_in_store()
-    for number, settings in enumerate(
-        (
-            ExportSettings(to="megatron"),
-            ExportSettings(to="mds", with_id=True, shard_size=600),
-        )
-    ):
-        here, there = str(tmp_path / str(number)), f"store://bucket/export-{number}"
-        for output in (here, there):
-            jobs.export(
-                sources=[IDS],
-                output=OutputSettings(directory=output),
-                settings=settings,
-                execution=TWO,
-            )
-        local, prefix = tree(Path(here)), f"{there}/"
-        remote = {
-            name.removeprefix(prefix): data
-            for name, data in ObjectStore.objects.items()
-            if name.startswith(prefix)
-        }
-        del local[".plan.json"], remote[".plan.json"]
-        assert remote == local
-        assert (
-            jobs.verify(directory=there, inputs=InputSettings(patterns=(IDS,)), execution=TWO).kind
-            == "export"
-        )
     assert jobs.verify(directory=IDS, inputs=INPUTS).documents == len(corpus.documents)
     for directory in (IDS, MODEL, f"{MODEL}/counts"):
         assert report(directory).output == f"{directory}/report.html"
