@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import InputError
 from pipelines.storage import (
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from pipelines.corpus.splits import FileRange
+
+
+def _open(path: str) -> Any:
+    if is_local(path):
+        with reading(path):
+            return Path(path).open("rb")  # Arrow's own files have a fileno from pyarrow 19 on
+    return open_binary(path)
 
 
 class LostFileError(InputError):
@@ -83,7 +91,7 @@ class StoredFile:
         self._source = source
         path = source.path
         try:
-            self._raw = self._file = open_binary(path)
+            self._raw = self._file = _open(path)
         except InputError as error:
             cause = error.__cause__
             # Filesystems of fsspec may have an error of their own for what is not there.
