@@ -172,7 +172,7 @@ def test_shards_are_filled_up_to_their_size(
     [
         ({"to": "megatron", "header": "llm.c"}, "`header` needs `to` bin"),
         ({"to": "bin", "with_id": True}, "`with_id` needs `to` mds"),
-        ({"to": "mds", "with_id": True, "pack": 8}, "`with_id` does not work with `pack`"),
+        ({"to": "mds", "with_id": True, "pack": 8}, "`pack` and `with_id` exclude each other"),
         ({"to": "bin", "shard_size": 5}, "`shard_size` needs `to` mds or `to` litdata"),
         ({"to": "csv"}, "`to` 'csv' is unknown"),
     ],

@@ -170,7 +170,7 @@ for command in (
     except SystemExit as end:
         assert not end.code, command
 with beam.Pipeline(runner="FnApiRunner") as p:
-    encode = EncodeDocuments(tokenizer="model/tokenizer.json")
+    encode = EncodeDocuments(tokenizer="model/tokenizer.json", as_numpy=True)
     rows = p | ReadDocuments(["corpus.jsonl"]) | encode
     names = rows | beam.Map(plain) | beam.Distinct()
     tables = p | "tables" >> ReadDocuments(["corpus.jsonl"], as_tables=True)
