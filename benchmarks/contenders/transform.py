@@ -102,7 +102,7 @@ def _encode_elements(blocks: list[pa.LargeStringArray], shape: str) -> float:
             pipeline
             | beam.Create([None], reshuffle=False)
             | beam.ParDo(_Give()).with_output_types(pa.Table if shape == "tables" else Any)
-            | EncodeDocuments(tokenizer=str(vocabularies.tokenizer_json(VOCABULARY)))
+            | EncodeDocuments(tokenizer=str(vocabularies.tokenizer_json(VOCABULARY)), as_numpy=True)
             | beam.ParDo(_Take())
         )
     began, ended = _times
