@@ -257,19 +257,18 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
         if self._handling is None or self._handling["error_handler"]:
             return steps(result)
         tags = self._handling["main_tag"], self._handling["dead_letter_tag"]
-        return _Outputs.of({tags[0]: steps(result[tags[0]]), tags[1]: result[tags[1]]})
+        return _Outputs({tags[0]: steps(result[tags[0]]), tags[1]: result[tags[1]]})
 
 
 class _Outputs(tuple[Any, ...]):  # noqa: SLOT001 - a tuple has no slots for its tags
     """PCollections as Beam gives several: they unpack, and stand under their tags."""
 
-    _fields: tuple[str, ...]
+    def __new__(cls, outputs: Mapping[str, Any]) -> Self:
+        """A tuple of the outputs."""
+        return super().__new__(cls, outputs.values())
 
-    @classmethod
-    def of(cls, outputs: Mapping[str, Any]) -> Self:
-        made = cls(outputs.values())
-        made._fields = tuple(outputs)
-        return made
+    def __init__(self, outputs: Mapping[str, Any]) -> None:
+        self._fields = tuple(outputs)  # as of a named tuple: the graph names outputs so
 
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(self._fields.index(key) if isinstance(key, str) else key)
