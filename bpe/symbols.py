@@ -224,7 +224,7 @@ class _Characters:
             text = data.slice(first, last - first).to_pybytes() if data else b""
             # How many characters begin before each byte.
             lead = np.frombuffer(text, np.uint8) & 0xC0 != 0x80
-            before = np.zeros(len(text) + 1, np.int32)
+            before = np.zeros(len(text) + 1, np.uint32)
             np.cumsum(lead, out=before[1:])
             points = np.frombuffer(text.decode().encode("utf-32-le"), np.uint32)
             starts = before[offsets[begin : end + 1] - first].astype(np.int64)
