@@ -140,7 +140,8 @@ def described(totals: Totals, key: str, tokenizers: Sequence[Tokenizer]) -> dict
     """
     default = np.zeros(2 + _OF_EACH * len(tokenizers), np.int64)
     documents, size, *numbers = totals.numbers.get(key, default).tolist()
-    first, all_used = numbers[0], totals.used.get(key)
+    nothing = None if key in totals.numbers else [0] * len(tokenizers)  # None: too many groups
+    first, all_used = numbers[0], totals.used.get(key, nothing)
     values = []
     for number, tokenizer in enumerate(tokenizers):
         tokens, single, unknown, same, all_same = numbers[number * _OF_EACH :][:_OF_EACH]

@@ -395,4 +395,5 @@ def test_totals_add_up_in_any_order(models: Path) -> None:
 
     one, two, nothing = of(TEXTS[:2]), of(TEXTS[2:]), of([])
     assert not nothing.numbers
+    assert described(nothing, WHOLE, tokenizers)["tokenizers"][0]["vocabulary_used"] == 0
     assert together(one, nothing, two) == together(two, one) == together(of(TEXTS))
