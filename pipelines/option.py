@@ -5,12 +5,6 @@ A field of a frozen dataclass declares an option. Its type implies the check, an
 
     @dataclass(frozen=True, kw_only=True)
     class InputSettings:
-        '''What a job reads.
-
-Attributes:
-            max_failures: Tolerate up to N bad records. More fail the job.
-        '''
-
         max_failures: int = option(0, minimum=0)
 """
 
@@ -24,6 +18,7 @@ import sys
 from dataclasses import MISSING, dataclass, field, fields
 from decimal import Context, Decimal, Inexact, localcontext
 from fractions import Fraction
+from functools import cache
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -57,16 +52,16 @@ Group = Literal[
 GROUPS: tuple[str, ...] = get_args(Group)
 """The groups of ``--help``, in its order."""
 
+MAX_INTEGER = 2**63 - 1  # what counts and their files can hold
 # Types that say more than their class: pairs of a field of `Option` and its value.
 Size = Annotated[int, ("kind", "size"), ("minimum", 1)]
 Share = Annotated[float, ("kind", "share")]
 Positive = Annotated[int, ("minimum", 1)]
 Natural = Annotated[int, ("minimum", 0)]
 Seconds = Annotated[float, ("minimum", 0), ("metavar", "SECONDS")]
-Seed = Annotated[int, ("minimum", 0), ("maximum", 2**63 - 1)]
+Seed = Annotated[int, ("minimum", 0), ("maximum", MAX_INTEGER)]
 
 _METAVARS = {"integer": "N", "number": "NUMBER", "share": "SHARE", "size": "SIZE"}
-MAX_INTEGER = 2**63 - 1  # what counts and their files can hold
 _NAME = "option"
 _NUMBER = r"(?P<number>[0-9]{1,999}(?:\.[0-9]{1,999})?) ?(?:(?P<power>[kmgt])(?P<binary>i?))?"
 _WHOLE = re.compile(_NUMBER, re.IGNORECASE)
@@ -266,6 +261,11 @@ def advanced(default: Any = MISSING, /, **declaration: Any) -> Any:
 
 def declared(settings: type) -> Mapping[str, Option]:
     """The options that a settings class declares, by field; its ``_GROUP`` is theirs."""
+    return _declared(settings)
+
+
+@cache  # workers make settings too, for each split
+def _declared(settings: type) -> Mapping[str, Option]:
     own = [one for one in fields(settings) if _NAME in one.metadata]
     # Of these alone: types of other fields may be imported for checkers only.
     annotated = type("Options", (), {"__annotations__": {one.name: one.type for one in own}})
@@ -431,6 +431,11 @@ class Settings:
         check_rules(specs, given)
 
 
+def is_absent(value: object) -> bool:
+    """Whether a value says nothing: None, a flag that is off, or none of several; not 0."""
+    return value is None or value is False or value == ()
+
+
 def check_rules(
     specs: Mapping[str, Option], values: Mapping[str, Any], *, of: Collection[str] | None = None
 ) -> None:
@@ -446,8 +451,8 @@ def check_rules(
     """
 
     def is_given(name: str) -> bool:
-        default = specs[name].default
-        return values[name] not in (default, None, *([False, ()] if default is None else []))
+        value, default = values[name], specs[name].default
+        return not is_absent(value) if default is None else value not in (default, None)
 
     for name in specs if of is None else of:
         spec = specs[name]

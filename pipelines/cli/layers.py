@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
-from pipelines.option import Option, check_rules, declared
+from pipelines.option import Option, check_rules, declared, is_absent
 from pipelines.settings import CountSettings, ModelSettings, PretokenSettings, TrainSettings
 
 if TYPE_CHECKING:
@@ -127,7 +127,12 @@ def owner(ctx: click.Context, name: str) -> str:
         return f"a stage: give --set {name}=VALUE"
     root = ctx.find_root().command
     commands = root.commands.values() if isinstance(root, click.Group) else ()
-    having = (one.name for one in commands if name in specs_of(one) and name not in _NO_KEYS)
+    # Of those that take files: others have short names, as --id, that say nothing of this command.
+    having = (
+        one.name
+        for one in commands
+        if name not in _NO_KEYS and {name, "config"} <= specs_of(one).keys()
+    )
     return next((f"bpe {one}, not of this command" for one in having), "")
 
 
@@ -278,7 +283,7 @@ def choose(ctx: click.Context, first: str, second: str) -> None:
     Raises:
         click.UsageError: both stand on the command line, or both in the file.
     """
-    if any(ctx.params[name] in (None, (), False) for name in (first, second)):
+    if any(is_absent(ctx.params[name]) for name in (first, second)):
         return
     sources = (source(ctx, first), source(ctx, second))
     if sources[0] == sources[1] != Source.DEFAULT:

@@ -12,7 +12,7 @@ import click
 
 from pipelines.cli.layers import Source, beam_args, choose, settings_of, source
 from pipelines.cli.logs import is_json
-from pipelines.option import Group, Settings, advanced, option
+from pipelines.option import Group, Settings, advanced, is_absent, option
 from pipelines.settings import (
     NO_NORMALIZER,
     NORMALIZERS,
@@ -207,7 +207,8 @@ def refuse(ctx: click.Context, *names: str, why: str, above: Source = Source.DEF
         click.UsageError: one is given.
     """
     for name in names:
-        if source(ctx, name) > above and ctx.params[name]:
+        value = ctx.params[name]  # an empty pattern is none
+        if source(ctx, name) > above and not is_absent(value) and value != "":
             raise click.UsageError(f"--{name.replace('_', '-')} {why}", ctx)
 
 

@@ -474,6 +474,7 @@ def test_what_does_not_go_with_it_is_refused(folder: Path) -> None:
         return bpe(*command, *arguments, cwd=folder, status=2).stderr
 
     assert "--settle needs --append or --watch" in said("--settle", "1")
+    assert "--settle needs --append or --watch" in said("--settle", "0")
     assert "--stop-after needs --watch" in said("--append", "--stop-after", "1")
     assert "'--watch': 'in/*' is not a number" in said("--watch", "in/*")
     for settings in ({"prune_below": 2}, {"group_by": "n"}, {"track_order": True}):

@@ -196,6 +196,10 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_counted(
             "--vocab-size needs --input: the words are those of --tokenizer",
         ),
         (
+            ("--counts", "super/runs", "--tokenizer", "super/words", "--max-merges", "0"),
+            "--max-merges needs --input: the words are those of --tokenizer",
+        ),
+        (
             ("--counts", "super/runs", "--tokenizer", "super/words", "--prune-below", "2"),
             "--prune-below needs --input",
         ),
