@@ -109,7 +109,6 @@ def declared_options(
     *settings: type,
     optional: Collection[str] = (),
     leave_out: Collection[str] = (),
-    only: Collection[str] = (),
     changes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[click.Parameter]:
     """The options that classes of settings declare, each once.
@@ -118,7 +117,6 @@ def declared_options(
         settings: the classes.
         optional: names of options that the command can do without.
         leave_out: names of options that the command has not.
-        only: names of options that it has alone; none for all.
         changes: fields of `Option`, by name of an option, that are others for this command.
     """
     specs = {spec.name: spec for cls in settings for spec in declared(cls).values()}
@@ -126,5 +124,5 @@ def declared_options(
     return [
         DeclaredOption(replace(spec, **{**optional_changes, **(changes or {})}.get(name, {})))
         for name, spec in specs.items()
-        if name not in leave_out and (not only or name in only)
+        if name not in leave_out
     ]

@@ -27,7 +27,6 @@ else:
 # Of the handler that a command shows its users; what Beam and its runners say stays off it, since
 # the error in the end says it in a line.
 OWN_HANDLER = "bpe"
-LOG_FORMATS = ("text", "json")
 _OURS = ("bpe", "pipelines")
 _SERVERS = "apache_beam.utils.subprocess_server"
 _OLD_NEWS = "apitools not found"  # on import, without Beam's Google Cloud extra

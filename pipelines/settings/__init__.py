@@ -14,7 +14,6 @@ from pipelines.settings.corpus import NO_NORMALIZER as NO_NORMALIZER
 from pipelines.settings.corpus import NORMALIZERS as NORMALIZERS
 from pipelines.settings.corpus import PRETOKENIZERS as PRETOKENIZERS
 from pipelines.settings.corpus import AppendSettings as AppendSettings
-from pipelines.settings.corpus import CompleteWhen as CompleteWhen
 from pipelines.settings.corpus import Format as Format
 from pipelines.settings.corpus import InputSettings as InputSettings
 from pipelines.settings.corpus import OutputSettings as OutputSettings
@@ -24,7 +23,6 @@ from pipelines.settings.counting import SHARDS as SHARDS
 from pipelines.settings.counting import CountSettings as CountSettings
 from pipelines.settings.counting import RunSettings as RunSettings
 from pipelines.settings.encoding import MAX_ROW_TOKENS as MAX_ROW_TOKENS
-from pipelines.settings.encoding import MAX_SEED as MAX_SEED
 from pipelines.settings.encoding import DriftSettings as DriftSettings
 from pipelines.settings.encoding import EncodeSettings as EncodeSettings
 from pipelines.settings.encoding import IdType as IdType

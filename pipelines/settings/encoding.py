@@ -15,7 +15,6 @@ IdType = Literal["auto", "uint16", "uint32"]
 ParquetEncoding = Literal["byte-stream-split", "plain"]
 # A row must fit one Parquet page, whose size is a signed 32-bit number; ids are stored in 4 bytes.
 MAX_ROW_TOKENS = 1 << 28
-MAX_SEED = (1 << 63) - 1
 
 
 @dataclass(frozen=True, kw_only=True)
