@@ -12,6 +12,7 @@ from bpe._inputs_file import beside
 from bpe._native import merge_runs
 from bpe.counts import check_agreement
 from bpe.counts.files import read_part, run_table
+from bpe.counts.manifest import CountsPart  # noqa: TC001 - decoded by its annotation
 from bpe.counts.pretokens import shifted
 from bpe.errors import CountsError
 from pipelines import storage
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bpe._native import CountRun
-    from bpe.counts.manifest import CountsPart, DeadLetters
+    from bpe.counts.manifest import DeadLetters
     from pipelines.count.sets import CountsSet
 
 _MAX_COUNT = (1 << 63) - 1

@@ -7,6 +7,7 @@ Given the inputs, they are counted again, into temporary files, and each shard i
 from __future__ import annotations
 
 import functools
+import json
 import operator
 import sys
 from dataclasses import dataclass, replace
@@ -58,9 +59,7 @@ class CheckCounts(Check):
 
     def pieces(self) -> Iterator[tuple[StoredPart | DeadLetters, int]]:
         """The files, dead letters after the parts."""
-        sets = stored_sets(self.output)
-        yield from ((part, part.part.bytes) for part in stored_parts(sets))
-        yield from ((letters, letters.bytes) for letters in stored_letters(self.output, sets))
+        return _files(self.output, stored_sets(self.output))
 
     def check(self, file: StoredPart | DeadLetters, /, **_: Any) -> dict[str, Any]:
         """Check a file; the sum of the counts of a part, and what those of its set must be."""
@@ -80,17 +79,24 @@ class CheckCounts(Check):
         check_totals((decode(SetTotals, one["of"]), one["pretokens"]) for one in parts)
 
 
+def _files(root: str, sets: Sequence[CountsSet]) -> Iterator[tuple[StoredPart | DeadLetters, int]]:
+    """The files of sets in the directory ``root``, with their sizes."""
+    yield from ((part, part.part.bytes) for part in stored_parts(sets))
+    yield from ((letters, letters.bytes) for letters in stored_letters(root, sets))
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompareShards(Check):
     """Each unit is a shard, which is compared with what counting again gave.
 
     Attributes:
-        again: the directory of that.
+        parts: a file with the parts of both, those of the second count first. Those that are
+            verified are of when the command began: more may be appended meanwhile.
         shards: how many there are; a set of counts may have others.
         unit: what is counted.
     """
 
-    again: str
+    parts: str
     shards: int
     unit: str
     name: str = "compare"
@@ -102,10 +108,8 @@ class CompareShards(Check):
 
     def check(self, shard: int, /, **_: Any) -> dict[str, Any]:
         """Compare a shard."""
-        counted, stored = (
-            run_table(shard_of(stored_parts(stored_sets(directory)), shard, self.shards))
-            for directory in (self.again, self.output)
-        )
+        both = decode(tuple[tuple[StoredPart, ...], ...], json.loads(storage.read(self.parts)))
+        counted, stored = (run_table(shard_of(parts, shard, self.shards)) for parts in both)
         if (difference := _difference(counted, stored, self.unit)) is not None:
             raise VerificationError(f"{self.output}, shard {shard} of {self.shards}: {difference}")
         return {}
@@ -197,14 +201,17 @@ def verify_counts(job: Verification) -> dict[str, Any]:
     if again is not None:
         again.plan()  # before all else: whether these are the inputs
     check = CheckCounts(output=root, reads=again is None)
-    sizes = [size for _, size in check.pieces()]
+    sizes = [size for _, size in _files(root, sets)]
     size = sum(sizes)
     job.run(check, pieces=len(sizes), size=size)
     if again is not None:
         run_once(again, execution=job.execution, progress=job.progress)
         (counted,) = stored_sets(again.directory)
+        parts = join(job.work, "parts.json")
+        both = encode((stored_parts([counted]), stored_parts(sets)))
+        storage.write(parts, json.dumps(both).encode())  # names of files need not be text
         shards, unit = again.job.shards, again.job.unit
-        compare = CompareShards(output=root, again=again.directory, shards=shards, unit=unit)
+        compare = CompareShards(output=root, parts=parts, shards=shards, unit=unit)
         job.run(compare, pieces=shards, size=size)
         _compare(root, sets, counted.manifest)
     if not sets[0].appended:

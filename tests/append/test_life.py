@@ -19,6 +19,7 @@ from pipelines.count.directory import load_counts
 from pipelines.encode import job
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError
+from pipelines.planned import run_once
 from pipelines.report import report
 from pipelines.settings import (
     AppendSettings,
@@ -31,6 +32,7 @@ from pipelines.settings import (
     OutputSettings,
     PretokenSettings,
 )
+from pipelines.verify import counts as verify_counts
 from tests import jobs
 from tests.append.drops import WAIT, running, taken, wait_for
 from tests.cli.process import bpe
@@ -430,6 +432,26 @@ def test_a_file_must_be_complete(folder: Path) -> None:
     assert appended(complete_when="marker").documents == 2
     (folder / "in" / "b.jsonl.done").touch()
     assert appended(complete_when="marker").documents == 3
+
+
+def test_counts_that_grow_while_they_are_verified(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count(folder)
+    write(folder, "b", ["lazy dog"])
+    count(folder)
+
+    def counted_and_grown(*arguments: Any, **more: Any) -> Any:
+        done = run_once(*arguments, **more)
+        write(folder, "c", ["brown fox"])
+        count(folder)
+        return done
+
+    monkeypatch.setattr(verify_counts, "run_once", counted_and_grown)
+    jobs.verify(directory=str(folder / "out"), inputs=inputs_of(folder))
+    monkeypatch.undo()
+    assert load_counts(str(folder / "out")).totals.documents == 4
+    verify(folder)
 
 
 @pytest.mark.parametrize("what", ["encode", "count"])
