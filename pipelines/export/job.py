@@ -6,6 +6,7 @@ measure → choose (where a budget takes some documents) → exchange, merge (wh
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import time
 import uuid
@@ -189,7 +190,10 @@ class ExportJob(Job):
             self._clean()
             return False
         if action == "resume":
-            loosen_records(self.directory)
+            with contextlib.suppress(InputError):  # a damaged manifest vouches for nothing
+                there = storage.exists(join(self.directory, MANIFEST))
+                sha256 = read_export(self.directory).records.sha256 if there else None
+                loosen_records(self.directory, sha256)
         prepare(self.output, self.same, reads=self.plan.directories)
         write_pins(self.directory, pins)
         for name in (*ROLES_FILES, TOKENIZER):

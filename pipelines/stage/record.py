@@ -177,13 +177,17 @@ def read_records(directory: str, sha256: str | None, file: str = RECORDS_FILE) -
     return list(iterate_records(directory, sha256, file))
 
 
-def loosen_records(directory: str) -> None:
+def loosen_records(directory: str, sha256: str | None = None) -> None:
     """Take a complete output back, for its records: those whose files are intact stand.
 
     Of an output that has lost its manifest alone, too; a no-op where there are no such records.
+
+    Args:
+        directory: of the output.
+        sha256: that its manifest states of the records, where there is one.
     """
     with contextlib.suppress(InputError):
-        records = read_records(directory, None)
+        records = read_records(directory, sha256)
         storage.remove(join(directory, MANIFEST))
         for record in records:
             write_record(directory, record)
