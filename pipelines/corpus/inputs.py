@@ -22,7 +22,7 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pipelines.corpus.files import (
     InputFile,
@@ -53,15 +53,6 @@ if TYPE_CHECKING:
 
     from pipelines.settings import InputSettings
 
-Compression = Literal["none", "gz", "zst", "bz2", "xz"]
-
-UNREADABLE_SUFFIXES = (".zip", ".tar", ".tgz", ".7z", ".rar", ".lz4", ".z", ".br", ".lzma", ".sz")
-RECORD_SUFFIXES = (
-    *(".csv", ".tsv", ".psv", ".xls", ".xlsx", ".ods", ".avro", ".orc", ".arrow", ".feather"),
-    *(".tfrecord", ".tfrecords", ".msgpack", ".bson", ".jsonlines", ".warc", ".sqlite", ".sqlite3"),
-    *(".h5", ".hdf5", ".npy", ".npz", ".pkl", ".pickle"),
-)
-_BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save|tmp|copy|part|[0-9][0-9-]*)|~)+\Z")
 MIN_SPLIT = 8 << 20  # bytes, unless a job says otherwise
 _REQUESTS = 32  # to a store at once
 BY_NAME = "by their names"
