@@ -203,6 +203,10 @@ class CorpusRequest(Job):
         """
         raise NotImplementedError
 
+    def is_done(self, planned: Planned) -> bool:
+        """Whether nothing is to be done: no file to append, or an earlier run was complete."""
+        return not planned.files if self.appending.appends else self.is_complete(planned)
+
     def begin(self) -> bool:
         """Plan the job and prepare its directory, where this run has not."""
         directory = self.directory
@@ -211,8 +215,7 @@ class CorpusRequest(Job):
         planned = self.plan()
         self.before(planned)
         goes_on = self.output.resume or planned.plan.base is not None
-        appends = self.appending.appends
-        if goes_on and (not planned.files if appends else self.is_complete(planned)):
+        if goes_on and self.is_done(planned):
             return False
         prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
         write_files(directory, planned.beside)

@@ -127,16 +127,16 @@ def write_manifest(results: Iterable[Outcome], job: CountJob) -> dict[str, Any]:
     """
     manifest = manifest_of(results, job)
     job.plan()
-    return write_files_of(manifest, job)
+    write_files_of(manifest, job)
+    value: dict[str, Any] = json.loads(manifest.to_json())
+    return value
 
 
-def write_files_of(manifest: CountsManifest, job: CountJob) -> dict[str, Any]:
-    """Write a manifest, and what stands beside it; returns its values."""
+def write_files_of(manifest: CountsManifest | GroupedManifest, job: CountJob) -> None:
+    """Write a manifest, and what stands beside it."""
     remove_temporaries(job.directory)
     for name, data in manifest.files().items():
         storage.write(join(job.directory, name), data)
-    value: dict[str, Any] = json.loads(manifest.to_json())
-    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +237,6 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -
             tokenizer = storage.read(join(job.directory, TOKENIZER))
             storage.write(join(group_job.directory, TOKENIZER), tokenizer)
         groups.append(CountedGroup.of(group, manifest))
-    remove_temporaries(job.directory)
     grouped = GroupedManifest(
         group_by=job.group_by,
         groups=tuple(groups),
@@ -246,8 +245,7 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -
         dead_letters=counted.dead_letters,
         sources=sources_of(files, job.sources) if job.sources else (),
     )
-    for name, data in grouped.files().items():
-        storage.write(join(job.directory, name), data)
+    write_files_of(grouped, job)
 
 
 def counted_inputs(files: Iterable[FileRange]) -> tuple[CountedInput, ...]:

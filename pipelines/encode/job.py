@@ -301,10 +301,9 @@ class EncodeRequest(CorpusRequest):
     def before(self, planned: Planned) -> None:
         """Keep the records of an earlier run, but for splits that changed: a kill must not lie."""
         changed = self._changed(planned)
-        appends = self.appending.appends
-        if changed is None or (not planned.files if appends else self.is_complete(planned)):
+        if changed is None or self.is_done(planned):
             return
-        if not appends:
+        if not self.appending.appends:
             loosen_records(self.directory)
         for split in splits_with(planned.splits, changed):
             storage.remove(record_path(self.directory, unit_name(split.file)))
