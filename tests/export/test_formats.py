@@ -106,8 +106,8 @@ def test_in_a_store_it_is_the_same(ids: Callable[[str], Path], tmp_path: Path) -
             assert ObjectStore.tree(output) == tree(tmp_path / to)
             inputs = InputSettings(patterns=("web=store://bucket/ids",))
             assert jobs.verify(directory=output, inputs=inputs).compared
-        export(stored_ids, output, options, to=to, resume=True)
-        assert ObjectStore.tree(output) == tree(tmp_path / to)
+            export(stored_ids, output, options, to=to, resume=True)
+            assert ObjectStore.tree(output) == tree(tmp_path / to)
     finally:
         ObjectStore.objects.clear()
 

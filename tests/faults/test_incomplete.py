@@ -87,6 +87,16 @@ def test_a_run_that_was_killed(whole: WholeJob, tmp_path: Path, moment: str) -> 
         bpe("show", out, "word")  # the tokenizer is complete
 
 
+@pytest.mark.parametrize("keep", [0, 1, 1000, -2])
+def test_a_truncated_manifest(small: Undisturbed, tmp_path: Path, keep: int) -> None:
+    out = tmp_path / "out"
+    shutil.copytree(small.folder / "ids", out)
+    text = (out / "manifest.json").read_bytes()
+    (out / "manifest.json").write_bytes(text[:keep])
+    for command in ("verify", "decode", "report"):
+        refused("manifest.json: not JSON", command, out)
+
+
 def test_a_training_that_was_killed(small: Undisturbed, tmp_path: Path) -> None:
     out = shutil.copytree(small.folder / "model", tmp_path / "out")
     for name in ("tokenizer.json", "training.json"):
