@@ -57,8 +57,9 @@ class ReadDocuments(ExceptionHandling):
         **arguments: options, as below.
 
     A bad record fails the pipeline, or has an output as Beam's own transforms have one:
-    ``with_exception_handling()``. It has the ``name`` of its file, ``place``, ``reason`` and the
-    record itself, ``raw``. A threshold is a share of all elements, where a table is one.
+    ``with_exception_handling()``. The bad element is a record with the ``name`` of its file,
+    ``place`` and ``unit``, ``reason`` and ``raw``. A threshold is a share of all elements, where a
+    table is one.
 
     Raises:
         ConfigError: an argument is wrong.

@@ -37,8 +37,8 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
     without counts gives no tokenizer, and one that may fire several times is refused, since a
     tokenizer of some of its counts cannot be right. The tokenizer is that of ``bpe.train`` on the
     same counts, whatever their order; it pickles, and ``tokenizer.training`` holds every merge with
-    its count. The merge loop runs once, in one worker, on sorted Arrow runs: about 100 bytes of
-    memory a distinct pre-token.
+    its count. The merge loop runs once, in one worker, on sorted Arrow runs: about 130 bytes of
+    memory a distinct pre-token, more if pre-tokens are long.
 
     Example::
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -164,3 +165,16 @@ def test_what_handles_single_calls_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name} is not supported.*in batches: leave it out"):
         handle(**{name: 1})
     handle(**{name: None})
+
+
+@pytest.mark.parametrize("value", [3, None])
+def test_an_unknown_argument_is_refused(value: int | None) -> None:
+    handle: Any = EncodeDocuments(tokenizer="tokenizer.json").with_exception_handling
+    with pytest.raises(ConfigError, match="has no argument max_failures: use main_tag"):
+        handle(max_failures=value)
+
+
+def test_beams_arguments_are_accepted_at_their_defaults() -> None:
+    parameters = inspect.signature(beam.ParDo.with_exception_handling).parameters
+    defaults = {name: parameter.default for name, parameter in parameters.items() if name != "self"}
+    CountPretokens().with_exception_handling(**defaults)
