@@ -50,7 +50,7 @@ class Preset(Settings):
     """Where defaults come from that neither the command line nor a file gives.
 
     Attributes:
-        preset: Settings of a published description of BPE (docs/systems.md). --config and other
+        preset: Published description of BPE to follow (docs/systems.md). --config and other
             options override them.
     """
 
