@@ -36,6 +36,7 @@ from tests.pipelines.corpora import (
     TWO,
     count,
     encode,
+    make_units,
     sentence,
     small_tokenizer,
     train,
@@ -233,14 +234,15 @@ def test_resume_makes_again_what_is_of_a_file_that_changed(
     assert tree(counts) == tree(tmp_path / "fresh-counts")
 
 
-def test_a_resumed_job_that_is_killed_before_it_made_them_again(
-    tmp_path: Path, model: Path
-) -> None:
+def test_a_job_that_is_killed_again_before_it_made_them_again(tmp_path: Path, model: Path) -> None:
     """The plan names the new version by then, and no part of the old one may be left."""
     corpus = Corpus(tmp_path, "docs.jsonl")
     out = tmp_path / "out"
-    encode(corpus.inputs(), model, out)
-    corpus.edit()
+    request = encode_request(corpus.inputs(), str(model), str(out))
+    request.begin()
+    (stage,) = request.stages
+    assert make_units(stage, 3)
+    corpus.forge()
     encode_request(corpus.inputs(), str(model), str(out), resume=True).begin()
     assert encode(corpus.inputs(), model, out, resume=True).resumed_parts == 0
     encode(corpus.inputs(), model, tmp_path / "fresh")

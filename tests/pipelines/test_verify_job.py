@@ -84,10 +84,6 @@ def flip(path: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "extra part": (
-        lambda ids: (ids / "data" / "train-00000-of-00001.parquet").touch(),
-        "train-00000-of-00001.parquet is not named in the manifest",
-    ),
     "extra dead letters": (
         lambda ids: storage.write(str(ids / "dead-letters" / "x"), b""),
         "dead-letters/x is not named in the manifest",
@@ -316,6 +312,9 @@ def test_dead_letters_of_counts_are_those_of_the_last_run(tmp_path: Path) -> Non
         letters[0].write_bytes(damage)
         with pytest.raises(VerificationError, match=message):
             jobs.verify(directory=str(tmp_path / "counts"))
+    letters[0].unlink()
+    with pytest.raises(VerificationError, match="jsonl is missing, the manifest names it"):
+        jobs.verify(directory=str(tmp_path / "counts"))
     letters[0].write_bytes(good)
     assert jobs.verify(directory=str(tmp_path / "counts")).failures == 2
     (other := letters[0].with_name("part-00009-of-00010.jsonl")).write_bytes(b"")
