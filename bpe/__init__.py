@@ -18,23 +18,7 @@ From texts to ids, in the order in which modules import each other:
 - ``native``: the C++ core (``_native``); ``reference``: its readable twin,
   which `explain` and tests use.
 
-Where to add
-
-- a tie rule: a row of ``kTieRules`` in ``native/train/tie_breaker.h``; a line each in ``choose``
-  and ``sort_whole`` of ``reference/train.py``; its name and help in
-  ``pipelines/settings/training.py``; what it makes of the example in ``tests/bpe/test_train.py``.
-- a pre-tokenizer: its pattern in ``native/text/patterns/``, listed in
-  ``native/text/pretokenizers.h``; its name in ``pipelines/settings/corpus.py``;
-  ``pretokenizer.py`` if it drops text (``kDropsText``), or tokenizer.json spells it differently.
-- a tokenizer file format: a module in ``formats/``, listed in its ``__init__.py``; a sample in
-  ``tests/bpe/test_formats_fuzz.py``. It reads and writes `parts.Parts`;
-  one that holds less than a tokenizer is also in ``BARE_FILES`` of ``pipelines/cli/options.py``.
-- a model, such as one with byte fallback: ``models.py``, ``native/encode/model.h``, and what asks
-  for a model by its class.
-- speed for words that the cache does not know: ``encode_rare`` in ``native/encode/word_encoder.h``,
-  which calls ``characters.h`` or ``symbols.h``, and ``merger.h``, which loads files too. After
-  ``make bench-short`` has installed what it needs, ``.bench-venv/bin/python -m benchmarks run
-  --only no-cliff`` measures it; ``benchmarks/LOG.md`` says what was tried, and gets what you try.
+``CONTRIBUTING.md`` names the files for each kind of change.
 """
 
 from __future__ import annotations
