@@ -121,15 +121,13 @@ def text_blocks(
 
 def _text_array(array: pa.Array) -> pa.Array:
     array = text_array(array)
-    kind = array.type
-    is_text = (
-        pa.types.is_string,
-        pa.types.is_large_string,
-        pa.types.is_binary,
-        pa.types.is_large_binary,
-    )
-    if not any(check(kind) for check in is_text):
-        raise CountsError(f"texts are an Arrow array of {kind}: cast them to large_string first")
+    try:
+        text_column(array.slice(0, 0))
+    except TypeError:
+        kind = array.type
+        raise CountsError(
+            f"texts are an Arrow array of {kind}: cast them to large_string first"
+        ) from None
     return array
 
 

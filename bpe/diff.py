@@ -62,15 +62,7 @@ class Difference:
     @property
     def is_empty(self) -> bool:
         """Whether nothing differs."""
-        return not (
-            self.gained
-            or self.lost
-            or self.renumbered
-            or self.gained_merges
-            or self.lost_merges
-            or self.moved_merges
-            or self.settings
-        )
+        return not any(value for name, value in vars(self).items() if name != "kept_merges")
 
 
 @dataclass(frozen=True)

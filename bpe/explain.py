@@ -10,14 +10,13 @@ import unicodedata2
 
 from bpe.core_encoder import encoded_words
 from bpe.errors import EncodingError
-from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece, is_symbol
+from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
 from bpe.reference.encode import WordEncoder, runs
 from bpe.reference.merge import MergeStep, apply_merges, merge_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from bpe.models import Model
     from bpe.parts import Parts
 
 
@@ -27,7 +26,6 @@ __all__ = [
     "MergeStep",
     "columns",
     "html_table",
-    "is_single",
     "merge_counts",
     "superword_runs",
     "superword_steps",
@@ -156,15 +154,6 @@ def _unreached_superwords(parts: Parts) -> list[int]:
             if len(apply_merges(run, ranks)) == 1:
                 words[result] = run
     return sorted(alone - words.keys())
-
-
-def is_single(token: bytes, model: Model) -> bool:
-    """Whether an unmerged pre-token may hold this token: a byte, a character, the end of a word."""
-    if isinstance(model, ByteLevel):
-        return len(token) == 1
-    if isinstance(model, WordPiece):
-        return len(model.symbols(token.removeprefix(model.prefix.encode()))) == 1
-    return is_symbol(token.decode(), model)
 
 
 def merge_counts(parts: Parts) -> dict[int, int]:

@@ -164,3 +164,12 @@ def is_symbol(content: str, model: Model) -> bool:
         is_byte = model.byte_fallback and content.encode() in BYTE_TOKENS
         return len(content) == 1 or content == model.end_of_word or is_byte
     return isinstance(model, ByteLevel) and len(content.encode()) == 1
+
+
+def is_single(token: bytes, model: Model) -> bool:
+    """Whether an unmerged pre-token may hold this token: a byte, a character, the end of a word."""
+    if isinstance(model, ByteLevel):
+        return len(token) == 1
+    if isinstance(model, WordPiece):
+        return len(model.symbols(token.removeprefix(model.prefix.encode()))) == 1
+    return is_symbol(token.decode(), model)

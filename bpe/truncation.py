@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError
-from bpe.models import ByteLevel, CharacterLevel, WordPiece, is_symbol
+from bpe.models import CharacterLevel, WordPiece, is_single
 from bpe.parts import Merges
 from bpe.token_table import TokenTable
 
@@ -143,9 +143,6 @@ def _first_merges(
 
 def _symbols(parts: Parts) -> set[int]:
     """The ids of the symbols of unmerged pre-tokens."""
-    model = parts.model
-    if isinstance(model, ByteLevel):
-        return {id_ for id_, token in enumerate(parts.tokens) if token and len(token) == 1}
     return {
-        id_ for id_, token in enumerate(parts.tokens) if token and is_symbol(token.decode(), model)
+        id_ for id_, token in enumerate(parts.tokens) if token and is_single(token, parts.model)
     }

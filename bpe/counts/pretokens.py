@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -139,7 +139,14 @@ class PretokenCounts(Described):
     __hash__ = None  # type: ignore[assignment]  # compares by contents, which can be gigabytes
 
     def __getstate__(self) -> dict[str, object]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        run = self.run
+        buffers = run.data, run.offsets, run.counts, run.documents, run.positions
+        columns = [None if buffer is None else bytes(buffer) for buffer in buffers]
+        return self.described() | {"run": columns}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        data, offsets, *rows = state["run"]
+        vars(self).update(state, run=CountRun(data, offsets, 8, *rows))
 
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
         """The counts of both corpora; documents of ``other`` come after those of ``self``.

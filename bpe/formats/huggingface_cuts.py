@@ -196,9 +196,14 @@ def _metaspace(scheme: str, *, split: bool) -> dict[str, Any]:
 def _cut_step(name: str) -> dict[str, Any]:
     """A named pre-tokenizer or a pattern as a step."""
     named = NAMED.get(name)
-    if named is not None and not isinstance(named.huggingface, str):
-        return dict(named.huggingface)
-    regex = named.huggingface if named is not None else _regex(name)
+    if named is None:
+        return split_step(_regex(name))
+    step = named.huggingface
+    return split_step(step) if isinstance(step, str) else dict(step)
+
+
+def split_step(regex: str) -> dict[str, Any]:
+    """The step that isolates the matches of a pattern of Oniguruma."""
     return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
 
 
@@ -232,12 +237,7 @@ def mixes_digits(token: bytes) -> bool:
 # What Falcon's file has behind ByteLevel, where text is already written in the byte alphabet.
 _DIGITS = {"type": "Digits", "individual_digits": False}
 _NUMERIC_BYTES = frozenset(b"0123456789\xb2\xb3\xb9\xbc\xbd\xbe")
-_THREE_DIGITS = {
-    "type": "Split",
-    "pattern": {"Regex": "[0-9][0-9][0-9]"},
-    "behavior": "Isolated",
-    "invert": False,
-}
+_THREE_DIGITS = split_step("[0-9][0-9][0-9]")
 
 
 def _place_of_bytes(steps: Sequence[Entry]) -> int | None:

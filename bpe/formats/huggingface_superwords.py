@@ -22,6 +22,7 @@ import regex
 
 from bpe.core_encoder import encoded_words, make_encoder
 from bpe.errors import InexpressibleError, TokenizerError
+from bpe.formats.huggingface_cuts import split_step
 from bpe.normalizer import PREPENDING
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import NAMED, Pretokenizer
@@ -343,11 +344,10 @@ def _literal(char: str) -> str:
 
 def write_pattern(pattern: str) -> dict[str, Any]:
     """The ``pre_tokenizer`` entry of :func:`exact_pattern`."""
-    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated"}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     return {
         "type": "Sequence",
-        "pretokenizers": [{**split, "invert": False}, {**level, "use_regex": False}],
+        "pretokenizers": [split_step(pattern), {**level, "use_regex": False}],
     }
 
 

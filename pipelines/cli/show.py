@@ -292,7 +292,8 @@ def _found_tokens(
     merges: Mapping[str, _Figures],
 ) -> list[dict[str, Any]]:
     """The tokens of these ids, then those that contain one of the texts, as JSON values."""
-    from bpe.explain import is_single, visible
+    from bpe.explain import visible
+    from bpe.models import is_single
 
     found = [
         id_

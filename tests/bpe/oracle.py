@@ -11,11 +11,12 @@ import regex
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.counts.files import run_table
 from bpe.models import ByteLevel, WordPiece
-from bpe.reference import huggingface, superwords
+from bpe.reference import superwords
 from bpe.reference import train as reference
 from bpe.reference.encode import encode, runs
 from bpe.reference.pretokenize import split
 from bpe.special_tokens import TokenFlags
+from tests.bpe import huggingface_trainer as huggingface
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from bpe._native import TextColumn, Trainer
 from bpe.pair_counts import PAIR_COUNTS
-from bpe.reference import huggingface as reference_huggingface
 from bpe.reference import train as reference
 from bpe.ties import TIES
 from bpe.training_report import TrainedMerge
+from tests.bpe import huggingface_trainer as reference_huggingface
 
 if TYPE_CHECKING:
     from bpe.reference.train import Words

@@ -43,22 +43,6 @@ std::shared_ptr<CountRun> make_run(const py::buffer& data, const py::buffer& off
   return run;
 }
 
-py::tuple run_state(const CountRun& run) {
-  const auto bytes = [](const std::optional<Buffer>& buffer) -> py::object {
-    if (!buffer) return py::none();
-    return py::bytes(reinterpret_cast<const char*>(buffer->data()), buffer->size());
-  };
-  return py::make_tuple(bytes(run.data()), bytes(run.offsets()), bytes(run.counts()),
-                        bytes(run.documents()), bytes(run.positions()));
-}
-
-std::shared_ptr<CountRun> run_of_state(const py::tuple& state) {
-  if (state.size() != 5) throw std::invalid_argument("not the state of a CountRun");
-  using Column = std::optional<py::buffer>;
-  return make_run(state[0].cast<py::buffer>(), state[1].cast<py::buffer>(), 8,
-                  state[2].cast<py::buffer>(), state[3].cast<Column>(), state[4].cast<Column>());
-}
-
 // Begin, end and index of each special token in a text, and of the text between, which has -1.
 Buffer cut_special(const SpecialMatcher& matcher, const py::buffer& data) {
   const View<uint8_t> text(data);
@@ -116,7 +100,6 @@ void bind_counter(py::module_& module) {
       .def_property_readonly("documents", &CountRun::documents)
       .def_property_readonly("positions", &CountRun::positions)
       .def("__len__", &CountRun::size)
-      .def(py::pickle(&run_state, &run_of_state))
       .def("total", &CountRun::total, Release())
       .def("split", &CountRun::split, py::arg("shards"), Release())
       .def("misplaced", &CountRun::misplaced, py::arg("shard"), py::arg("shards"), Release());
