@@ -45,7 +45,7 @@ class FieldError(ValueError):
         return FieldError(self.problem, f"{outer}{dot}{self.place}")
 
 
-def encode(value: Any, *, text: Callable[[bytes], str] | None = None) -> Any:
+def to_jsonable(value: Any, *, text: Callable[[bytes], str] | None = None) -> Any:
     """A dataclass, and all it holds, as JSON values; ``text`` spells bytes.
 
     Fields stand in the order in which the class declares them.
@@ -56,11 +56,11 @@ def encode(value: Any, *, text: Callable[[bytes], str] | None = None) -> Any:
     if kind is bytes:
         return value if text is None else text(value)
     if names := _names(kind):
-        return {name: encode(getattr(value, name), text=text) for name in names}
+        return {name: to_jsonable(getattr(value, name), text=text) for name in names}
     if isinstance(value, (tuple, list)):
-        return [encode(item, text=text) for item in value]
+        return [to_jsonable(item, text=text) for item in value]
     if isinstance(value, Mapping):
-        return {name: encode(item, text=text) for name, item in value.items()}
+        return {name: to_jsonable(item, text=text) for name, item in value.items()}
     return value
 
 
@@ -73,14 +73,14 @@ def _names(kind: Any) -> tuple[str, ...]:
     return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else ()
 
 
-def decode(
+def from_jsonable(
     kind: type[_T],
     value: Any,
     *,
     exact: bool = False,
     data: Callable[[str], bytes] = str.encode,
 ) -> _T:
-    """A JSON value as an instance of ``kind``: what `encode` was given.
+    """A JSON value as an instance of ``kind``: what `to_jsonable` was given.
 
     Args:
         kind: most often a dataclass. Fields that have a default may be missing.

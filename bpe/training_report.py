@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from bpe.byte_alphabet import from_text, to_text, to_texts
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.files import CHECKSUM, checksum_of, is_intact, write_atomically
@@ -455,7 +455,7 @@ class Training(_Record):
         """The text of ``training.json``; equal trainings give equal texts."""
         byte_level = isinstance(self.model, ByteLevel)
         spell = to_text if byte_level else bytes.decode
-        values = encode(replace(self, merges=()), text=spell)
+        values = to_jsonable(replace(self, merges=()), text=spell)
         del values["model"]
         # All at once, as they are many.
         texts = [text for merge in self.merges for text in (merge.left, merge.right)]
@@ -490,7 +490,7 @@ class Training(_Record):
     def read(cls, data: bytes, *, where: str) -> Training:
         """The same from what is in the file, of which ``where`` is the name."""
         try:
-            fields = decode(dict[str, Any], json.loads(data))
+            fields = from_jsonable(dict[str, Any], json.loads(data))
             intact = is_intact(fields)
             training = cls._from_fields(fields)
         except TokenizerFileError as error:
@@ -514,7 +514,7 @@ class Training(_Record):
         score, model = fields.get("score"), _model(fields.get("model"))
         spelt = from_text if isinstance(model, ByteLevel) else str.encode
         rest = {name: fields[name] for name in fields if name not in {"version", "score", CHECKSUM}}
-        training = decode(cls, {**rest, "model": model}, exact=True, data=spelt)
+        training = from_jsonable(cls, {**rest, "model": model}, exact=True, data=spelt)
         if score != training.score:
             raise ValueError(f"score {score!r:.60} is not that of the model")
         return training
@@ -579,5 +579,5 @@ def _model(fields: Any) -> Model:
     for model in get_args(Model):
         if kind == model.__name__:
             values = {name: fields[name] for name in fields if name != "type"}
-            return cast("Model", decode(model, values, exact=True))
+            return cast("Model", from_jsonable(model, values, exact=True))
     raise ValueError(f"unknown model {kind!r:.60}")

@@ -323,14 +323,14 @@ def changed(settings: Any) -> dict[str, Any]:
     What tells jobs apart goes by these, so a new option changes nothing for those that do not give
     it.
     """
-    from bpe._codec import encode  # noqa: PLC0415 - `--help` does not wait for bpe
+    from bpe._codec import to_jsonable  # noqa: PLC0415 - `--help` does not wait for bpe
 
     values = {
         one.name: getattr(settings, one.name)
         for one in fields(settings)
         if getattr(settings, one.name) != one.default
     }
-    return dict(encode(values))
+    return dict(to_jsonable(values))
 
 
 def split_arguments(

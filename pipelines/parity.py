@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from bpe._codec import encode
+from bpe._codec import to_jsonable
 from bpe.models import ByteLevel
 from pipelines import storage
 from pipelines.count.directory import group_directories, read_counts_manifest
@@ -47,7 +47,7 @@ class Groups:
         """
         for directory in self.dev:
             complete(directory, "counts")
-        values = encode(replace(self.parity, dev_counts=()))
+        values = to_jsonable(replace(self.parity, dev_counts=()))
         return {
             **values,
             "groups": list(self.names),

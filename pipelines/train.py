@@ -12,7 +12,7 @@ import pyarrow as pa
 
 import bpe
 from bpe import Tokenizer
-from bpe._codec import encode
+from bpe._codec import to_jsonable
 from bpe.counts import PretokenCounts, check_agreement, combine, require_pretokens
 from bpe.counts.manifest import add_formats
 from bpe.formats.cut_at_marks import WORDS
@@ -134,13 +134,13 @@ class TrainRequest(Job):
         """
         training = self.training
         settings: dict[str, Any] = {
-            **encode(replace(training, model=None, extend=None)),
+            **to_jsonable(replace(training, model=None, extend=None)),
             "model": model_settings(_model(training)),
             "special_tokens": list(self.special_tokens),
-            **({"roles": encode(self.roles)} if self.roles else {}),
+            **({"roles": to_jsonable(self.roles)} if self.roles else {}),
             **({"extend": self.extends} if self.extends else {}),
             **({"parity": self.groups.settings()} if self.groups is not None else {}),
-            **({RUNS: encode(self.runs)} if self.runs is not None else {}),
+            **({RUNS: to_jsonable(self.runs)} if self.runs is not None else {}),
             **self.shares,
         }
         own = join(self.folder(COUNTS), "")  # groups are in folders of it

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from bpe._inputs_file import INPUTS, put_back, take_out
 from bpe.counts.pruning import Pruned
 from bpe.counts.runs import CutRuns, Runs
@@ -210,7 +210,7 @@ class CountsManifest(Described):
             | self.pretokenizer.settings
             | {"totals": _FileTotals(**vars(self.totals), distinct_pretokens=distinct)},
         )
-        return with_checksum(encode(file))
+        return with_checksum(to_jsonable(file))
 
     @classmethod
     def from_json(
@@ -246,7 +246,7 @@ class CountsManifest(Described):
                 f"{where}: checksum mismatch: the file is corrupt or was edited: count again"
             )
         try:
-            values = dict(vars(decode(_File, put_back(document, inputs))))
+            values = dict(vars(from_jsonable(_File, put_back(document, inputs))))
             kind, version = values.pop("kind"), values.pop("version")
             totals = dict(vars(values.pop("totals")))
             distinct = totals.pop("distinct_pretokens")

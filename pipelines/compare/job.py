@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bpe._codec import encode
+from bpe._codec import to_jsonable
 from pipelines import storage
 from pipelines.compare.result import EXAMPLES, Input, Subject, read_comparison
 from pipelines.compare.splits import BY_FILE, RESULT, CompareSplits, tokenizer_names
@@ -117,7 +117,7 @@ class CompareRequest(CorpusRequest):
             by=column[0].name if column else self.by,
             inputs=tuple(Input(name=file.name, size=file.size) for file in found.files),
         )
-        plan = Plan(kind="comparison", parts=(len(splits),), settings=encode(subject))
+        plan = Plan(kind="comparison", parts=(len(splits),), settings=to_jsonable(subject))
         beside = dict(zip(tokenizer_names(len(texts)), texts, strict=True))
         return self.planned(found, splits, plan, beside=beside)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from bpe._codec import decode
+from bpe._codec import from_jsonable
 from bpe.errors import BadTextsError
 from pipelines import storage
 from pipelines.compare.pieces import Difference, PieceCutter, add_differences
@@ -72,7 +72,7 @@ class CompareSplits:
         Raises:
             OutputError: another job has taken the directory over.
         """
-        return decode(Subject, plan_of_run(self.directory, self.run)["settings"])
+        return from_jsonable(Subject, plan_of_run(self.directory, self.run)["settings"])
 
     def units(self) -> Iterator[Unit]:
         """A unit a split."""

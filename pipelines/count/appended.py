@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from bpe._inputs_file import INPUTS
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountsManifest, CountsPart, Totals
@@ -80,7 +80,7 @@ class AppendedManifest:
 
     def to_bytes(self) -> bytes:
         """The file."""
-        return manifest_bytes({"kind": APPENDED_KIND, "version": VERSION, **encode(self)})
+        return manifest_bytes({"kind": APPENDED_KIND, "version": VERSION, **to_jsonable(self)})
 
 
 def appended_of(data: bytes, path: str) -> AppendedManifest | None:
@@ -95,7 +95,7 @@ def appended_of(data: bytes, path: str) -> AppendedManifest | None:
     if value.get("version") != VERSION or not is_intact(value):
         raise InputError(f"{path}: damaged, or of another release: count again")
     try:
-        return decode(AppendedManifest, value)
+        return from_jsonable(AppendedManifest, value)
     except ValueError as error:
         raise InputError(f"{path}: damaged: {error}: count again") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from bpe._inputs_file import INPUTS, put_back, take_out
 from bpe.counts.manifest import CountedInput, CountsManifest, DeadLetters, Totals
 from bpe.errors import CountsError
@@ -78,7 +78,7 @@ class GroupedManifest:
 
     def files(self) -> dict[str, bytes]:
         """What to write, by name, in this order: the manifest is last."""
-        value = {"kind": GROUPED_KIND, "version": VERSION, **encode(self)}
+        value = {"kind": GROUPED_KIND, "version": VERSION, **to_jsonable(self)}
         value["totals"] = asdict(self.totals)
         value, inputs = take_out(with_checksum(value))
         before = {} if inputs is None else {INPUTS: inputs}
@@ -103,6 +103,6 @@ class GroupedManifest:
                 f"{where}: checksum mismatch: the file is corrupt or was edited: count again"
             )
         try:
-            return decode(cls, put_back(value, inputs))
+            return from_jsonable(cls, put_back(value, inputs))
         except ValueError as error:
             raise CountsError(f"{where}: {error}: count again") from error

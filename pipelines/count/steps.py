@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._codec import encode
+from bpe._codec import to_jsonable
 from bpe._native import merge_runs
 from bpe.counting import PretokenCounter
 from bpe.counts import CutRuns
@@ -119,7 +119,7 @@ class CountJob:
             "track_order": self.track_order,
             "shards": self.shards,
             **({"group_by": self.group_by} if self.group_by is not None else {}),
-            **({} if self.runs is None else {RUNS: encode(self.runs)}),
+            **({} if self.runs is None else {RUNS: to_jsonable(self.runs)}),
         }
 
     @property
@@ -451,7 +451,7 @@ def count_plan(
         settings={
             **job.settings,
             "prune_below": job.prune_below,
-            **({"sources": encode(sources_of(files, job.sources))} if job.sources else {}),
+            **({"sources": to_jsonable(sources_of(files, job.sources))} if job.sources else {}),
             **(reading.options.to_json() if reading else {}),
         },
     )

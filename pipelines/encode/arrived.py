@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from pipelines import storage
 from pipelines.corpus.documents import KeptColumn
 from pipelines.encode.kept import find_kept, name_and_type
@@ -52,10 +52,10 @@ def encode_arrived(
             observe=measure.add,
             slot=slot,
         )
-        return _with(record, measured=encode(measure.finish()))
+        return _with(record, measured=to_jsonable(measure.finish()))
 
     record, aside = readable(split.pieces, made, stopped=stopped)
-    return _with(record, set_aside=encode(aside)) if aside else record
+    return _with(record, set_aside=to_jsonable(aside)) if aside else record
 
 
 def _with(record: Record, **totals: Any) -> Record:
@@ -87,7 +87,7 @@ def settled_columns(
     """
     given = dict(map(name_and_type, encoding.keep))
     if not begins:
-        then = decode(
+        then = from_jsonable(
             tuple[KeptColumn, ...], read_plan(directory).get("settings", {}).get("keep", [])
         )
         if [column.name for column in then] == list(given) and all(

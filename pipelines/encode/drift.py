@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.compute as pc
 
-from bpe._codec import decode
+from bpe._codec import from_jsonable
 from bpe.counting import PretokenCounter
 from bpe.counts import require_pretokens
 from bpe.counts.files import run_table
@@ -208,7 +208,7 @@ def note_drift(
     """
     rows = drift_rows(directory)
     try:
-        last = decode(Measured, rows[-1]["sums"]) if rows else Measured()
+        last = from_jsonable(Measured, rows[-1]["sums"]) if rows else Measured()
         if trained is None and rows:
             trained = rows[0]["bytes_per_token"]
     except (KeyError, TypeError, ValueError) as error:

@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from bpe._codec import decode
+from bpe._codec import from_jsonable
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.splits import (
@@ -99,8 +99,8 @@ def job_of(
         directory=directory,
         tokenizer=TokenizerFile(sha256=settings["tokenizer"], vocab_size=settings["vocab_size"]),
         id_type=settings["id_type"],
-        settings=decode(ReadOptions, settings),
-        rows=decode(RowSettings, settings),
+        settings=from_jsonable(ReadOptions, settings),
+        rows=from_jsonable(RowSettings, settings),
         parts=plan["parts"][0],
         max_failures=max_failures,
         run=run,
@@ -382,7 +382,7 @@ class EncodeRequest(CorpusRequest):
 
         records = records_of(manifest, self.directory)
         found = (record.totals.get("measured") for record in records)
-        measured = [decode(Measured, one) for one in found if one is not None]
+        measured = [from_jsonable(Measured, one) for one in found if one is not None]
         trained = trained_bytes_per_token(self.tokenizer)
         for warning in note_drift(
             self.directory, measured, self.drift, trained=trained, now=time.time()

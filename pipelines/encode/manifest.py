@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from bpe._inputs_file import INPUTS, put_back, take_out
 from bpe.counts.manifest import DeadLetters, add_formats
 from bpe.files import with_checksum
@@ -211,7 +211,7 @@ class EncodedManifest(EncodedHeader):
 
     def to_json(self) -> dict[str, Any]:
         """The manifest as JSON values, in the order of the file, its checksum last."""
-        value = encode(self)
+        value = to_jsonable(self)
         for name in ("records", "duplicate_ids", "discarded", "generation"):
             if not value[name]:
                 del value[name]
@@ -243,7 +243,7 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
         file = of_generation(INPUTS, value.get("generation", 0))
         inputs = join(storage.located(directory), file)
         value = put_back(value, lambda: storage.read(inputs))
-        return decode(EncodedManifest, {"dead_letters": [], "parts": [], **value})
+        return from_jsonable(EncodedManifest, {"dead_letters": [], "parts": [], **value})
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{path}: damaged: {error}: encode the corpus again") from error
 
@@ -283,10 +283,10 @@ def made_of(
     dead: list[DeadLetters] = []
     aside: list[SetAside] = []
     for record in records:  # of very many, one as JSON at a time
-        parts.append(decode(Part, record.totals["part"]))
+        parts.append(from_jsonable(Part, record.totals["part"]))
         if record.totals["dead_letters"] is not None:
-            dead.append(decode(DeadLetters, record.totals["dead_letters"]))
-        aside += (decode(SetAside, one) for one in record.totals.get("set_aside", ()))
+            dead.append(from_jsonable(DeadLetters, record.totals["dead_letters"]))
+        aside += (from_jsonable(SetAside, one) for one in record.totals.get("set_aside", ()))
     return tuple(parts), tuple(dead), tuple(aside)
 
 

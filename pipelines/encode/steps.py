@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.documents.block import use_good_rows, without
@@ -391,13 +391,17 @@ def write_part(
         unit=unit_name(split.file),
         fingerprint=part.fingerprint,
         files=tuple(StoredFile(file=one.file, bytes=one.bytes, sha256=one.sha256) for one in files),
-        totals={"documents": part.documents, "part": encode(part), "dead_letters": encode(dead)},
+        totals={
+            "documents": part.documents,
+            "part": to_jsonable(part),
+            "dead_letters": to_jsonable(dead),
+        },
     )
 
 
 def count_written(record: Record) -> None:
     """Tell Beam's counters of a part that was made."""
-    part = decode(Part, record.totals["part"])
+    part = from_jsonable(Part, record.totals["part"])
     for name, number in (
         ("documents_encoded", part.documents),
         ("text_bytes_encoded", part.text_bytes),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from pipelines import storage
 from pipelines.errors import ConfigError
 from pipelines.export.numbers import choice_hashes, held_out, range_of
@@ -187,7 +187,7 @@ def _selection(plan: ExportPlan, work: str, run: str) -> Selection:  # noqa: ARG
     if not plan.selects:
         return Selection(plan=plan, taken=tuple(_asked(plan, plan.sources)))
     value = json.loads(storage.read(join(work, CHOSEN)))
-    return Selection(plan=plan, taken=tuple(decode(Taken, one) for one in value["taken"]))
+    return Selection(plan=plan, taken=tuple(from_jsonable(Taken, one) for one in value["taken"]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +237,7 @@ class Measure(Pass):
             for number, one in enumerate(taken)
         ]
         halves = [record.totals["halves"] for record in records]
-        value = {"taken": encode(taken), "bins": bins, "halves": halves}
+        value = {"taken": to_jsonable(taken), "bins": bins, "halves": halves}
         storage.write(join(self.work, MEASURED), json_bytes(value))
         if not plan.settings.chooses:
             write_chosen(self.work, taken, [])
@@ -294,7 +294,7 @@ class Choose(Pass):
 
     def _measured(self) -> tuple[list[Taken], list[int]]:
         value = json.loads(storage.read(join(self.work, MEASURED)))
-        return [decode(Taken, one) for one in value["taken"]], value["bins"]
+        return [from_jsonable(Taken, one) for one in value["taken"]], value["bins"]
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents below the bin of a span, and list those in it."""
@@ -349,7 +349,7 @@ class Choose(Pass):
 
 def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Count]) -> None:
     """Store what is taken of each source, and what each span has of partial epochs."""
-    value = {"taken": encode(taken), "partial": [list(count) for count in partial]}
+    value = {"taken": to_jsonable(taken), "partial": [list(count) for count in partial]}
     storage.write(join(work, CHOSEN), json_bytes(value))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from bpe.files import with_checksum
 from pipelines import storage
 from pipelines.corpus.documents.types import parse_type
@@ -81,7 +81,7 @@ class ExportHeader:
         head = self.head
         del head["kind"], head["version"]
         settings = {"to": self.settings.to, **changed(self.settings)}
-        return {name: encode(value) for name, value in {**head, "settings": settings}.items()}
+        return {name: to_jsonable(value) for name, value in {**head, "settings": settings}.items()}
 
     @property
     def kept(self) -> tuple[pa.Field, ...]:
@@ -155,7 +155,7 @@ class ExportManifest(ExportHeader):
 
     def to_json(self) -> dict[str, Any]:
         """The manifest as JSON values, in the order of the file, its checksum last."""
-        return with_checksum(encode(self))
+        return with_checksum(to_jsonable(self))
 
 
 def read_export(directory: str) -> ExportManifest:
@@ -167,6 +167,6 @@ def read_export(directory: str) -> ExportManifest:
     path = join(storage.located(directory), MANIFEST)
     value = read_manifest_of(path, KIND, VERSION, again="export the ids again")
     try:
-        return decode(ExportManifest, value)
+        return from_jsonable(ExportManifest, value)
     except ValueError as error:
         raise InputError(f"{path}: damaged: {error}: export the ids again") from error

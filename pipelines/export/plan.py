@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bpe._codec import encode
+from bpe._codec import to_jsonable
 from pipelines import storage
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.tokens import check_named_tokens, token_of_role
@@ -438,7 +438,7 @@ def write_pins(directory: str, pins: Sequence[Pin]) -> None:
     Raises:
         OutputError: they cannot be written.
     """
-    table = pa.Table.from_pylist([encode(pin) for pin in pins])
+    table = pa.Table.from_pylist([to_jsonable(pin) for pin in pins])
     with replacing(join(directory, PINS)) as sink:
         pq.write_table(table, sink, compression="zstd")
 

@@ -9,7 +9,7 @@ import contextlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from bpe._codec import FieldError, decode
+from bpe._codec import FieldError, from_jsonable
 from pipelines import storage
 from pipelines.errors import OutputError
 from pipelines.output.names import PROGRAM, TIMINGS, json_bytes, read_json_object
@@ -88,6 +88,6 @@ def save_timing(
 def read_timing(directory: str) -> Timing | None:
     """That of the job whose directory it is; None where it is not known."""
     try:
-        return decode(Timing, read_json_object(join(directory, TIMINGS)))
+        return from_jsonable(Timing, read_json_object(join(directory, TIMINGS)))
     except FieldError:
         return None

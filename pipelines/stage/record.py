@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
@@ -95,7 +95,7 @@ def write_record(directory: str, record: Record) -> None:
     Raises:
         OutputError: it cannot be written.
     """
-    data = json.dumps(with_checksum(encode(record)), separators=(",", ":")).encode()
+    data = json.dumps(with_checksum(to_jsonable(record)), separators=(",", ":")).encode()
     storage.write(record_path(directory, record.unit), data, durable=False)
 
 
@@ -111,7 +111,7 @@ def finished(directory: str, unit: str, *, fingerprint: str) -> Record | None:
     """
     try:
         value = json.loads(storage.read(record_path(directory, unit)))
-        record = decode(Record, value)
+        record = from_jsonable(Record, value)
         if not is_intact(value):
             return None
     except (InputError, ValueError, RecursionError):
@@ -161,8 +161,8 @@ def write_records(
         {
             "unit": record.unit,
             "fingerprint": record.fingerprint,
-            "files": json.dumps(encode(record.files)),
-            "totals": json.dumps(encode(record.totals)),
+            "files": json.dumps(to_jsonable(record.files)),
+            "totals": json.dumps(to_jsonable(record.totals)),
         }
         for record in records
     ]
@@ -220,6 +220,6 @@ def iterate_records(
         for batch in batches_of(records, _AT_ONCE):
             for row in batch.to_pylist():
                 named = {"files": json.loads(row["files"]), "totals": json.loads(row["totals"])}
-                yield decode(Record, {**row, **named})
+                yield from_jsonable(Record, {**row, **named})
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: not the records of a job: {error}") from error

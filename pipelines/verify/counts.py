@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._codec import decode, encode
+from bpe._codec import from_jsonable, to_jsonable
 from bpe.counts import CutRuns
 from bpe.counts.files import run_table
 from bpe.counts.manifest import CountsManifest, DeadLetters, Totals
@@ -64,7 +64,7 @@ class CheckCounts(Check):
     def check(self, file: StoredPart | DeadLetters, /, **_: Any) -> dict[str, Any]:
         """Check a file; the sum of the counts of a part, and what those of its set must be."""
         if isinstance(file, StoredPart):
-            return {"of": encode(file.totals), "pretokens": read_stored(file)[1]}
+            return {"of": to_jsonable(file.totals), "pretokens": read_stored(file)[1]}
         check_file(join(self.output, file.file), file.bytes, file.sha256)
         return {}
 
@@ -76,7 +76,7 @@ class CheckCounts(Check):
         """
         super().fold(records)
         parts = [record.totals for record in records if "of" in record.totals]
-        check_totals((decode(SetTotals, one["of"]), one["pretokens"]) for one in parts)
+        check_totals((from_jsonable(SetTotals, one["of"]), one["pretokens"]) for one in parts)
 
 
 def _files(root: str, sets: Sequence[CountsSet]) -> Iterator[tuple[StoredPart | DeadLetters, int]]:
@@ -108,7 +108,9 @@ class CompareShards(Check):
 
     def check(self, shard: int, /, **_: Any) -> dict[str, Any]:
         """Compare a shard."""
-        both = decode(tuple[tuple[StoredPart, ...], ...], json.loads(storage.read(self.parts)))
+        both = from_jsonable(
+            tuple[tuple[StoredPart, ...], ...], json.loads(storage.read(self.parts))
+        )
         counted, stored = (run_table(shard_of(parts, shard, self.shards)) for parts in both)
         if (difference := _difference(counted, stored, self.unit)) is not None:
             raise VerificationError(f"{self.output}, shard {shard} of {self.shards}: {difference}")
@@ -208,7 +210,7 @@ def verify_counts(job: Verification) -> dict[str, Any]:
         run_once(again, execution=job.execution, progress=job.progress)
         (counted,) = stored_sets(again.directory)
         parts = join(job.work, "parts.json")
-        both = encode((stored_parts([counted]), stored_parts(sets)))
+        both = to_jsonable((stored_parts([counted]), stored_parts(sets)))
         storage.write(parts, json.dumps(both).encode())  # names of files need not be text
         shards, unit = again.job.shards, again.job.unit
         compare = CompareShards(output=root, parts=parts, shards=shards, unit=unit)

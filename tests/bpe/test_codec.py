@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from bpe._codec import FieldError, decode, encode
+from bpe._codec import FieldError, from_jsonable, to_jsonable
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ RECORD = Record(
 
 
 def test_round_trip() -> None:
-    value = encode(RECORD, text=lambda data: data.decode("latin-1"))
+    value = to_jsonable(RECORD, text=lambda data: data.decode("latin-1"))
     assert list(value) == list(RECORD.__dataclass_fields__)
     assert value["parts"] == [{"file": "x", "rows": 3}, {"file": "y", "rows": 0}]
     text = json.dumps(value)
-    read = decode(Record, json.loads(text), data=lambda text: text.encode("latin-1"))
+    read = from_jsonable(Record, json.loads(text), data=lambda text: text.encode("latin-1"))
     assert read == RECORD
 
 
 def test_defaults_stand_for_what_is_missing() -> None:
-    assert decode(Record, {"kind": "a", "parts": []}) == Record(kind="a", parts=())
+    assert from_jsonable(Record, {"kind": "a", "parts": []}) == Record(kind="a", parts=())
 
 
 @pytest.mark.parametrize(
@@ -85,18 +85,18 @@ def test_defaults_stand_for_what_is_missing() -> None:
 )
 def test_an_error_names_the_field(change: dict[str, Any], message: str) -> None:
     with pytest.raises(FieldError) as caught:
-        decode(Record, {"kind": "a", "parts": [], **change})
+        from_jsonable(Record, {"kind": "a", "parts": [], **change})
     assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize("value", [None, [], "x", 1])
 def test_what_is_no_object_is_no_record(value: object) -> None:
     with pytest.raises(FieldError, match="it must be an object, got"):
-        decode(Record, value)
+        from_jsonable(Record, value)
 
 
 def test_unknown_fields_are_refused_only_where_all_must_be_known() -> None:
     value = {"kind": "a", "parts": [{"file": "x", "extra": 1}]}
-    assert decode(Record, value).parts == (Piece("x"),)
+    assert from_jsonable(Record, value).parts == (Piece("x"),)
     with pytest.raises(FieldError, match=r"parts\[0\] has the unknown field 'extra'"):
-        decode(Record, value, exact=True)
+        from_jsonable(Record, value, exact=True)
