@@ -28,7 +28,7 @@ from apache_beam.typehints.typehints import TupleConstraint, TypeConstraint, is_
 from apache_beam.utils.shared import Shared
 from apache_beam.utils.windowed_value import WindowedValue
 
-from pipelines import stores
+from pipelines import object_stores
 from pipelines.errors import ConfigError, RecordError
 from pipelines.tables import Table
 
@@ -68,11 +68,11 @@ class StorageDoFn(beam.DoFn):  # type: ignore[misc]  # Beam has no types
 
     def __init__(self) -> None:
         super().__init__()
-        self._storage = stores.options()
+        self._storage = object_stores.options()
 
     def setup(self) -> None:
         """Use the options, in each worker."""
-        stores.use_options(self._storage)
+        object_stores.use_options(self._storage)
 
 
 class BatchDoFn(StorageDoFn):
@@ -168,11 +168,11 @@ class _Held:
 
 def with_storage(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """The same function for ``beam.Map`` or ``FlatMap``, whose workers do as `StorageDoFn`'s."""
-    storage = stores.options()
+    storage = object_stores.options()
 
     @functools.wraps(function)
     def called(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        stores.use_options(storage)
+        object_stores.use_options(storage)
         return function(*args, **kwargs)
 
     return called

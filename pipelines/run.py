@@ -27,7 +27,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners import create_runner
 
-from pipelines import stores
+from pipelines import object_stores
 from pipelines.errors import ConfigError, Interrupted, JobError
 from pipelines.failures import Failures, error_in, is_proxied, job_errors, one_line
 from pipelines.interrupts import NAMES, Interrupts, interrupts, unhurried
@@ -127,7 +127,7 @@ def use_storage(execution: Execution) -> None:
                 f"--{name}: files are opened by pyarrow, not by Beam: give `storage_option` "
                 f"{_OF_BEAM_FILESYSTEMS[name]}={'SECRET' if 'key' in name else value or 'VALUE'}"
             )
-    stores.use_options(stores.StorageOptions.parse(execution.storage_options))
+    object_stores.use_options(object_stores.StorageOptions.parse(execution.storage_options))
 
 
 def use_storage_alone(execution: Execution) -> None:

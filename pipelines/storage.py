@@ -1,7 +1,7 @@
 """Files, local and in stores: listed, read at random, written whole or not at all, removed.
 
 Local files go by `os`: their names are taken literally and need not be text. Stores go by
-`pipelines.stores`. Errors name the file and, where it is known, what helps.
+`pipelines.object_stores`. Errors name the file and, where it is known, what helps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from pipelines.errors import InputError, JobError, OutputError
-from pipelines.stores import Place, check_names, place, remedy, scheme_of
+from pipelines.object_stores import Place, check_names, place, remedy, scheme_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

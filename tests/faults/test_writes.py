@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines import storage, stores
+from pipelines import object_stores, storage
 from pipelines.errors import OutputError
-from pipelines.stores import StorageOptions
+from pipelines.object_stores import StorageOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,12 +79,12 @@ def asked() -> Iterator[list[str]]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), UploadsInParts)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    before = stores.options()
+    before = object_stores.options()
     endpoint = f"endpoint_override=http://127.0.0.1:{server.server_port}"
     keys = ("access_key=a", "secret_key=b", "region=us-east-1")
-    stores.use_options(StorageOptions.parse((endpoint, *keys)))
+    object_stores.use_options(StorageOptions.parse((endpoint, *keys)))
     yield UploadsInParts.asked
-    stores.use_options(before)
+    object_stores.use_options(before)
     server.shutdown()
     thread.join()
     server.server_close()

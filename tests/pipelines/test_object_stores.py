@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe
-from pipelines import storage, stores
+from pipelines import object_stores, storage
 from pipelines.corpus.inputs import find_inputs
 from pipelines.errors import ConfigError, InputError, JobError, OutputError
+from pipelines.object_stores import StorageOptions
 from pipelines.output.state import inspect
 from pipelines.settings import Execution, InputSettings
-from pipelines.stores import StorageOptions
 from pipelines.tokenizer_files import load_tokenizer
 from tests.faults.store import BUCKET, Store, start_store
 from tests.pipelines.corpora import encode, small_tokenizer, write_corpus
@@ -37,10 +37,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 @pytest.fixture
 def store(server: Store) -> Iterator[Store]:
     """The server, which this process reaches by storage options."""
-    before = stores.options()
-    stores.use_options(StorageOptions.parse(server.options))
+    before = object_stores.options()
+    object_stores.use_options(StorageOptions.parse(server.options))
     yield server
-    stores.use_options(before)
+    object_stores.use_options(before)
 
 
 def test_keys_are_verbatim(store: Store) -> None:
@@ -139,14 +139,14 @@ class _Denying(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def denying() -> Iterator[None]:
-    before = stores.options()
+    before = object_stores.options()
     with HTTPServer(("127.0.0.1", 0), _Denying) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"127.0.0.1:{server.server_port}"
         azure = {"account_name": "a", "account_key": "a2V5"}
         for kind in ("blob", "dfs"):
             azure |= {f"{kind}_storage_authority": address, f"{kind}_storage_scheme": "http"}
-        stores.use_options(
+        object_stores.use_options(
             StorageOptions.parse(
                 [
                     *(f"s3.endpoint_override=http://{address}", "s3.region=here"),
@@ -157,7 +157,7 @@ def denying() -> Iterator[None]:
             )
         )
         yield
-        stores.use_options(before)
+        object_stores.use_options(before)
         server.shutdown()
 
 
@@ -240,13 +240,13 @@ def test_options_are_text_numbers_and_truth() -> None:
 )
 def test_options_that_mean_nothing_are_refused(text: str, message: str) -> None:
     def use() -> None:
-        stores.use_options(StorageOptions.parse([text]))
-        stores.place("s3://bucket/name")
+        object_stores.use_options(StorageOptions.parse([text]))
+        object_stores.place("s3://bucket/name")
 
-    before = stores.options()
+    before = object_stores.options()
     with pytest.raises(ConfigError, match=re.escape(message)):
         use()
-    stores.use_options(before)
+    object_stores.use_options(before)
 
 
 def test_options_of_beams_filesystems_are_named_anew(tmp_path: Path) -> None:
@@ -268,13 +268,13 @@ def test_options_of_beams_filesystems_are_named_anew(tmp_path: Path) -> None:
 def test_urls_of_azure(url: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT", "account")
     monkeypatch.setenv("AZURE_STORAGE_KEY", "a2V5")
-    assert stores.place(url).path == path
+    assert object_stores.place(url).path == path
 
 
 def test_a_url_of_azure_needs_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
     with pytest.raises(ConfigError, match="account_name=ACCOUNT"):
-        stores.place("az://container/a")
+        object_stores.place("az://container/a")
 
 
 @pytest.mark.parametrize(
