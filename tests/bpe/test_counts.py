@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts, Totals
 from bpe.errors import CountsError, EncodingError, PretokenizerError, SpecialTokenError
-from bpe.pretokenizer import PRETOKENIZERS
 from bpe.reference.pretokenize import count as count_by_reference
 from tests.bpe.count_texts import byte_texts
 from tests.shared_data import shared_file
 
 LARGEST = 2**63 - 1
-pretokenizers = st.sampled_from(PRETOKENIZERS)
 corpora = st.lists(byte_texts, max_size=6)
 
 

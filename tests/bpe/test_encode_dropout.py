@@ -19,18 +19,9 @@ from bpe.errors import EncodingError
 from bpe.reference.encode import SplitMix64
 from tests.bpe.models import LETTERS, make
 from tests.bpe.texts import library_sources
-from tests.bpe.vocabularies import MergeTable, small_tokenizer
+from tests.bpe.vocabularies import small_tokenizer
 
-RATES = st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]) | st.floats(0, 1)
 SEEDS = st.integers(0, 2**64 - 1)
-
-
-def ranked(table: MergeTable) -> bpe.Tokenizer:
-    tokens, merges = table
-    return bpe.Tokenizer(tokens=tokens, merges=merges, pretokenizer=bpe.Pretokenizer("gpt2"))
-
-
-# Against the textbook.
 
 
 # The ends, and what lies between.

@@ -268,7 +268,6 @@ def test_ranks_of_strings_that_nobody_trained(tmp_path: Path) -> None:
 # What the formats cannot hold.
 
 AB = (97, 98, 256)
-ABC = (256, 99, 257)
 
 
 @pytest.mark.parametrize(

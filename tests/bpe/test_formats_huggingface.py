@@ -141,7 +141,6 @@ def test_published_vocabularies(name: str, corpus: str, tmp_path: Path) -> None:
 
 # Files that they write.
 
-BYTE_LEVEL = {"add_prefix_space": False}
 SPLIT = PATTERNS["llama3"]
 
 

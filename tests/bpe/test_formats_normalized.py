@@ -216,7 +216,6 @@ def test_tokens_that_a_composition_may_touch_are_found_behind_it(
 # Ways to cut.
 
 SPLIT = pre_tokenizers.Split
-BYTES_LAST = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from tokenizers import normalizers
 import bpe
 from bpe.errors import PretokenizerError
 from bpe.normalizer import normalize, normalize_column
-from bpe.reference import pretokenize as reference
-from tests.bpe.texts import CHARACTERS, MALFORMED, code_points, library_sources
+from tests.bpe.texts import CHARACTERS, code_points, library_sources
 from tests.examples import examples
 
 FORMS = ("nfc", "nfd", "nfkc", "nfkd")
@@ -33,18 +32,6 @@ HARD = [
 def known_to_python() -> set[str]:
     """The characters whose lowercase letters this Python knows: its Unicode may be older."""
     return {c for c in CODE_POINTS if unicodedata.category(c) != "Cn"}
-
-
-def texts_of(*alphabet: str) -> st.SearchStrategy[bytes]:
-    encoded = st.sampled_from([char.encode() for char in alphabet] + MALFORMED)
-    return st.lists(encoded, max_size=24).map(b"".join)
-
-
-def by_reference(text: bytes, steps: tuple[str, ...]) -> bytes:
-    characters = text.decode("utf-8", "surrogateescape")
-    for step in steps:
-        characters = reference.normalize(step, characters)
-    return characters.encode("utf-8", "surrogateescape")
 
 
 def column_of(values: list[str], steps: tuple[str, ...]) -> list[str]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import strategies as st
 
 import bpe
 from bpe import (
@@ -25,24 +24,6 @@ from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-MODELS = (ByteLevel(), CharacterLevel(unknown="<unk>"), WordPiece())
-SETTINGS = [
-    (ties, model)
-    for model in MODELS
-    for ties in TIES
-    if ties != "huggingface" or isinstance(model, ByteLevel)
-]
-LETTERS = st.sampled_from(["ab", "abc@", "</w>", "#a@"])
-WORDS = LETTERS.flatmap(
-    lambda letters: st.dictionaries(
-        st.lists(st.sampled_from(letters), min_size=1, max_size=12).map("".join),
-        st.integers(1, 6),
-        min_size=1,
-        max_size=8,
-    )
-)
 
 
 @pytest.mark.shared

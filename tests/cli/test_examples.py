@@ -31,7 +31,6 @@ EXAMPLES = [
     if block.kind == "console"
     for command in commands_of(block)
 ]
-AT_ONCE = ("--interval", "0.2", "--settle", "0", "--stop-idle", "0.4")
 
 
 def invoke(*arguments: str) -> str:

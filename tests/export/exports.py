@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from pipelines.summaries import ExportSummary
 
 FORMATS: tuple[ExportFormat, ...] = ("parquet", "bin", "megatron", "mds", "litdata")
-HALVES = ("train", "validation")
 UNIT = 150  # tokens: a tenth of a corpus here
-Sources = dict[str, "Path"]
 PLAIN = Options()
 
 

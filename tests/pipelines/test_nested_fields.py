@@ -17,7 +17,7 @@ from pipelines.corpus.documents.jsonl import parse_line
 from pipelines.errors import InputError
 from pipelines.settings import InputSettings
 from tests import jobs
-from tests.pipelines.corpora import TWO, count, encode, train, tree
+from tests.pipelines.corpora import TWO, encode, train, tree
 from tests.pipelines.corpus_files import Found, read, whole
 
 if TYPE_CHECKING:
@@ -218,7 +218,6 @@ def test_jobs_read_them_from_both_formats(tmp_path: Path) -> None:
         )
         inputs = InputSettings(patterns=(str(tmp_path / folder),), split_size=300, **fields)
         out = tmp_path / "out" / folder
-        count(inputs, out / "counts", execution=TWO)
         train(out / "model", inputs=inputs, execution=TWO)
         encode(
             inputs,

@@ -170,6 +170,15 @@ def test_shares_of_counts_become_weights(tmp_path: Path, share_of: ShareOf) -> N
     assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
 
 
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with counts that nobody changes: c1 and c2 of two words each, and empty ones."""
+    path = tmp_path_factory.mktemp("counted")
+    for name, text in (("c1", "low lower"), ("c2", "new newer"), ("empty", "")):
+        count(write_jsonl(path / "in" / name / "a.jsonl", [text]).inputs(), path / name)
+    return path
+
+
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
@@ -182,25 +191,21 @@ def test_shares_of_counts_become_weights(tmp_path: Path, share_of: ShareOf) -> N
     ],
 )
 def test_shares_that_make_no_mix_are_refused(
-    tmp_path: Path, asked: tuple[str, ...], reason: str
+    counted: Path, tmp_path: Path, asked: tuple[str, ...], reason: str
 ) -> None:
-    for name, text in (("c1", "low lower"), ("c2", "new newer"), ("empty", "")):
-        count(write_jsonl(tmp_path / "in" / name / "a.jsonl", [text]).inputs(), tmp_path / name)
     with pytest.raises((ConfigError, InputError), match=reason):
         train(
             tmp_path / "model",
-            counts=tuple(CountsInput.parse(f"{tmp_path}/{source}") for source in asked),
+            counts=tuple(CountsInput.parse(f"{counted}/{source}") for source in asked),
         )
     assert not (tmp_path / "model").exists()
 
 
-def test_shares_of_tokens_need_a_tokenizer_that_splits_alike(tmp_path: Path) -> None:
-    for name, text in (("c1", "low lower"), ("c2", "new newer")):
-        count(write_jsonl(tmp_path / "in" / name / "a.jsonl", [text]).inputs(), tmp_path / name)
+def test_shares_of_tokens_need_a_tokenizer_that_splits_alike(counted: Path, tmp_path: Path) -> None:
     words = bpe.count_pretokens(["low"], pretokenizer="words")
     bpe.train(words, vocab_size=257).save(tmp_path / "words.json")
-    shares = tuple(CountsInput.parse(f"{tmp_path}/{source}:50%") for source in ("c1", "c2"))
-    whole = (CountsInput(directory=str(tmp_path / "c1")),)
+    shares = tuple(CountsInput.parse(f"{counted}/{source}:50%") for source in ("c1", "c2"))
+    whole = (CountsInput(directory=str(counted / "c1")),)
     of: ShareOf = "tokens"
     for counts, share_of, tokenizer, reason in (
         (shares, of, None, "give `share_tokenizer` FILE"),

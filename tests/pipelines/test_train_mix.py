@@ -88,8 +88,8 @@ def by_themselves(
 
 @pytest.mark.parametrize(
     "training",
-    [TRAINING, replace(TRAINING, ties="first-seen"), replace(TRAINING, prune_below=4)],
-    ids=["default", "first-seen", "pruned"],
+    [replace(TRAINING, ties="first-seen"), replace(TRAINING, prune_below=4)],
+    ids=["first-seen", "pruned"],
 )
 def test_the_tokenizer_is_that_of_the_counts_of_each_source(
     folder: Path, tmp_path: Path, training: TrainSettings

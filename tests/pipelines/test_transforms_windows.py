@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pytest
@@ -35,6 +36,10 @@ import bpe
 from pipelines import CountPretokens, EncodeDocuments, TrainTokenizer
 from pipelines.errors import ConfigError
 from tests.pipelines.beam_runs import at_times, pipeline, windowed
+from tests.shared_data import LONG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 TRIGGERS = {
     "default": DefaultTrigger(),
@@ -56,6 +61,9 @@ TRIGGERS = {
 # Prism, in tests/cluster.
 STALLING = ("two early and late", "three", "by time", "any", "all", "in turn")
 MODES = {"discarding": AccumulationMode.DISCARDING, "accumulating": AccumulationMode.ACCUMULATING}
+WAYS = [
+    *product(MODES, (0, 30))
+]  # how a window fires again, and seconds that an element may be late
 COMBINERS = [
     TimestampCombiner.OUTPUT_AT_EOW,
     TimestampCombiner.OUTPUT_AT_EARLIEST,
@@ -139,19 +147,18 @@ def compare(texts: Any, name: str) -> None:
     assert_that(both, same_panes, f"{name} is the same")
 
 
-def compare_panes(texts: Any, name: str) -> None:
-    """Check the counts of a stream whose windows fire by a trigger, in each mode."""
-    for mode, accumulation in MODES.items():
-        for lateness in (0, 30):
-            windows = firing(TRIGGERS[name], accumulation, allowed_lateness=lateness)
-            label = f"{name}, {mode}, {lateness} s"
-            compare(texts | f"Windows {label}" >> windows, label)
+def compare_panes(texts: Any, name: str, ways: Iterable[tuple[str, int]] = WAYS) -> None:
+    """Check the counts of a stream whose windows fire by a trigger."""
+    for mode, lateness in ways:
+        windows = firing(TRIGGERS[name], MODES[mode], allowed_lateness=lateness)
+        label = f"{name}, {mode}, {lateness} s"
+        compare(texts | f"Windows {label}" >> windows, label)
 
 
 @pytest.mark.parametrize("trigger", [name for name in TRIGGERS if name not in STALLING])
 def test_panes_are_those_of_beams_count(trigger: str) -> None:
     with streaming_pipeline() as p:
-        compare_panes(p | stream_of(*EVENTS), trigger)
+        compare_panes(p | stream_of(*EVENTS), trigger, WAYS if LONG else WAYS[::3])
 
 
 @pytest.mark.parametrize("combiner", COMBINERS)
@@ -159,7 +166,8 @@ def test_any_windows_and_times_are_those_of_beams_count(combiner: Any) -> None:
     mode, late = AccumulationMode.ACCUMULATING, {"allowed_lateness": 30}
     with streaming_pipeline() as p:
         texts = p | stream_of(*EVENTS)
-        for windows in (SlidingWindows(10, 5), Sessions(3), GlobalWindows()):
+        kinds = (SlidingWindows(10, 5), Sessions(3), GlobalWindows())
+        for windows in kinds if LONG else [kinds[COMBINERS.index(combiner)]]:
             for name in ("default", "two early, each late"):
                 if isinstance(windows, GlobalWindows) and name == "default":
                     continue  # Beam refuses to group an unbounded PCollection so
