@@ -18,8 +18,8 @@ INPUTS = "inputs.parquet"
 MOST_INPUTS = 4096  # that a manifest lists itself
 
 
-def beside(inputs: Collection[object]) -> set[str]:
-    """The file that a manifest of these inputs has beside it, if they are so many."""
+def inputs_file_names(inputs: Collection[object]) -> set[str]:
+    """Names of the files that hold a manifest's inputs: one if there are very many, else none."""
     return {INPUTS} if len(inputs) > MOST_INPUTS else set()
 
 
@@ -29,7 +29,7 @@ def take_out(manifest: dict[str, Any], file: str = INPUTS) -> tuple[dict[str, An
     They stay where they are few. The ``file`` has a row for each.
     """
     rows = manifest["inputs"]
-    if not beside(rows):
+    if not inputs_file_names(rows):
         return manifest, None
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows), sink, compression="zstd")

@@ -20,7 +20,7 @@ from pipelines.output.state import complete
 from pipelines.run import use_storage_alone
 from pipelines.settings import Execution
 from pipelines.storage import join
-from pipelines.tokenizer_files import tokenizer_beside
+from pipelines.tokenizer_files import stored_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ def decode(
 
 
 def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO) -> int:
-    tokenizer = tokenizer_beside(root, manifest.tokenizer.sha256)
+    tokenizer = stored_tokenizer(root, manifest.tokenizer.sha256)
     try:
         job = EncodeJob.of(manifest, root)
         layout = job.layout(tokenizer)

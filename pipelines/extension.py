@@ -60,27 +60,27 @@ def load_extended(training: TrainSettings, *, sha256: str = "") -> Tokenizer | N
     if sha256 and tokenizer.sha256 != sha256:
         raise InputError(f"{path} was changed while the job ran: start it again")
     if training.is_of_superwords:
-        return tokenizer.with_training(_training_beside(path, required=training.boundless))
+        return tokenizer.with_training(_training_of(path, required=training.boundless))
     return tokenizer
 
 
-def _training_beside(path: str, *, required: bool) -> Training | None:
+def _training_of(path: str, *, required: bool) -> Training | None:
     """How a tokenizer of words was trained; None where nothing says it.
 
     Raises:
         InputError: nothing says it, and it is required.
     """
     is_folder = storage.is_local(path) and Path(path).is_dir()
-    beside = join(path if is_folder else storage.located(path).rpartition("/")[0], TRAINING)
-    data = storage.read_if_there(beside)
+    training_path = join(path if is_folder else storage.located(path).rpartition("/")[0], TRAINING)
+    data = storage.read_if_there(training_path)
     if data is None and not required:
         return None
     if data is None:
         raise InputError(
-            f"{beside} is missing: `boundless` compares superwords with the counts of the merges "
-            "of words, which stand there; use `superwords` N, or a tokenizer of bpe train"
+            f"{training_path} is missing: `boundless` compares superwords with the counts of the "
+            "merges of words, which it holds; use `superwords` N, or a tokenizer of bpe train"
         )
-    return Training.read(data, where=beside)
+    return Training.read(data, where=training_path)
 
 
 def extended_pretokens(

@@ -53,7 +53,7 @@ class Planned(Inputs):
         others: paths of what the workers read beside the inputs.
         keep: names in the output directory that the job reads or manages itself.
         splits: the work.
-        beside: more files that the workers need, by name.
+        worker_files: more files that the workers need, by name.
         not_applied: what the tokenizer's file asks for that is left out.
     """
 
@@ -61,7 +61,7 @@ class Planned(Inputs):
     others: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     splits: tuple[Split, ...] = ()
-    beside: Mapping[str, bytes] = field(default_factory=dict)
+    worker_files: Mapping[str, bytes] = field(default_factory=dict)
     not_applied: tuple[str, ...] = ()
 
     @property
@@ -218,7 +218,7 @@ class CorpusRequest(Job):
         if goes_on and self.is_done(planned):
             return False
         prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
-        write_files(directory, planned.beside)
+        write_files(directory, planned.worker_files)
         write_splits(directory, self.run, planned.splits, earlier=planned.earlier)
         return True
 
@@ -294,7 +294,7 @@ def run_once(
     if appends and not planned.files:
         with locked(request.directory) if held is None else contextlib.nullcontext():
             decide(request.output, planned.plan, reads=planned.reads)
-            write_files(request.directory, planned.beside)
+            write_files(request.directory, planned.worker_files)
             request.tidy()
             return request.summarize(planned, None)
     began, job = time.monotonic(), request.started()

@@ -52,11 +52,11 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
             head, name = path.rstrip("/").rsplit("/", 1)
             local = Path(folder, name)
             local.write_bytes(storage.read(path))
-            for beside in companions(local):
-                beside.write_bytes(storage.read(join(head, beside.name)))
-            for beside in may_have(local):
-                if storage.exists(join(head, beside.name)):
-                    beside.write_bytes(storage.read(join(head, beside.name)))
+            for companion in companions(local):
+                companion.write_bytes(storage.read(join(head, companion.name)))
+            for companion in may_have(local):
+                if storage.exists(join(head, companion.name)):
+                    companion.write_bytes(storage.read(join(head, companion.name)))
             return _loaded(local, pretokenizer)
     except OSError as error:
         raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
@@ -64,7 +64,7 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
         raise InputError(str(error)) from error
 
 
-def tokenizer_beside(directory: str, sha256: str) -> Tokenizer:
+def stored_tokenizer(directory: str, sha256: str) -> Tokenizer:
     """The tokenizer in the directory of an encoded corpus.
 
     Args:
@@ -87,7 +87,7 @@ def tokenizer_beside(directory: str, sha256: str) -> Tokenizer:
 
 
 def write_tokenizer(path: str, tokenizer: Tokenizer) -> None:
-    """Write a tokenizer.json, in the dialect where it needs that, and its roles beside it, first.
+    """Write a tokenizer.json, in the dialect where it needs that, first the file of its roles.
 
     Those who load it in this process next are given this tokenizer, without its training.
 

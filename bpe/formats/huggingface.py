@@ -86,15 +86,15 @@ DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 
 def write(parts: Parts, path: Path, dialect: str) -> TokenizerFiles:
-    """A tokenizer as tokenizer.json, and the roles of its special tokens beside it.
+    """A tokenizer as tokenizer.json, and the roles of its special tokens in the files next to it.
 
     A file of another name has no roles. Raises as :func:`to_json`.
     """
-    beside = tokenizer_config.files(parts.roles) if path.name == NAME else {}
+    roles = tokenizer_config.files(parts.roles) if path.name == NAME else {}
     known: dict[LossName, Loss | None] = {"roles": None} if path.name == NAME else {}
     losses = check_losses(parts, "tokenizer.json", (), known=known)
     text, reason = to_json(parts, dialect=dialect)
-    contents = {path.parent / name: data for name, data in beside.items()}
+    contents = {path.parent / name: data for name, data in roles.items()}
     return TokenizerFiles({**contents, path: text.encode()}, losses, reason)
 
 

@@ -86,7 +86,7 @@ def show(ctx: click.Context) -> None:
         return
     if not words and not instead:
         raise click.UsageError("Missing argument 'WORD...'; or give --id, --search, --curve.", ctx)
-    loaded = options.load_tokenizer(ctx, tokenizer).with_training(_training_beside(tokenizer))
+    loaded = options.load_tokenizer(ctx, tokenizer).with_training(_training_of(tokenizer))
     for what in loaded.not_applied:
         click.echo(f"bpe: show: {tokenizer}: not applied: {what}", err=True)
     merges = _merges(loaded)
@@ -115,15 +115,15 @@ def _bytes_of(argument: str) -> bytes:
     return argument.encode("utf-8", "surrogateescape")
 
 
-def _training_beside(tokenizer: str) -> Training | None:
+def _training_of(tokenizer: str) -> Training | None:
     from bpe.errors import BpeError
     from bpe.training_report import Training
 
-    beside = options.training_file(tokenizer)
-    if not beside.is_file():
+    training_path = options.training_file(tokenizer)
+    if not training_path.is_file():
         return None
     try:
-        return Training.load(beside)
+        return Training.load(training_path)
     except BpeError as error:
         click.echo(f"bpe: warning: no counts shown: {error}", err=True)
         return None

@@ -166,9 +166,9 @@ def _read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
 
     if "://" not in path:
         tokenizer = options.load_tokenizer(ctx, path)
-        beside = options.training_file(path)
-        if beside.is_file() and (Path(path).is_dir() or Path(path).name == TOKENIZER):
-            Training.load(beside)
+        training_path = options.training_file(path)
+        if training_path.is_file() and (Path(path).is_dir() or Path(path).name == TOKENIZER):
+            Training.load(training_path)
         return tokenizer
     from pipelines import storage, tokenizer_files
     from pipelines.failures import job_errors

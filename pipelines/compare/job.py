@@ -118,8 +118,8 @@ class CompareRequest(CorpusRequest):
             inputs=tuple(Input(name=file.name, size=file.size) for file in found.files),
         )
         plan = Plan(kind="comparison", parts=(len(splits),), settings=to_jsonable(subject))
-        beside = dict(zip(tokenizer_names(len(texts)), texts, strict=True))
-        return self.planned(found, splits, plan, beside=beside)
+        worker_files = dict(zip(tokenizer_names(len(texts)), texts, strict=True))
+        return self.planned(found, splits, plan, worker_files=worker_files)
 
     def finish(self) -> str:
         """The file of the comparison."""

@@ -210,10 +210,10 @@ def straggler(files: Sequence[InputFile], splits: Sequence[Split]) -> InputFile 
     if not uncut:
         return None
     largest = max(uncut.values(), key=lambda file: file.size)
-    beside = [
+    other_sizes = [
         one.size for one in splits if len(one.pieces) > 1 or one.pieces[0].file_index not in uncut
     ]
-    usual = max(beside, default=default_split_size(sum(file.size for file in files)))
+    usual = max(other_sizes, default=default_split_size(sum(file.size for file in files)))
     return largest if largest.size > SEVERAL * max(usual, MIN_SPLIT) else None
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from bpe._inputs_file import beside
+from bpe._inputs_file import inputs_file_names
 from bpe._native import merge_runs
 from bpe.counts import check_agreement
 from bpe.counts.files import read_part, run_table
@@ -238,7 +238,7 @@ def stored_letters(directory: str, sets: Sequence[CountsSet]) -> list[DeadLetter
             check_names(one.directory, "counts", named=names)
     expected = {
         part.file for one in sets if one.group_by is None for part in one.manifest.parts
-    }.union(*(beside(one.manifest.inputs) for one in sets))
+    }.union(*(inputs_file_names(one.manifest.inputs) for one in sets))
     check_names(directory, "counts", named=expected | dead, appended=sets[0].appended)
     return letters
 

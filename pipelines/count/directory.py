@@ -117,8 +117,8 @@ def _read_manifest(
         raise InputError(f"{path} was removed while it was read: try again")
     if (appended := appended_of(data, path)) is not None:
         return appended
-    beside: dict[str, Any] = {"where": path, "inputs": lambda: storage.read(join(root, INPUTS))}
+    source: dict[str, Any] = {"where": path, "inputs": lambda: storage.read(join(root, INPUTS))}
     value = json_object(data) or {}
     if value.get("kind") == GROUPED_KIND:
-        return GroupedManifest.read(value, **beside)
-    return CountsManifest.from_json(data, **beside)
+        return GroupedManifest.read(value, **source)
+    return CountsManifest.from_json(data, **source)

@@ -177,8 +177,8 @@ class CountRequest(CorpusRequest):
             )
         plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=found.files)
         sent = self.tokenizer_json
-        beside = {TOKENIZER: zlib.decompress(sent)} if sent else {}
-        return self.planned(found, splits, plan, beside=beside)
+        worker_files = {TOKENIZER: zlib.decompress(sent)} if sent else {}
+        return self.planned(found, splits, plan, worker_files=worker_files)
 
     def appended_to(self) -> tuple[int | None, set[str]]:
         """The generation that is there, and the files whose counts were added up with others."""

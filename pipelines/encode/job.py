@@ -260,9 +260,9 @@ class EncodeRequest(CorpusRequest):
         else:
             keep = find_kept(found.files, encoding)
         splits = self.split(found)
-        beside = files_of(tokenizer, self.tokenizer or "the tokenizer")
+        worker_files = files_of(tokenizer, self.tokenizer or "the tokenizer")
         job = encode_job(
-            *(tokenizer, beside[TOKENIZER].decode()),
+            *(tokenizer, worker_files[TOKENIZER].decode()),
             encoding=encoding,
             directory=self.directory,
             settings=ReadOptions.of(self.inputs, keep=keep),
@@ -271,7 +271,7 @@ class EncodeRequest(CorpusRequest):
         settings = {**job.plan_settings, "vocab_size": job.tokenizer.vocab_size}
         plan = Plan(kind="encoded", parts=(len(splits),), settings=settings)
         not_applied = tokenizer.not_applied
-        return self.planned(found, splits, plan, beside=beside, not_applied=not_applied)
+        return self.planned(found, splits, plan, worker_files=worker_files, not_applied=not_applied)
 
     def appended_to(self) -> tuple[int | None, set[str]]:
         """The generation that is there, if any."""

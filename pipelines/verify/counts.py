@@ -170,8 +170,8 @@ class CountAgain(CountRequest):
         splits = self.split(found)
         plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=files)
         runs_of = [TOKENIZER] if self.job.runs else []
-        beside = {name: storage.read(join(self.counted, name)) for name in runs_of}
-        return self.planned(found, splits, plan, beside=beside)
+        worker_files = {name: storage.read(join(self.counted, name)) for name in runs_of}
+        return self.planned(found, splits, plan, worker_files=worker_files)
 
 
 def _stated(sets: Sequence[CountsSet]) -> list[Stated]:

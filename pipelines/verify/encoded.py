@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bpe._inputs_file import beside
+from bpe._inputs_file import inputs_file_names
 from pipelines.corpus.splits import FileRange, Split
 from pipelines.elements import OncePerProcess
 from pipelines.encode.duplicates import duplicate_ids
@@ -30,7 +30,7 @@ from pipelines.output.names import (
 )
 from pipelines.planned import anywhere
 from pipelines.storage import join
-from pipelines.tokenizer_files import tokenizer_beside
+from pipelines.tokenizer_files import stored_tokenizer
 from pipelines.verify.checks import Check
 from pipelines.verify.inputs import Stated, match_inputs
 from pipelines.verify.stored_rows import StoredRows, check_decoded, keeps_texts
@@ -235,10 +235,10 @@ def check_encoded(root: str, manifest: EncodedManifest) -> Tokenizer:
     letters = [letters.file for letters in manifest.dead_letters]
     if len({*letters}) < len(letters):
         raise VerificationError("the manifest names a file of dead letters twice")
-    named = {*letters, *(part.file for part in manifest.parts), *beside(manifest.inputs)}
+    named = {*letters, *(part.file for part in manifest.parts), *inputs_file_names(manifest.inputs)}
     check_names(root, "encoded", named=named | {RECORDS_FILE}, appended=manifest.generation > 0)
     try:
-        tokenizer = tokenizer_beside(root, manifest.tokenizer.sha256)
+        tokenizer = stored_tokenizer(root, manifest.tokenizer.sha256)
         EncodeJob.of(manifest, root).layout(tokenizer)
     except InputError as error:
         raise VerificationError(str(error)) from error
