@@ -199,7 +199,7 @@ def verify_counts(job: Verification) -> dict[str, Any]:
     root = job.directory
     sets = stored_sets(root)
     check_tokenizers(root, sets)
-    again = None if job.inputs is None else _again(job, sets, job.inputs)
+    again = None if job.inputs is None else _recount_job(job, sets, job.inputs)
     if again is not None:
         again.plan()  # before all else: whether these are the inputs
     check = CheckCounts(output=root, reads=again is None)
@@ -230,8 +230,8 @@ def verify_counts(job: Verification) -> dict[str, Any]:
     }
 
 
-def _again(job: Verification, sets: Sequence[CountsSet], inputs: InputSettings) -> CountAgain:
-    """The job that counts the inputs of counts again.
+def _recount_job(job: Verification, sets: Sequence[CountsSet], inputs: InputSettings) -> CountAgain:
+    """Return the job that counts the inputs again.
 
     Raises:
         InputError: they cannot be compared with what that gives.
