@@ -83,7 +83,8 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         super().__init__()
         self._stage = stage
         self._failures = failures
-        self._told = last, counters_path
+        self._last = last
+        self._counters_path = counters_path
 
     def expand(self, ready: beam.PCollection[None]) -> beam.PCollection[None]:
         stage, failures = self._stage, self._failures
@@ -91,7 +92,7 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             "number", main="units"
         )
         made = dealt("Deal", planned.units) | "Make" >> beam.ParDo(
-            Step(failures, _made, stage, failures, *self._told)
+            Step(failures, _make_record, stage, failures, self._last, self._counters_path)
         ).with_output_types(bytes)
         results = (made, planned.number) | "Results" >> beam.Flatten()
         return fold_all(ready, results, failures, _fold, stage)
@@ -151,7 +152,7 @@ def _units(_: None, stage: Stage) -> Iterator[Any]:
     yield beam.pvalue.TaggedOutput("number", pack(number))
 
 
-def _made(
+def _make_record(
     element: bytes, stage: Stage, failures: Failures, last: bool, counters_path: str | None
 ) -> Iterator[bytes]:
     unit: Unit = unpack(element)
