@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from bpe._arrow import list_array, text_column
 from bpe._native import TextColumn
 from bpe.errors import BadTextsError, EncodingError, UnknownCharacterError
-from bpe.segments import Pieces, TextCutter
+from bpe.segments import TextCutter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -129,21 +129,15 @@ class TextEncoder:
         id_type: pa.DataType,
     ) -> tuple[Buffer, Buffer]:
         """Ids and offsets (int64); ``texts`` returns the rows for Python to cut."""
-        prepared = self._cutter.prepare(column, texts, cut_out)
-        options: dict[str, Any] = {
-            "narrow": id_type == pa.uint16(),
-            "dropout": noise.dropout,
-            "seeds": noise.seeds,
-        }
-        try:
-            if isinstance(prepared, Pieces):
-                data, pieces, row_ends, cut = prepared
-                encoded = self._core.encode_pieces(data, pieces, row_ends, cut=cut, **options)
-            else:
-                encoded = self._core.encode(prepared, list(cut_out.values()), **options)
-        except ValueError as error:  # a pre-token of 4 GiB, or dropout without merges
-            raise EncodingError(str(error)) from None
-        ids, offsets, unencodable, (asked, misses) = encoded
+        ids, offsets, unencodable, (asked, misses) = self._cutter.encode(
+            self._core,
+            column,
+            texts,
+            cut_out,
+            narrow=id_type == pa.uint16(),
+            dropout=noise.dropout,
+            seeds=noise.seeds,
+        )
         if unencodable:
             reasons = {
                 row: f"{_described(data)} has no token, and the tokenizer has no unknown token: "

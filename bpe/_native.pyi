@@ -303,6 +303,8 @@ def row_hashes(column: TextColumn) -> Buffer:
 
 # The encoder.
 
+Encoded: TypeAlias = tuple[Buffer, Buffer, list[tuple[int, bytes]], tuple[int, int]]
+
 class Encoder:
     """Texts to token ids and back; any number of threads may use it at once."""
 
@@ -361,7 +363,7 @@ class Encoder:
         narrow: bool = False,
         dropout: float = 0.0,
         seeds: Readable | None = None,
-    ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]], tuple[int, int]]:
+    ) -> Encoded:
         """Encode texts; ``allowed`` tokens are cut out whole.
 
         Args:
@@ -387,7 +389,7 @@ class Encoder:
         narrow: bool = False,
         dropout: float = 0.0,
         seeds: Readable | None = None,
-    ) -> tuple[Buffer, Buffer, list[tuple[int, bytes]], tuple[int, int]]:
+    ) -> Encoded:
         """The same for text that is cut: int64 triples (begin, end, what).
 
         What: the id of a token; -1 for a pre-token, or with ``cut`` for text that is still to be

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, get_args
 
 from bpe.errors import TokenizerError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
 
 
 BYTE_TOKENS: tuple[bytes, ...] = tuple(f"<0x{byte:02X}>".encode() for byte in range(256))
@@ -134,6 +134,14 @@ class WordPiece:
 
 Model = ByteLevel | CharacterLevel | WordPiece
 """One of the three."""
+
+MODELS: Mapping[str, type[Model]] = {model.__name__: model for model in get_args(Model)}
+"""All of them, by the names that files give them."""
+
+
+def model_settings(model: Model) -> dict[str, Any]:
+    """A model as JSON values."""
+    return {"type": type(model).__name__, **asdict(model)}
 
 
 def _check_string(name: str, value: object, *, least: int = 0) -> None:

@@ -137,24 +137,19 @@ class Pretokenizer:
                 f"given: name={self.name!r}, pattern={self.pattern!r}"
             )
         name, pattern = _one_spelling(self.name, self.pattern)
-        if isinstance(pattern, str):
-            compiled(pattern)
-        elif pattern is not None:
-            for step in pattern:
-                if step not in PRETOKENIZERS:
-                    compiled(step)
-        elif name not in PRETOKENIZERS:
+        if pattern is None and name not in PRETOKENIZERS:
             raise PretokenizerError(
                 f"unknown pre-tokenizer {name!r}{did_you_mean(str(name))}; valid: "
                 f"{', '.join(PRETOKENIZERS)}, or give a regular expression as the pattern"
             )
-        for field, value in (
-            ("name", name),
-            ("pattern", pattern),
-            ("normalizer", check_normalizer(self.normalizer)),
-            ("never_split", check_never_split(self.never_split)),
-        ):
-            object.__setattr__(self, field, value)
+        vars(self).update(name=name, pattern=pattern)
+        for step, named in self._steps:
+            if not (named and step in PRETOKENIZERS):
+                compiled(step)
+        vars(self).update(
+            normalizer=check_normalizer(self.normalizer),
+            never_split=check_never_split(self.never_split),
+        )
 
     @classmethod
     def of(
@@ -180,8 +175,8 @@ class Pretokenizer:
         return cls(
             name if pattern is None else None,
             pattern,
-            normalizer=tuple(check_normalizer(normalizer)),
-            never_split=tuple(check_never_split(never_split)),
+            normalizer=check_normalizer(normalizer),
+            never_split=check_never_split(never_split),
         )
 
     @property

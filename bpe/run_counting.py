@@ -16,10 +16,10 @@ from bpe.core_encoder import make_encoder
 from bpe.counting import count_blocks
 from bpe.counts.pretokens import PretokenCounts
 from bpe.counts.runs import CutRuns, Runs, id_bytes
-from bpe.errors import CountsError, EncodingError
+from bpe.errors import CountsError
 from bpe.models import ByteLevel
 from bpe.regex.search import TimedSearch
-from bpe.segments import Pieces, TextCutter
+from bpe.segments import TextCutter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -142,17 +142,9 @@ class RunCounter:
             ValueError: a text is null.
         """
         column = text_column(texts)
-        prepared = self._cutter.prepare(
-            column, lambda: texts.cast(pa.large_binary()), self._cut_out
+        flat, ends, *_ = self._cutter.encode(
+            self._encoder, column, lambda: texts.cast(pa.large_binary()), self._cut_out
         )
-        try:
-            if isinstance(prepared, Pieces):
-                data, pieces, row_ends, cut = prepared
-                flat, ends, *_ = self._encoder.encode_pieces(data, pieces, row_ends, cut=cut)
-            else:
-                flat, ends, *_ = self._encoder.encode(prepared, list(self._cut_out.values()))
-        except ValueError as error:
-            raise EncodingError(str(error)) from None
         ids = np.frombuffer(memoryview(flat), np.uint32)
         return self._add_runs(ids, np.frombuffer(memoryview(ends), np.int64)[:-1])
 

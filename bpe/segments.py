@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import functools
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
 from bpe._arrow import text_column
-from bpe.errors import PatternTimeoutError
+from bpe.errors import EncodingError, PatternTimeoutError
 from bpe.normalizer import before_marks, normalize_column
 from bpe.special_tokens import SpecialCutter, found_in_normalized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from bpe._native import TextColumn
+    from bpe._native import Encoded, Encoder, TextColumn
     from bpe.pretokenizer import Pretokenizer
     from bpe.special_tokens import TokenFlags
 
@@ -39,16 +39,14 @@ class Pieces(NamedTuple):
         pieces: int64 triples (begin, end, what) of bytes in it, where what is the id of a token,
             -1 for text, or -2 for a pre-token that is never split.
         row_ends: for each row the number of pieces up to and including it.
-        cut: whether the core still has to cut text into pre-tokens.
     """
 
     data: bytes
     pieces: array[int]
     row_ends: array[int]
-    cut: bool
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[Part]], *, cut: bool) -> Pieces:
+    def of(cls, rows: Sequence[Sequence[Part]]) -> Pieces:
         """The pieces of rows of parts."""
         pieces, row_ends, end = array("q"), array("q"), 0
         for row in rows:
@@ -56,7 +54,7 @@ class Pieces(NamedTuple):
                 pieces.extend((end, end + len(text), what))
                 end += len(text)
             row_ends.append(len(pieces) // 3)
-        return cls(b"".join(text for row in rows for text, _ in row), pieces, row_ends, cut)
+        return cls(b"".join(text for row in rows for text, _ in row), pieces, row_ends)
 
 
 class TextCutter:
@@ -75,30 +73,41 @@ class TextCutter:
         self._normalized = {token.encode(): text.encode() for token, text in found.items()}
         self._normalized_flags = {text: flags[token] for token, text in found.items()}
 
-    def prepare(
+    def encode(
         self,
+        core: Encoder,
         column: TextColumn,
         texts: Callable[[], pa.LargeBinaryArray],
         cut_out: Mapping[bytes, int],
-    ) -> TextColumn | Pieces:
-        """Texts as the core can take them: normalized, and cut where it cannot do so itself.
+        **options: Any,
+    ) -> Encoded:
+        """Texts as ids: normalized, and cut here where the core cannot do so itself.
 
         Args:
+            core: the encoder.
             column: the rows.
             texts: returns the same rows for Python to cut.
             cut_out: the tokens to cut at, with their ids.
+            **options: of the core's encoder.
 
         Raises:
+            EncodingError: a pre-token has 4 GiB, or dropout is asked of a model without merges.
             PatternTimeoutError: a pattern backtracks too long on a text.
         """
         native = self._pretokenizer.is_native
+        pieces: Pieces | None = None
         if not native:
-            return Pieces.of(self.pretokens(texts().to_pylist(), cut_out), cut=False)
-        if self._steps and cut_out:
-            return Pieces.of(self.segments(texts().to_pylist(), cut_out), cut=True)
-        if self._steps:
-            return text_column(normalize_column(texts(), self._steps))
-        return column
+            pieces = Pieces.of(self.pretokens(texts().to_pylist(), cut_out))
+        elif self._steps and cut_out:
+            pieces = Pieces.of(self.segments(texts().to_pylist(), cut_out))
+        elif self._steps:
+            column = text_column(normalize_column(texts(), self._steps))
+        try:
+            if pieces is not None:
+                return core.encode_pieces(*pieces, cut=native, **options)
+            return core.encode(column, list(cut_out.values()), **options)
+        except ValueError as error:
+            raise EncodingError(str(error)) from None
 
     def segments(self, texts: Sequence[bytes], cut_out: Mapping[bytes, int]) -> list[list[Part]]:
         """Texts as tokens and normalized text.

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bpe._native import TextColumn, Trainer
     from bpe.counts import PretokenCounts
 
-_ROWS = 1 << 16  # at a time, since decimals take 16 bytes
 _CHUNK_BYTES = 1 << 28  # of words that are turned into ids at a time
 _CHARACTER_BYTES = 1 << 24  # of words that are turned into characters at a time
 _CODE_POINTS = 0x110000
@@ -87,13 +86,17 @@ class TrainingWords:
     @property
     def size(self) -> int:
         """Bytes of all occurrences."""
-        return sum(map(self._size, range(0, len(self.counts), _ROWS)))
+        counts = np.frombuffer(self.weights, np.int64)
+        return sum(
+            _product(np.diff(self.offsets[begin : end + 1]), counts[begin:end])
+            for begin, end in self.chunks()
+        )
 
-    def _size(self, begin: int) -> int:
-        lengths = pc.binary_length(self.pretokens.slice(begin, _ROWS)).cast(pa.uint32())
-        counts = self.counts.slice(begin, _ROWS).cast(pa.decimal128(19, 0))
-        sizes = pc.multiply(lengths.cast(pa.decimal128(10, 0)), counts)
-        return int(pc.sum(sizes).as_py() or 0)
+    @property
+    def offsets(self) -> _Array:
+        """Where each word begins in the data of the column, and where the last one ends, int64."""
+        ends = self.pretokens.buffers()[1] or bytes(8)
+        return np.frombuffer(ends, np.int64)[self.pretokens.offset :][: len(self.pretokens) + 1]
 
     @cached_property
     def column(self) -> TextColumn:
@@ -102,7 +105,7 @@ class TrainingWords:
 
     def chunks(self, size: int = _CHUNK_BYTES) -> Iterator[tuple[int, int]]:
         """Ranges of words, begin and end, of few bytes each, so that little is copied at a time."""
-        offsets = memoryview(self.pretokens.buffers()[1]).cast("q")[self.pretokens.offset :]
+        offsets = self.offsets
         begin = 0
         while begin < len(self.pretokens):
             end = bisect_right(offsets, offsets[begin] + size, begin + 2) - 1
@@ -214,10 +217,7 @@ class _Characters:
         malformed = memoryview(malformed_rows(words.column)).cast("q")
         if len(malformed):
             raise _not_utf8(model, words.pretokens[malformed[0]].as_py())
-        if not len(words.pretokens):
-            return
-        _, ends, data = words.pretokens.buffers()
-        offsets = np.frombuffer(ends, np.int64)[words.pretokens.offset :]
+        data, offsets = words.pretokens.buffers()[2], words.offsets
         counts = np.frombuffer(words.weights, np.int64)
         for begin, end in words.chunks(_CHARACTER_BYTES):
             first, last = int(offsets[begin]), int(offsets[end])

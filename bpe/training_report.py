@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bpe._codec import from_jsonable, to_jsonable
 from bpe.byte_alphabet import from_text, to_text, to_texts
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.files import CHECKSUM, checksum_of, is_intact, write_atomically
-from bpe.models import ByteLevel, Model, WordPiece
+from bpe.models import MODELS, ByteLevel, Model, WordPiece, model_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -569,15 +569,9 @@ def _frozen(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     )
 
 
-def model_settings(model: Model) -> dict[str, Any]:
-    """A model as JSON values."""
-    return {"type": type(model).__name__, **asdict(model)}
-
-
 def _model(fields: Any) -> Model:
     kind = fields.get("type") if isinstance(fields, dict) else None
-    for model in get_args(Model):
-        if kind == model.__name__:
-            values = {name: fields[name] for name in fields if name != "type"}
-            return cast("Model", from_jsonable(model, values, exact=True))
-    raise ValueError(f"unknown model {kind!r:.60}")
+    if not isinstance(kind, str) or kind not in MODELS:
+        raise ValueError(f"unknown model {kind!r:.60}")
+    values = {name: fields[name] for name in fields if name != "type"}
+    return from_jsonable(MODELS[kind], values, exact=True)

@@ -17,10 +17,10 @@ from bpe.counts import PretokenCounts, check_agreement, combine, require_pretoke
 from bpe.counts.manifest import add_formats
 from bpe.formats.cut_at_marks import WORDS
 from bpe.formats.huggingface import why_dialect
-from bpe.models import CharacterLevel
+from bpe.models import CharacterLevel, model_settings
 from bpe.roles import Roles
 from bpe.run_counting import runs_of
-from bpe.training_report import Training, model_settings
+from bpe.training_report import Training
 from pipelines import storage
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.elements import Step

@@ -12,14 +12,13 @@ are in ``added_tokens`` alone.
 from __future__ import annotations
 
 from array import array
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bpe.byte_alphabet import to_text
 from bpe.errors import PretokenizerError, TokenizerError
 from bpe.formats.strict_json import shorten
 from bpe.formats.token_text import read_merges, read_strings, read_tokens
-from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.models import MODELS, ByteLevel, Model, model_settings
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.regex.syntax import check_size
@@ -27,17 +26,10 @@ from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import TypeAlias
 
     from bpe.formats.strict_json import Entry
 
-    _Model: TypeAlias = type[ByteLevel | CharacterLevel | WordPiece]
-
 VERSION = "beam-bpe-1"
-
-_MODELS: Mapping[str, _Model] = {
-    model.__name__: model for model in (ByteLevel, CharacterLevel, WordPiece)
-}
 
 
 def write_entries(parts: Parts) -> dict[str, Any]:
@@ -59,11 +51,7 @@ def write_entries(parts: Parts) -> dict[str, Any]:
             "pattern": cut["pattern"],
             "never_split": cut["never_split"],
         },
-        "model": {
-            "type": type(parts.model).__name__,
-            **asdict(parts.model),
-            "ignore_merges": parts.ignore_merges,
-        },
+        "model": {**model_settings(parts.model), "ignore_merges": parts.ignore_merges},
     }
 
 
@@ -108,9 +96,9 @@ def read_model(entry: Entry) -> Model:
         TokenizerFileError: the model or a setting is unknown.
     """
     kind = entry.object().get("type")
-    model = _MODELS.get(kind.string())
+    model = MODELS.get(kind.string())
     if model is None:
-        kind.fail(f"{shorten(kind.value)} is not supported: use {', '.join(_MODELS)}")
+        kind.fail(f"{shorten(kind.value)} is not supported: use {', '.join(MODELS)}")
     fields = tuple(model.__dataclass_fields__)
     entry.object("type", *fields, "ignore_merges", "vocab", "merges", "superwords")
     try:
