@@ -125,7 +125,6 @@ def test_run_trains_and_exports_the_same_mix(mixed: Path) -> None:
     shares = [(one["path"], round(one["bytes_share"], 4)) for one in done["train"]["mix"]]
     assert shares == [("web", 0.3), ("code", 0.7)]
     inputs = ("--input", "web=a=1.jsonl", "--input", "code=b=1.jsonl")
-    bpe("verify", "job", *inputs, cwd=mixed)
     mix = ("--mix", "web=30%", "--mix", "code=70%", "--vocab-size", "262")
     done = json.loads(bpe("train", *inputs, *mix, "--output", "alone", "--json", cwd=mixed).stdout)
     assert [one["path"] for one in done["mix"]] == ["web", "code"]

@@ -45,8 +45,6 @@ def test_run_does_it_all_and_resumes(work: Path) -> None:
     assert "which is not finished: repeat its command with --resume, " in refused.stderr
     bpe("run", "job.yaml", "--resume", cwd=work)
     assert tree(work / "all") == files
-    bpe("run", "job.yaml", "--overwrite", cwd=work)
-    assert tree(work / "all") == files
 
 
 def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None:

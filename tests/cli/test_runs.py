@@ -53,38 +53,18 @@ def assert_same(found: PretokenCounts, counts: PretokenCounts) -> None:
         assert getattr(found.totals, name) == getattr(counts.totals, name)
 
 
-def test_the_counts_are_those_of_the_library_with_any_number_of_workers(work: Path) -> None:
+def test_the_counts_are_those_of_the_library(work: Path) -> None:
     assert_same(PretokenCounts.load(work / "runs"), expected(work))
-    files = tree(work / "runs")
     assert len(expected(work)) > 50
-    for workers, split in (("1", "1MiB"), ("4", "500")):
-        done = bpe(
-            *(*COUNT, "--input", "corpus", "--output", "again", "--json"),
-            *("--workers", workers, "--split-size", split, "--overwrite"),
-            cwd=work,
-        )
-        summary = json.loads(done.stdout)
-        assert (summary["unit"], summary["documents"]) == ("run", len(TEXTS))
-        assert summary["distinct_pretokens"] == len(expected(work))
-        again = tree(work / "again")
-        del again[".plan.json"], files[".plan.json"]
-        assert again == files
-        files = tree(work / "runs")
 
 
-@pytest.mark.parametrize(
-    ("options", "settings"),
-    [
-        (("--max-run", "3"), {"max_run": 3}),
-        (("--merge-pattern", r"^[\p{L} ]+$"), {"merge_pattern": r"^[\p{L} ]+$"}),
-    ],
-)
-def test_how_runs_are_found(
-    work: Path, tmp_path: Path, options: tuple[str, ...], settings: dict[str, Any]
-) -> None:
+def test_how_runs_are_found(work: Path, tmp_path: Path) -> None:
+    pattern = r"^[\p{L} ]+$"
+    options = ("--max-run", "3", "--merge-pattern", pattern)
     bpe(*COUNT, *options, "--input", "corpus", "--output", tmp_path / "runs", cwd=work)
-    counts = expected(work, **settings)
-    assert dict(counts.items()) != dict(expected(work).items())
+    counts = expected(work, max_run=3, merge_pattern=pattern)
+    for less in ({}, {"max_run": 3}, {"merge_pattern": pattern}):
+        assert dict(counts.items()) != dict(expected(work, **less).items())
     assert_same(PretokenCounts.load(tmp_path / "runs"), counts)
     verified = bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work)
     assert "counting the input again gives the same" in verified.stdout
@@ -95,11 +75,11 @@ def test_how_runs_are_found(
     )
     assert "was begun as another job: settings runs." in refused.stderr
     manifest = tmp_path / "runs" / "manifest.json"
-    if (value := json.loads(manifest.read_bytes())).get("cut"):
-        value["cut"] = {"pairs": value["cut"]["pairs"], "max_pair": 1}
-        manifest.write_text(json.dumps(with_checksum(value)), "utf-8")
-        wrong = bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work, status=1)
-        assert "max_pair=1); counting again gives CutRuns(" in wrong.stderr
+    value = json.loads(manifest.read_bytes())
+    value["cut"]["max_pair"] += 1
+    manifest.write_text(json.dumps(with_checksum(value)), "utf-8")
+    wrong = bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work, status=1)
+    assert f"max_pair={value['cut']['max_pair']}); counting again gives CutRuns(" in wrong.stderr
 
 
 def test_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:
@@ -130,16 +110,13 @@ def test_verify_knows_runs(work: Path, tmp_path: Path) -> None:
     assert "in byte order, the run of row" in wrong.stderr
 
 
-def test_complete_counts_are_kept_and_others_made_again(work: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_that_is_lost_is_put_back(work: Path, tmp_path: Path) -> None:
     shutil.copytree(work / "runs", tmp_path / "runs")
-    again = (*COUNT, "--input", "corpus", "--output", tmp_path / "runs")
-    assert "is complete: replace it" in bpe(*again, cwd=work, status=1).stderr
-    kept = bpe(*again, "--resume", cwd=work)
-    assert "complete already" in kept.stdout
-    for lost in ("tokenizer.json", "manifest.json"):
-        (tmp_path / "runs" / lost).unlink()
-        assert "complete already" not in bpe(*again, "--resume", cwd=work).stdout
-        assert tree(tmp_path / "runs") == tree(work / "runs")
+    again = (*COUNT, "--input", "corpus", "--output", tmp_path / "runs", "--resume")
+    assert "complete already" in bpe(*again, cwd=work).stdout
+    (tmp_path / "runs" / "tokenizer.json").unlink()
+    assert "complete already" not in bpe(*again, cwd=work).stdout
+    assert tree(tmp_path / "runs") == tree(work / "runs")
     bpe("count", "--input", "corpus", "--output", tmp_path / "runs", "--overwrite", cwd=work)
     assert not (tmp_path / "runs" / "tokenizer.json").exists()
 
@@ -247,20 +224,21 @@ def test_runs_by_group(work: Path, tmp_path: Path) -> None:
     rows = [{"text": one, "kind": kind} for kind, some in groups.items() for one in some]
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    count = (*COUNT, "--input", corpus, "--group-by", "kind", "--split-size", "700")
-    cut = (*count, "--max-run", "3", "--output", tmp_path / "cut")
-    bpe(*cut, cwd=work)
-    bpe("verify", tmp_path / "cut", "--input", corpus, cwd=work)
-    lost = tmp_path / "cut" / "kind=b" / "tokenizer.json"
+    count = (
+        *(*COUNT, "--input", corpus, "--group-by", "kind", "--split-size", "700"),
+        *("--max-run", "3", "--output", tmp_path / "runs"),
+    )
+    bpe(*count, cwd=work)
+    lost = tmp_path / "runs" / "kind=b" / "tokenizer.json"
     lost.write_text("junk", "utf-8")
-    assert str(lost) in bpe("verify", tmp_path / "cut", cwd=work, status=1).stderr
-    assert "complete already" not in bpe(*cut, "--resume", cwd=work).stdout
-    assert library.Tokenizer.load(lost) == library.Tokenizer.load(work / "words.json")
-    bpe(*count, "--workers", "4", "--output", tmp_path / "runs", cwd=work)
+    assert str(lost) in bpe("verify", tmp_path / "runs", cwd=work, status=1).stderr
+    assert "complete already" not in bpe(*count, "--resume", cwd=work).stdout
     words = library.Tokenizer.load(work / "words.json")
     for kind, some in groups.items():
         folder = tmp_path / "runs" / f"kind={kind}"
-        assert_same(PretokenCounts.load(folder), library.count_runs(some, tokenizer=words))
+        assert_same(
+            PretokenCounts.load(folder), library.count_runs(some, tokenizer=words, max_run=3)
+        )
         assert library.Tokenizer.load(folder / "tokenizer.json") == words
     assert "runs in 48 files; counting the input again gives the same" in (
         bpe("verify", tmp_path / "runs", "--input", corpus, cwd=work).stdout
@@ -268,7 +246,7 @@ def test_runs_by_group(work: Path, tmp_path: Path) -> None:
     train = ("train", "--tokenizer", "words.json", "--superwords", "9", "--output")
     bpe(*train, tmp_path / "groups", "--counts", tmp_path / "runs", cwd=work)
     together = [one for some in groups.values() for one in some]
-    runs = library.count_runs(together, tokenizer=words)
+    runs = library.count_runs(together, tokenizer=words, max_run=3)
     expected = library.train_superwords(runs, tokenizer=words, superwords=9)
     assert library.Tokenizer.load(tmp_path / "groups" / "tokenizer.json") == expected
     bpe("report", tmp_path / "runs", "--output", tmp_path / "report.html", cwd=work)
