@@ -121,7 +121,7 @@ class CorpusRequest(Job):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it."""
+        """Values that a runner's web UI shows of the job."""
         return {**super().shown, "inputs": ", ".join(self.inputs.patterns)}
 
     def find(self) -> Inputs:

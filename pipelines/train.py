@@ -116,7 +116,7 @@ class TrainRequest(Job):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it, beside the output."""
+        """Values that a runner's web UI shows of the job."""
         return {**super().shown, "counts": ", ".join(self.paths), "ties": self.training.ties}
 
     def folder(self, name: str) -> str:

@@ -81,7 +81,7 @@ class CompareRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it, beside the output."""
+        """Values that a runner's web UI shows of the job."""
         return {**super().shown, "tokenizers": ", ".join(one.name for one in self.tokenizers)}
 
     def after_plan(self) -> CompareRequest:

@@ -156,7 +156,7 @@ class CountRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it, beside the output."""
+        """Values that a runner's web UI shows of the job."""
         return {**super().shown, "pretokenizer": str(self.job.pretokenizer)}
 
     def plan(self) -> Planned:

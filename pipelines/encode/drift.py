@@ -1,8 +1,8 @@
-"""How well a tokenizer fits what arrives, and when to say so.
+"""Drift: how well a tokenizer fits arriving text, and when to warn.
 
 Three figures of the text of a stretch of time: bytes per token (of UTF-8), the share of tokens of
 one byte, and, where the counts of the training are given, unseen pre-tokens in a million: those
-that the counts do not hold. They stand in ``drift/YYYY-MM-DD.jsonl`` (UTC), a row for each stretch.
+that the counts do not hold. ``drift/YYYY-MM-DD.jsonl`` (UTC) has a row for each stretch.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Gauge:
         return PretokenCounter(self._tokenizer.pretokenizer, special_tokens=special_tokens)
 
     def unseen(self, table: pa.Table) -> int:
-        """How many occurrences in a table of counts are of pre-tokens that the baseline lacks."""
+        """Return the number of occurrences whose pre-token the baseline lacks."""
         known = pc.is_in(table["pretoken"], value_set=self._seen)
         return int(pc.sum(table["count"].filter(pc.invert(known))).as_py() or 0)
 
@@ -161,7 +161,7 @@ class Measure:
 
 
 def trained_bytes_per_token(tokenizer_path: str) -> float | None:
-    """Bytes of pre-tokens per token of the training, from ``training.json`` beside a tokenizer.
+    """Return bytes per token of the training, from ``training.json`` next to a tokenizer.
 
     None where it is not there, or does not say it, as for BoundlessBPE.
     """
@@ -241,7 +241,7 @@ def note_drift(
 
 
 def warnings_of(new: Measured, *, trained: float | None, settings: DriftSettings) -> list[str]:
-    """What there is to say of these figures; empty where the tokenizer fits.
+    """Return warnings about these figures; empty if the tokenizer fits.
 
     Args:
         new: what arrived.

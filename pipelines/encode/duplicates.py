@@ -32,7 +32,7 @@ _READERS = 8
 
 
 def duplicate_ids(directory: str, parts: Sequence[str]) -> DuplicateIds:
-    """How many documents have the id of another one before them.
+    """Return the number of documents whose id an earlier document has.
 
     Equal ids have equal keys, so the keys are read first, and ids only of documents whose key is
     not unique: of texts that are the same, and have no id, too. Memory is bounded: with many

@@ -95,10 +95,10 @@ def appended(
     *,
     sources: Sequence[str],
 ) -> tuple[EncodedManifest, list[Record]]:
-    """The manifest of what stands of an earlier one and of what a job has made, and its records.
+    """Add the parts of a job to those of the manifest before; return manifest and records.
 
-    A record of which a file is taken again does not stand. Parts are in the order of their sources
-    and files, whenever they were made.
+    An earlier record is dropped if one of its files is taken again. Parts are in the order of their
+    sources and files, whenever they were made.
 
     Args:
         manifest: of the job alone.
@@ -138,7 +138,7 @@ def _files_of(record: Record) -> list[str]:
 
 
 def tidy(directory: str, generation: int, *, prune: bool) -> None:
-    """Remove what earlier generations left beside parts, and, to prune, what no record names.
+    """Remove files of earlier generations other than parts; to prune, also parts without a record.
 
     What the generation before wrote stays: somebody may be reading it.
 

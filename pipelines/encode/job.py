@@ -109,7 +109,7 @@ def job_of(
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeRequest(CorpusRequest):
-    """What an encoding carries in its graph: patterns and settings, no files.
+    """An encoding as its Beam graph holds it: patterns and settings, no files.
 
     Attributes:
         encoding: what the rows hold.
@@ -170,7 +170,7 @@ class EncodeRequest(CorpusRequest):
         return replace(started, tokenizer=absolute(self.tokenizer), tokenizer_files=sent)
 
     def after_plan(self) -> EncodeRequest:
-        """The request without the tokenizer, which then lies in the output directory."""
+        """Return the request without the tokenizer, which the output directory then holds."""
         return replace(self, tokenizer_files={})
 
     def load(self) -> Tokenizer:
@@ -186,7 +186,7 @@ class EncodeRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it."""
+        """Values that a runner's web UI shows of the job."""
         return {**super().shown, "tokenizer": self.tokenizer or "in the graph"}
 
     @property
@@ -195,7 +195,7 @@ class EncodeRequest(CorpusRequest):
         return (self,)
 
     def job(self) -> EncodeJob:
-        """What the first step has planned.
+        """Return the job that the first step has planned.
 
         Raises:
             OutputError: another job has taken the directory over.
@@ -279,7 +279,7 @@ class EncodeRequest(CorpusRequest):
         return read_header(self.directory).generation if there else None, set()
 
     def is_complete(self, planned: Planned) -> bool:
-        """Whether its parts were made, and removed because nobody needs them any more."""
+        """Return whether its parts were finished, and then discarded on request."""
         if self._changed(planned) != []:
             return False
         try:
@@ -299,7 +299,7 @@ class EncodeRequest(CorpusRequest):
         return changed_inputs(self.directory, planned.files, generation=generation)
 
     def before(self, planned: Planned) -> None:
-        """Keep the records of an earlier run, but for splits that changed: a kill must not lie."""
+        """Keep the records of an earlier run, except for splits whose inputs changed."""
         changed = self._changed(planned)
         if changed is None or self.is_done(planned):
             return
@@ -334,7 +334,7 @@ class EncodeRequest(CorpusRequest):
         tidy(self.directory, generation, prune=self.appending.prune)
 
     def summarize(self, planned: Planned, done: Done | None) -> EncodeSummary:
-        """What was encoded; leaves how long it took, and how well the tokenizer fits."""
+        """Summarize what was encoded; write the timing and the drift."""
         manifest = read_encoded(self.directory, discarded=True)
         totals, result = manifest.totals, None if done is None else done.result
         made, resumed = metric(result, "units_made"), metric(result, "units_resumed")
@@ -468,7 +468,7 @@ def encode(
         encoding: what the rows hold.
         appending: whether only files are taken that the directory has not, and how often.
         drift: where that is so, how the fit of the tokenizer is measured, and when to warn.
-        progress: told how far it is.
+        progress: shows how far it is.
 
     Raises:
         JobError: something is wrong; the class says what.

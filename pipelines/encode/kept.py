@@ -1,4 +1,4 @@
-"""Which columns pass through, and of which types: settled when a job is planned.
+"""Columns that pass through, and their types, settled when a job is planned.
 
 A type is the one given, or what files say: of Parquet the columns of the name, of JSON lines the
 first records. Types of several files are brought together where one holds them all.
@@ -39,7 +39,7 @@ def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[Kep
 
     Args:
         files: the inputs.
-        encoding: names the columns, and says what rows they are to stand in.
+        encoding: names the columns, and the settings of their rows.
 
     Raises:
         ConfigError: a name or type is wrong, or the files have no common type for a column.
@@ -108,7 +108,7 @@ def _written(name: str, kind: pa.DataType) -> str:
 
 
 class _Found:
-    """What is known of the types of the columns so far."""
+    """The types of the columns, as far as they are known."""
 
     def __init__(self, given: dict[str, pa.DataType | None]) -> None:
         self._given = given

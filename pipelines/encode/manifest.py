@@ -79,12 +79,12 @@ class Part(Sums):
 
 
 def unit_name(file: str) -> str:
-    """What the unit of work is called that makes a part: as its file."""
+    """Return the name of the unit of work that makes a part: the stem of its file."""
     return file.removeprefix(f"{DATA}/").removesuffix(".parquet")
 
 
 def ranges_of(split: Split) -> tuple[SourceRange, ...]:
-    """What a split reads, as the manifest names it."""
+    """Return the ranges of inputs that a split reads, for the manifest."""
     return tuple(
         SourceRange(name=piece.name, start=piece.start, end=piece.end) for piece in split.pieces
     )
@@ -121,7 +121,7 @@ class Totals(Sums):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerFile:
-    """The tokenizer beside the manifest: SHA-256 (hex), and one more than its greatest id."""
+    """The tokenizer of the corpus: SHA-256 (hex), and one more than its greatest id."""
 
     file: Literal["tokenizer.json"] = "tokenizer.json"
     sha256: str
@@ -130,7 +130,7 @@ class TokenizerFile:
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedHeader:
-    """What makes two runs the same encoding: the head of the job and of the manifest.
+    """The settings that make two runs the same encoding; head of job and manifest.
 
     Attributes:
         kind: `KIND`.
@@ -156,10 +156,10 @@ class EncodedHeader:
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedManifest(EncodedHeader):
-    """What an encoded corpus is made of: the fields of the file, in its order.
+    """The manifest of an encoded corpus: the fields of the file, in its order.
 
-    In the file, ``records`` stands for the dead letters, the parts and the files set aside, which
-    are in that file.
+    In ``manifest.json``, ``records`` names the file that holds the dead letters, the parts and the
+    files set aside.
 
     Attributes:
         totals: sums over the parts.
@@ -201,7 +201,7 @@ class EncodedManifest(EncodedHeader):
         return replace(self, parts=parts, dead_letters=dead, set_aside=aside)
 
     def files(self) -> dict[str, bytes]:
-        """What to write, by name, in this order: the manifest is last; see `bpe._inputs_file`."""
+        """Return the files to write, by name, the manifest last; see `bpe._inputs_file`."""
         named = {**self.to_json()}
         del named["parts"], named["dead_letters"], named["set_aside"]
         file = of_generation(INPUTS, self.generation)

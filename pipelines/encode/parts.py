@@ -1,7 +1,7 @@
 """One Parquet file of token ids for each split: written, and read back.
 
-The bytes of a part depend on its split, the options and the tokenizer alone. That it is finished is
-said by a record beside the parts (`pipelines.stage.record`), not by the file.
+The bytes of a part depend on its split, the options and the tokenizer alone. A record
+(`pipelines.stage.record`) proves that it is finished, not the file.
 """
 
 from __future__ import annotations

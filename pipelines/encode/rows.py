@@ -1,4 +1,4 @@
-"""What the rows of an encoded corpus look like: one a document."""
+"""The rows of an encoded corpus, one a document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OWN = (ID, KEY, INPUT_IDS, NUM_TOKENS)  # no column that passes through has such
 
 @dataclass(frozen=True, kw_only=True)
 class RowLayout:
-    """What the rows of a corpus look like.
+    """The schema of the rows of a corpus.
 
     Attributes:
         settings: how documents become rows.
@@ -97,7 +97,7 @@ def with_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -
 
 
 def without_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -> pa.ListArray:
-    """What `with_ends` made ``lists`` of.
+    """Return the lists from which `with_ends` made ``lists``.
 
     Raises:
         ValueError: a list does not begin or end so.
@@ -129,7 +129,7 @@ def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """What some rows hold.
+    """Sums over some rows.
 
     Attributes:
         documents: a row each.

@@ -82,7 +82,7 @@ class EncodeJob(EncodedHeader):
 
     @property
     def reading(self) -> Reading:
-        """How splits are read."""
+        """Settings of reading splits."""
         return Reading(
             directory=self.directory,
             options=self.settings,
@@ -92,7 +92,7 @@ class EncodeJob(EncodedHeader):
 
     @property
     def plan_settings(self) -> dict[str, Any]:
-        """What the bytes of every part depend on, beside its split; JSON values."""
+        """All that the bytes of a part depend on, except its split; JSON values."""
         return {
             "layout": LAYOUT,
             "schema": [f"{one.name}: {type_text(one.type)}" for one in self._layout.schema],
@@ -263,7 +263,7 @@ class SplitEncoder:
 
 
 def file_seed(seed: int, name: str) -> int:
-    """What the seeds of the documents of a file are made of."""
+    """Return the number from which the seeds of the documents of a file are derived."""
     return int(seed64(f"{seed} {name}"))
 
 
@@ -287,7 +287,7 @@ def document_seeds(
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded:
-    """What was made of a split: the sums over its rows, and how many of its records are bad.
+    """The result of a split: the sums over its rows, and the number of its bad records.
 
     ``dead_letters`` says where these are; None where there are none, or nobody wants them.
     """
@@ -316,7 +316,7 @@ def make(
         stopped: asked between blocks, whether nobody needs the rest.
         add: takes the rows, in order: writes them, or compares them.
         observe: sees each block that was encoded.
-        slot: told how far it is; None for the slot of the split.
+        slot: takes the progress; None for the slot of the split.
 
     Raises:
         RecordError: one bad record more than the job may set aside.

@@ -1,4 +1,4 @@
-"""What settings of rows mean with a tokenizer: its tokens, its roles, the type of its ids."""
+"""Settings of rows resolved by a tokenizer: its tokens, its roles, the type of its ids."""
 
 from __future__ import annotations
 

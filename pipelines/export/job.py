@@ -143,7 +143,7 @@ class ExportJob(Job):
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it."""
+        """Values that a runner's web UI shows of the job."""
         sources = ", ".join(f"{name}={directory}" for name, directory in self.sources.items())
         return {"output": self.directory, "sources": sources, "to": self.plan.settings.to}
 

@@ -44,7 +44,7 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         self._failures = failures
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's web UI shows."""
+        """Values that a runner's web UI shows."""
         return dict(self._job.shown)
 
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[Any]:

@@ -41,7 +41,7 @@ def run_job(
     Args:
         job: the job.
         execution: where the work is done.
-        progress: told how far it is.
+        progress: shows how far it is.
         reads: files or directories that workers read.
         pieces: in how many units the last stage does its work, about.
         size: bytes that it reads, about; None where nobody knows.

@@ -1,7 +1,7 @@
-"""Records: what was made of a unit of work, the only proof that it is finished.
+"""Records of finished units of work, the only proof that a unit is finished.
 
-A record is written after the files it names, as ``records/UNIT.json``. When a job is complete, all
-records stand in ``records.parquet``, whose SHA-256 stands in the manifest, and the loose ones go.
+A record is written after the files it names, as ``records/UNIT.json``. When a job is complete,
+``records.parquet`` holds all records, the manifest has its SHA-256, and the loose ones are removed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class StoredFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What was made of a unit.
+    """The files and totals of a finished unit.
 
     Attributes:
         unit: its name, unique in its stage.
@@ -83,7 +83,7 @@ class Record:
 
 
 def record_path(directory: str, unit: str) -> str:
-    """Where the record of a unit lies until the job is complete."""
+    """Return the path of the record of a unit while the job is incomplete."""
     return join(directory, RECORDS, f"{unit}.json")
 
 
@@ -178,9 +178,9 @@ def read_records(directory: str, sha256: str | None, file: str = RECORDS_FILE) -
 
 
 def loosen_records(directory: str, sha256: str | None = None) -> None:
-    """Take a complete output back, for its records: those whose files are intact stand.
+    """Make a complete output incomplete again: one loose record for each unit, and no manifest.
 
-    Of an output that has lost its manifest alone, too; a no-op where there are no such records.
+    Also for an output that has lost only its manifest; a no-op if there are no such records.
 
     Args:
         directory: of the output.

@@ -47,7 +47,7 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What `Stage.make` made: files, and numbers for `Stage.fold`."""
+    """The result of `Stage.make`: files, and numbers for `Stage.fold`."""
 
     files: tuple[StoredFile, ...]
     totals: dict[str, Any]
@@ -63,7 +63,7 @@ class Stage(Protocol):
 
     @property
     def directory(self) -> str:
-        """Where the files and records of its units lie; empty where nothing is kept of them."""
+        """Directory of the files and records of its units; empty if none are written."""
         ...
 
     def units(self) -> Iterable[Unit]:
@@ -75,7 +75,7 @@ class Stage(Protocol):
 
         Args:
             unit: one of `units`.
-            slot: told how far it is.
+            slot: takes the progress.
             stopped: asked between blocks, whether nobody needs the result any more.
 
         Raises:
@@ -174,7 +174,7 @@ class Job:
 
     @property
     def shown(self) -> dict[str, str]:
-        """What a runner's web UI shows of it."""
+        """Values that a runner's web UI shows of the job."""
         return {"output": self.directory}
 
     @property
@@ -194,7 +194,7 @@ class Job:
         return True
 
     def steps(self, begun: Any, failures: Failures) -> Any:  # noqa: ARG002 - of those that have any
-        """What is done when all stages are: by Beam's own transforms.
+        """Add Beam's own transforms after all stages.
 
         Args:
             begun: a PCollection of one None.
@@ -213,7 +213,7 @@ class Job:
         """
 
     def why_ended(self) -> str:
-        """Why the work ended, where it need not reach its total."""
+        """Return the reason why the work ended before its total; empty if it did not."""
         return ""
 
     def started(self) -> Self:

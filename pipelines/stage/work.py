@@ -24,11 +24,11 @@ _LOGGER = logging.getLogger(__name__)
 
 @contextlib.contextmanager
 def temporary_work(name: str, place: str) -> Iterator[str]:
-    """A directory for temporary files; removed at the end with all that workers left in it.
+    """Yield a directory for temporary files; remove it and its contents at the end.
 
     Args:
         name: of the kind of job.
-        place: below which it lies; empty for the temporary directory of this machine.
+        place: its parent directory; empty for the temporary directory of this machine.
     """
     with tempfile.TemporaryDirectory(prefix=f"bpe-{name}-") as system:
         work = join(storage.located(place or system), f"{name}-{uuid.uuid4().hex}")
@@ -42,5 +42,5 @@ def temporary_work(name: str, place: str) -> Iterator[str]:
 
 
 def are_here(execution: Execution) -> bool:
-    """Whether the workers see the files of this machine."""
+    """Return whether the workers see the files of this machine."""
     return workers_of(options(execution)).here

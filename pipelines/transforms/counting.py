@@ -49,7 +49,7 @@ _SEES_ELEMENTS = ("element_count", "always")  # triggers, as Beam's protocol cal
 
 
 def checked_pretokens(arguments: Mapping[str, Any]) -> PretokenSettings:
-    """How text is cut, from arguments of a transform.
+    """Return the checked settings that text is cut by, from arguments of a transform.
 
     Raises:
         ConfigError: one is wrong.
@@ -62,7 +62,7 @@ def checked_pretokens(arguments: Mapping[str, Any]) -> PretokenSettings:
 
 
 def shown_pretokens(settings: PretokenSettings) -> dict[str, Any]:
-    """What a runner's web UI shows of how text is cut."""
+    """Values that a runner's web UI shows of the pre-tokenizer."""
     return {
         "pretokenizer": str(settings.cut),
         "special_tokens": " ".join(settings.special_tokens) or "none",
@@ -105,7 +105,7 @@ class CountPretokens(ExceptionHandling):
         self._text_field = text_field
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's web UI shows."""
+        """Values that a runner's web UI shows."""
         return shown_pretokens(self._settings)
 
     def type_check_inputs(self, pvalueish: Any) -> None:
@@ -134,7 +134,7 @@ def _added_counts(runs: Any) -> Any:
 
 
 def _not_empty(count: tuple[bytes, int]) -> bool:
-    """Whether a pane has any: some runners fire empty ones."""
+    """Return whether a pane has counts: some runners fire empty ones."""
     return count[1] > 0
 
 

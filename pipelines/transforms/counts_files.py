@@ -78,7 +78,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         self._output = replace(self._output, directory=self._job.directory)
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's web UI shows."""
+        """Values that a runner's web UI shows."""
         return {"path": self._output.directory, **shown_pretokens(self._pretokens)}
 
     def expand(self, counts: beam.PCollection[tuple[bytes, int]]) -> Any:
@@ -139,9 +139,9 @@ def _write_manifest(
 class ReadCounts(beam.PTransform):  # type: ignore[misc]
     """Reads a directory of counts as ``(pre-token, count)``, each pre-token once.
 
-    The shards are read in parallel, and every file is checked against the manifest. What the
-    manifest says beside (pre-tokenizer, special tokens, totals) is not in the elements: say it
-    again where they are trained on.
+    The shards are read in parallel, and every file is checked against the manifest. The
+    elements do not have the pre-tokenizer, the special tokens and the totals of the manifest: give
+    them again to `TrainTokenizer`.
 
     Example::
 
@@ -161,7 +161,7 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
         self._path = path
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's web UI shows."""
+        """Values that a runner's web UI shows."""
         return {"path": self._path}
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:

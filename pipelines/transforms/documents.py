@@ -84,7 +84,7 @@ class ReadDocuments(ExceptionHandling):
                 raise ConfigError(f"keep {name}: a document has a field {name!r} of its own")
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's web UI shows."""
+        """Values that a runner's web UI shows."""
         return {"patterns": " ".join(self._inputs.patterns), "format": self._inputs.format}
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:

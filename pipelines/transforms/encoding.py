@@ -123,7 +123,7 @@ class EncodeDocuments(ExceptionHandling):
             IdEncoder(self.tokenizer, **self._tokens)
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's web UI shows."""
+        """Values that a runner's web UI shows."""
         shown = self.tokenizer if self._side_input is None else "a side input"
         return {
             "tokenizer": str(shown),
@@ -159,7 +159,7 @@ class EncodeDocuments(ExceptionHandling):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerSource:
-    """Where workers get the tokenizer: a path, or the value itself."""
+    """The tokenizer as workers get it: a path, or the value itself."""
 
     path: str | None = None
     packed: bytes = b""
@@ -177,7 +177,7 @@ class TokenizerSource:
 
 
 def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
-    """What a transform is given as tokenizer: where it comes from, or the side input that holds it.
+    """Return the source of a given tokenizer, or the side input that holds it; the other is None.
 
     Raises:
         ConfigError: it is no path, tokenizer or PCollection, or its windows fire several times.

@@ -79,7 +79,7 @@ class BPETokenize(MLTransformProvider):  # type: ignore[misc]  # Beam has no typ
         EncodeDocuments(tokenizer=tokenizer, **self._tokens)
 
     def get_ptransform_for_processing(self, **_: Any) -> beam.PTransform:
-        """The transform, which the artifacts hold as it is."""
+        """Return the transform that the artifacts hold."""
         tokenizer = self._tokenizer
         where = "the tokenizer"
         if not isinstance(tokenizer, bpe.Tokenizer):
@@ -90,7 +90,7 @@ class BPETokenize(MLTransformProvider):  # type: ignore[misc]  # Beam has no typ
 
 @dataclass(eq=False, repr=False)
 class TokenizeColumns(beam.PTransform):  # type: ignore[misc]
-    """What `BPETokenize` does; all of it is in the artifacts, as JSON.
+    """Encode columns, for `BPETokenize`; the artifacts hold all of it as JSON.
 
     Attributes:
         columns: the fields that hold text.

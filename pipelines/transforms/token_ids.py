@@ -77,10 +77,10 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     Elements are those of `EncodeDocuments`: dicts, Rows or tables with ``id`` and ``input_ids``.
     The directory holds a row a document in ``data/train-…parquet``, the tokenizer, and last
     ``manifest.json``; ``bpe verify`` and ``bpe decode`` take it. A document goes to the part that
-    its id's hash says, where rows stand in the order of their ids: the same documents are the same
-    bytes, in whatever order they come. The column ``key`` is the hash of the id. A worker holds all
-    rows of a part in memory. A runner that starts the job anew finds its own directory and goes on;
-    where another job has taken it over, this one ends.
+    its id's hash says; the rows of a part are sorted by id. So the same documents give the same
+    bytes, in whatever order they arrive. The column ``key`` is the hash of the id. A worker holds
+    all rows of a part in memory. A runner that starts the job anew finds its own directory and goes
+    on; if another job has taken it over, this one ends.
 
     Example::
 
@@ -139,7 +139,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         return KeptColumn(name=name, type=type_text(kind))
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's web UI shows."""
+        """Values that a runner's web UI shows."""
         return {"path": self.path, "parts": self.parts}
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:

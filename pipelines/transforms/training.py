@@ -33,7 +33,7 @@ _ACROSS_WORDS = ("superwords", "boundless", "prune_runs_below")  # need the text
 class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Trains on ``(pre-token, count)``: one `bpe.Tokenizer`, in every window.
 
-    The result is a PCollection for ``AsSingleton``, or for `EncodeDocuments` as it is. A window
+    The result is a PCollection for ``AsSingleton`` or `EncodeDocuments`. A window
     without counts gives no tokenizer, and one that may fire several times is refused, since a
     tokenizer of some of its counts cannot be right. The tokenizer is that of ``bpe.train`` on the
     same counts, whatever their order; it pickles, and ``tokenizer.training`` holds every merge with
@@ -81,7 +81,7 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
             )
 
     def display_data(self) -> dict[str, Any]:
-        """What a runner's web UI shows."""
+        """Values that a runner's web UI shows."""
         asked = self._training
         limits = {"vocab_size": asked.vocab_size, "max_merges": asked.max_merges}
         shown = {name: limit for name, limit in limits.items() if limit is not None}
