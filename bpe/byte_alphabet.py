@@ -62,7 +62,7 @@ def from_text(text: str) -> bytes:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether bytes are well-formed UTF-8."""
+    """Return whether bytes are well-formed UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError:

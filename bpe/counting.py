@@ -77,7 +77,7 @@ def count_pretokens(
 def count_blocks(
     texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray, add: Callable[[pa.Array, int], int]
 ) -> Totals:
-    """What is in texts; ``add`` counts a block, of which it is given the number of the first text.
+    """Count texts in blocks; ``add`` takes a block and the number of its first text.
 
     Raises as :func:`count_pretokens`.
     """
@@ -216,7 +216,7 @@ class PretokenCounter:
         return self._counter.drain(shards)
 
     def _prepare(self, texts: pa.Array, places: pa.Int64Array) -> Callable[[], int]:
-        """Cut texts at special tokens, and normalize what lies between; the result counts that."""
+        """Cut texts at special tokens, and normalize the text between; the result counts it."""
         parts, rows = self._cutter.split_column(texts)
         parts = normalize_column(parts, self._pretokenizer.normalizer, first=self._are_first(texts))
         if not self._pretokenizer.is_native:
@@ -224,7 +224,7 @@ class PretokenCounter:
         return partial(self._counter.add, text_column(parts), values_of(places.take(rows)))
 
     def _are_first(self, texts: pa.Array) -> list[bool] | None:
-        """Whether each part of texts stands before all special tokens; None if that is the same."""
+        """Return whether each part precedes all special tokens; None if that is the same."""
         if "ensure-first-mark" not in self._pretokenizer.normalizer or not self._special:
             return None
         return [

@@ -1,4 +1,4 @@
-"""What changed from one tokenizer to another."""
+"""Differences between two tokenizers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MovedMerge:
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """What changed; tokens and merges are compared by their bytes.
+    """Differences of two tokenizers; tokens and merges are compared by their bytes.
 
     Attributes:
         gained: tokens that only the new one has, in the order of their ids.
@@ -61,7 +61,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing differs."""
+        """True if nothing differs."""
         return not any(value for name, value in vars(self).items() if name != "kept_merges")
 
 
@@ -80,7 +80,7 @@ class Fit:
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """How much of some counted texts two tokenizers split alike.
+    """The part of counted texts that two tokenizers split alike.
 
     Attributes:
         texts: occurrences.
@@ -96,7 +96,7 @@ class Agreement:
 
 
 def compare(old: Tokenizer, new: Tokenizer) -> Difference:
-    """What changed from ``old`` to ``new``."""
+    """Return what changed from ``old`` to ``new``."""
     ids_old, ids_new = old.parts.ids, new.parts.ids
     ranks_old, ranks_new = _ranks(old), _ranks(new)
     both = [merge for merge in ranks_old if merge in ranks_new]
@@ -156,7 +156,7 @@ def fit(tokenizer: Tokenizer, counts: PretokenCounts) -> Fit:
 def agreement(
     first: Tokenizer, second: Tokenizer, *, counts: PretokenCounts, words: Tokenizer | None = None
 ) -> Agreement:
-    """How much of a counted corpus two tokenizers split alike; each key is a text by itself.
+    """Return how much of a counted corpus two tokenizers split alike; each key is a text by itself.
 
     Args:
         first: byte-level, and drops nothing of a text.
@@ -216,7 +216,7 @@ def same_tokens(
     *,
     sizes: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
 ) -> npt.NDArray[np.int64]:
-    """How many tokens of each text two tokenizers make of the same bytes of it.
+    """Return how many tokens of each text two tokenizers make of the same bytes of it.
 
     Args:
         first: the ids of each text, by a lossless tokenizer, without nulls.
@@ -247,7 +247,7 @@ def _sums(numbers: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def _ranks(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], int]:
-    """Of all merges, those of superwords behind the others."""
+    """Return the ranks of all merges, those of superwords last."""
     parts = tokenizer.parts
     return parts.ranks(Merges(parts.merges.flat + parts.superwords.flat))
 

@@ -1,4 +1,4 @@
-"""How a tokenizer encodes, for people: merge steps, common roots, unreachable tokens, tables."""
+"""Explanations of encoding for people: merge steps, common roots, unreachable tokens, tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Explainer:
         )
 
     def pieces(self, pretoken: bytes, *, clean: bool = False) -> list[bytes]:
-        """What the merges make of a pre-token; symbols without a token stay as they are.
+        """Return the pieces of a merged pre-token; symbols without a token stay unchanged.
 
         Args:
             pretoken: to merge; WordPiece, which has no merges, gives its tokens.
@@ -157,7 +157,7 @@ def _unreached_superwords(parts: Parts) -> list[int]:
 
 
 def merge_counts(parts: Parts) -> dict[int, int]:
-    """How often the pair of each merge occurred in training, by rank; empty if not known."""
+    """Return how often the pair of each merge occurred in training, by rank; empty if not known."""
     if (training := parts.training) is None:
         return {}
     ranks = parts.ranks(parts.merges)

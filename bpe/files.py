@@ -32,7 +32,7 @@ def uncollected() -> Iterator[None]:
 
 
 def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file under a temporary name beside it, then rename it."""
+    """Write a file under a temporary name in its directory, then rename it."""
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
     temporary = final.with_name(f".{final.name}.{uuid.uuid4().hex}.tmp")
@@ -69,7 +69,7 @@ def with_checksum(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_intact(document: Mapping[str, Any]) -> bool:
-    """Whether the checksum of an object matches.
+    """Return whether the checksum of an object matches.
 
     An object without a checksum passes (an earlier release wrote it), unless a value looks like a
     checksum: then the name of the field is damaged.

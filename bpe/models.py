@@ -27,7 +27,7 @@ class ByteLevel:
         return tuple(bytes([byte]) for byte in pretoken)
 
     def as_token(self, pretoken: bytes) -> bytes:
-        """The bytes of the token that stands for a pre-token."""
+        """Return the bytes of the token of an unsplit pre-token."""
         return pretoken
 
 
@@ -86,7 +86,7 @@ class CharacterLevel:
         return (*_characters(pretoken), *end)
 
     def as_token(self, pretoken: bytes) -> bytes:
-        """The bytes of the token that stands for a pre-token, its end included."""
+        """Return the bytes of the token of an unsplit pre-token, its end included."""
         return pretoken + self.end_of_word.encode()
 
 
@@ -128,7 +128,7 @@ class WordPiece:
         )
 
     def as_token(self, pretoken: bytes) -> bytes:
-        """The bytes of the token that stands for a pre-token."""
+        """Return the bytes of the token of an unsplit pre-token."""
         return pretoken
 
 
@@ -167,7 +167,7 @@ def _characters(pretoken: bytes) -> list[bytes]:
 
 
 def is_symbol(content: str, model: Model) -> bool:
-    """Whether an unmerged pre-token may hold this token, which is a string."""
+    """Return whether an unmerged pre-token may hold this token, which is a string."""
     if isinstance(model, CharacterLevel):
         is_byte = model.byte_fallback and content.encode() in BYTE_TOKENS
         return len(content) == 1 or content == model.end_of_word or is_byte
@@ -175,7 +175,7 @@ def is_symbol(content: str, model: Model) -> bool:
 
 
 def is_single(token: bytes, model: Model) -> bool:
-    """Whether an unmerged pre-token may hold this token: a byte, a character, the end of a word."""
+    """Return whether an unmerged pre-token may hold this token: byte, character or end of word."""
     if isinstance(model, ByteLevel):
         return len(token) == 1
     if isinstance(model, WordPiece):

@@ -132,7 +132,7 @@ def before_marks(steps: Sequence[str]) -> Sequence[str]:
 
 
 def keeps_occurrences(content: str, steps: Collection[str]) -> bool:
-    """Whether a normalized text holds a string just where the text does, and changes around it.
+    """Return whether normalizing keeps all occurrences of a string, and makes no new ones.
 
     Only of ``nfc`` and ``mark-spaces``: its characters never compose, decompose, or arise from
     others. Inside the string they may be parts of compositions, since the next character is none.

@@ -36,7 +36,7 @@ def check_pair_counts(pair_counts: str, *, ties: str) -> None:
 def count_pairs(
     words: Iterable[tuple[Sequence[bytes], int]], pair_counts: str = "overlapping"
 ) -> Counter[tuple[bytes, bytes]]:
-    """How often each pair of symbols occurs in words, which have counts, before any merge.
+    """Return how often each pair of symbols occurs in words, which have counts, before any merge.
 
     Args:
         words: their symbols.

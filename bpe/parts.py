@@ -1,4 +1,4 @@
-"""What a tokenizer is made of, as one value: `Parts`. Formats read and write it."""
+"""The parts of a tokenizer as one value, `Parts`. Formats read and write it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Merges:
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """What a tokenizer is made of. Two with the same parts are equal; training does not count.
+    """The parts of a tokenizer. Two with the same parts are equal; training does not count.
 
     Attributes:
         tokens: the bytes of each id, special tokens as UTF-8; None for ids without a token. No

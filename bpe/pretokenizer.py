@@ -203,12 +203,12 @@ class Pretokenizer:
 
     @property
     def is_native(self) -> bool:
-        """Whether the core cuts normalized text."""
+        """True if the core cuts normalized text."""
         return bool(self.native)
 
     @property
     def native(self) -> list[NativePattern]:
-        """What the core cuts by: tables of what is never split, then names and tables.
+        """The core's form: tables of what is never split, then names and tables.
 
         Empty if Python cuts: where no table can say one of the patterns.
         """
@@ -225,7 +225,7 @@ class Pretokenizer:
 
     @property
     def lossless(self) -> bool:
-        """Whether the pieces joined are the text."""
+        """True if the pieces joined are the text."""
         steps = self.pattern if isinstance(self.pattern, tuple) else (self.name,)
         return not self.normalizer and LOSSY.isdisjoint(steps)
 
@@ -238,7 +238,7 @@ class Pretokenizer:
         return normalize(text, self.normalizer)
 
     def is_never_split(self, pretoken: bytes) -> bool:
-        """Whether a pattern of ``never_split`` matches all of a pre-token.
+        """Return whether a pattern of ``never_split`` matches all of a pre-token.
 
         Raises:
             PatternTimeoutError: a pattern backtracks too long.
@@ -348,7 +348,7 @@ def _one_spelling(
 
 
 def _native_step(pattern: str, *, named: bool) -> str | PatternTable | None:
-    """What the core cuts by for one pattern, which may be a name if ``named``; None if nothing."""
+    """Return the core's form of one pattern, which may be a name if ``named``; None if none."""
     return pattern if named and pattern in PRETOKENIZERS else pattern_table(pattern)
 
 

@@ -54,7 +54,7 @@ class Roles:
         return {role: token for role, token in named.items() if token is not None}
 
     def __bool__(self) -> bool:
-        """Whether there is anything to record."""
+        """Return whether there is anything to record."""
         return bool(self.tokens) or self.chat_template is not None
 
     def post_processor(self, ids: Mapping[str, int]) -> dict[str, Any] | None:

@@ -196,7 +196,7 @@ class RunCounter:
 
 
 def runs_of(tokenizer: Tokenizer, *, merge_pattern: str, max_run: int | None) -> Runs:
-    """What counts of runs say about themselves.
+    """Return the description of counts of runs.
 
     Raises:
         CountsError: the tokenizer, the pattern or the limit is unsuitable.

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenFlags:
-    r"""How a special or added token is found in a text: the flags of Hugging Face's ``AddedToken``.
+    r"""Flags of a special or added token, as of Hugging Face's ``AddedToken``: where it is found.
 
     Whitespace that a token takes is not in its id, so decoding does not give it back.
 
     Attributes:
         lstrip: takes the whitespace before it.
-        rstrip: takes the whitespace behind it; a token in there is found too.
-        single_word: is plain text beside a character of a word (``\w``).
+        rstrip: takes the whitespace after it; a token in there is found too.
+        single_word: is plain text next to a character of a word (``\w``).
         normalized: is searched for in what the tokens without this flag leave: in normalized text,
             and normalized itself, if it could be elsewhere there (`found_in_normalized`).
 
@@ -47,12 +47,12 @@ class TokenFlags:
 
     @property
     def drop_whitespace(self) -> bool:
-        """Whether whitespace beside the token is lost."""
+        """True if whitespace next to the token is lost."""
         return self.lstrip or self.rstrip
 
     @property
     def change_matches(self) -> bool:
-        """Whether more than the order of searching depends on them."""
+        """True if more than the order of searching depends on them."""
         return self.lstrip or self.rstrip or self.single_word
 
 

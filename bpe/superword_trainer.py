@@ -124,7 +124,7 @@ def train_superwords(
 
 @dataclass(frozen=True, kw_only=True)
 class _Settings(Settings):
-    """What :func:`train_superwords` is asked for."""
+    """Checked settings of :func:`train_superwords`."""
 
     superwords: int | None
     boundless: bool
@@ -284,7 +284,7 @@ class _WordStep:
 
 
 def _word_steps(tokenizer: Tokenizer) -> Iterator[_WordStep]:
-    """What word training made, in order."""
+    """Return the steps of the training of words, in order."""
     training = _training(tokenizer)
     words = 0
     for number in range(len(training.merges) + 1):
@@ -399,7 +399,7 @@ class _Phase:
         return left + right
 
     def _exceeds(self, count: int) -> bool:
-        """Whether a pair in runs is more frequent than the next step of words was."""
+        """Return whether a pair in runs is more frequent than the next step of words was."""
         of_runs, of_words = self.scale
         return count * of_words > self.steps[self.replayed].count * of_runs
 
@@ -484,13 +484,13 @@ class _Phase:
         return None
 
     def _is_enough(self, count: int) -> bool:
-        """Whether a pair that occurs so often becomes a superword before training ends."""
+        """Return whether a pair that occurs so often becomes a superword before training ends."""
         if count < self.settings.min_frequency * self.scale[0]:
             return False
         return self.replayed == len(self.steps) or self._exceeds(count)
 
     def _could_go_on(self, *, bounded: bool) -> bool:
-        """Whether a pair with all that was dropped or cut could have become one superword more.
+        """Return whether a pair, with all that was dropped or cut, could have become a superword.
 
         Args:
             bounded: whether it is known how much a count can have lost; see `_affected`.
@@ -510,7 +510,7 @@ class _Phase:
 
 
 def _uncertain(prune: Pruned | None, cut: CutRuns | None) -> int:
-    """How much more frequent a pair can be than another one that its count is below by less.
+    """Return how much more frequent a pair can be than another one that its count is below by less.
 
     What was dropped adds to counts. The cuts of long runs move each of the two counts, up or down.
     For how long this is so: `_Phase._affected`.

@@ -36,7 +36,7 @@ _Array: TypeAlias = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class TrainingWords:
-    """What is trained on.
+    """Words to train on.
 
     Attributes:
         pretokens: the words; in the order of the corpus if the tie rule needs it.
@@ -232,7 +232,7 @@ class _Characters:
 
     @cached_property
     def are_first(self) -> _Array:
-        """Whether each character is the first of its word."""
+        """For each character, whether it is the first of its word."""
         first = np.zeros(len(self.points), np.bool_)
         first[self.starts[:-1]] = True
         return first
@@ -299,7 +299,7 @@ class _Characters:
 def _characters(
     words: TrainingWords, model: Model, *, weighed: bool
 ) -> tuple[Counter[int], Counter[int]]:
-    """How often each code point begins a word, and how often one continues it.
+    """Return how often each code point begins a word, and how often one continues it.
 
     Only whether they do, where they need not be ``weighed``: that is much faster.
 
@@ -385,7 +385,7 @@ def _adding(
     end: int | None = None,
     uncovered: str = "",
 ) -> Callable[[Trainer, TrainingWords], None]:
-    """What gives words of characters to a trainer.
+    """Return a function that gives words of characters to a trainer.
 
     Args:
         model: for errors.

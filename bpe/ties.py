@@ -15,7 +15,7 @@ TIES: tuple[str, ...] = tuple(WORD_ORDERS)
 
 
 def needs_order(ties: str) -> bool:
-    """Whether a rule needs the order of the corpus: counts made with ``track_order``.
+    """Return whether a rule needs the order of the corpus: counts made with ``track_order``.
 
     Raises:
         TrainingError: there is no such rule.

@@ -96,7 +96,7 @@ class Tokenizer:
         raise FrozenInstanceError(f"cannot delete {name!r}: a tokenizer is immutable")
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other has the same parts; training does not count."""
+        """Return whether the other has the same parts; training does not count."""
         return self.parts == other.parts if isinstance(other, Tokenizer) else NotImplemented
 
     def __hash__(self) -> int:
@@ -207,7 +207,7 @@ class Tokenizer:
 
     @property
     def not_applied(self) -> tuple[str, ...]:
-        """What the file asks for and encoding leaves out, in words: a post-processor's tokens."""
+        """Parts of the file that encoding does not apply, described: a post-processor's tokens."""
         return (*not_applied(self.parts.post_processor), *self.parts.roles.ignored)
 
     # Its parts.
@@ -229,7 +229,7 @@ class Tokenizer:
 
     @property
     def pretokenizer(self) -> Pretokenizer:
-        """How text is cut before merging."""
+        """The pre-tokenizer, which cuts text before merging."""
         return self.parts.pretokenizer
 
     @property
@@ -244,17 +244,17 @@ class Tokenizer:
 
     @property
     def token_flags(self) -> Mapping[str, TokenFlags]:
-        """How special and added tokens are found, for those that have any of these flags."""
+        """Flags of the special and added tokens that have any: where a text matches them."""
         return MappingProxyType(self.parts.token_flags)
 
     @property
     def ignore_merges(self) -> bool:
-        """Whether a pre-token that is a token is encoded as that token, whatever the merges."""
+        """True if a pre-token that is a token is encoded as that token, whatever the merges."""
         return self.parts.ignore_merges
 
     @property
     def model(self) -> Model:
-        """What a pre-token consists of before and after merging."""
+        """The model: the symbols that a pre-token consists of."""
         return self.parts.model
 
     @property
@@ -264,12 +264,12 @@ class Tokenizer:
 
     @property
     def training(self) -> Training | None:
-        """How it was trained; None where that is not known, as after loading."""
+        """The record of its training; None if unknown, as after loading."""
         return self.parts.training
 
     @property
     def roles(self) -> Roles:
-        """What a model uses special tokens for."""
+        """The special token of each role, such as the beginning and end of a text."""
         return self.parts.roles
 
     def with_training(self, training: Training | None) -> Self:
@@ -297,7 +297,7 @@ class Tokenizer:
 
     @property
     def lossless(self) -> bool:
-        """Whether every text decodes to itself: byte-level, and nothing is dropped.
+        """True if every text decodes to itself: byte-level, and nothing is dropped.
 
         Special tokens, which a caller has to allow, may drop whitespace all the same.
         """
@@ -521,7 +521,7 @@ class Tokenizer:
         return unreachable(self.parts)
 
     def explain(self, pretoken: str | bytes) -> list[MergeStep]:
-        """How one pre-token merges, step by step; the last step has its tokens.
+        """Return the merges of one pre-token, step by step; the last step has its tokens.
 
         Cut a text with ``tokenizer.pretokenizer.split`` first. Superwords come after this:
         :meth:`explain_superwords`.
@@ -532,7 +532,7 @@ class Tokenizer:
         return self._explainer.steps(utf8(pretoken, what="the pre-token"))
 
     def explain_superwords(self, tokens: Sequence[bytes]) -> list[MergeStep]:
-        """How the pre-tokens of a run merge, step by step; the last step has the superwords.
+        """Return the merges of a run of pre-tokens, step by step; the last step has the superwords.
 
         Args:
             tokens: pre-tokens that follow each other in a text and are one token each.

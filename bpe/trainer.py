@@ -158,7 +158,7 @@ def train(
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What training is asked for, of words and of superwords; checked."""
+    """Checked settings that trainings of words and of superwords share."""
 
     ties: str
     pair_counts: str = "overlapping"
@@ -174,7 +174,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True)
 class WordSettings(Settings):
-    """What :func:`train` is asked for."""
+    """Checked settings of :func:`train`."""
 
     vocab_size: int | None
     max_merges: int | None
@@ -254,7 +254,7 @@ class _Start:
 
     Attributes:
         alphabet: the symbols that words consist of.
-        ids: of these; None if they come behind those of the new tokens.
+        ids: of these; None if they come after those of the new tokens.
         parts: of the tokenizer that has no more than this; without the alphabet if it comes last.
         forbidden: the special tokens, whose strings no merge makes.
         known: the merges of a tokenizer that is extended, as triples of symbols.
@@ -441,7 +441,7 @@ def make_trainer(
 
 
 def record(trainer: Trainer, settings: Settings, strings: Sequence[bytes]) -> dict[str, Any]:
-    """What the reports of words and of superwords share.
+    """Return the fields that the reports of words and of superwords share.
 
     Args:
         trainer: the core's, after its last merge.

@@ -114,7 +114,7 @@ class ParityGroup:
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """How groups chose the merges of a parity-aware training (``bpe.train_parity``).
+    """The choices of groups in a parity-aware training (``bpe.train_parity``).
 
     Attributes:
         global_merges: the first merges, which all groups chose together, as requested.
@@ -163,7 +163,7 @@ def _gini(costs: Sequence[tuple[int | None, int]]) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Record:
-    """What is recorded of the training of words, and of superwords.
+    """Fields that the records of words and of superwords share.
 
     Attributes:
         ties: the tie rule.
@@ -232,7 +232,7 @@ class _Record:
 
 @dataclass(frozen=True, kw_only=True)
 class SuperwordTraining(_Record):
-    """How superwords were learnt, after the merges inside pre-tokens.
+    """The training of superwords, after the merges inside pre-tokens.
 
     The corpus here is the runs that were trained on: adjacent pre-tokens, each of which is one
     token (see `bpe.train_superwords`). The counts of words are taken as they are.
@@ -266,7 +266,7 @@ class SuperwordTraining(_Record):
 
 
 class CurvePoint(NamedTuple):
-    """How well a vocabulary compresses the corpus it was trained on.
+    """Compression of the training corpus by a vocabulary of one size.
 
     Attributes:
         vocab_size: tokens in the vocabulary.
@@ -284,7 +284,7 @@ class CurvePoint(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Training(_Record):
-    """How a tokenizer was trained.
+    """The record of a training: ``training.json``.
 
     The corpus here is the words that were trained on, without pruned pre-tokens and without those
     that are never split.
@@ -339,7 +339,7 @@ class Training(_Record):
 
     @property
     def _is_of_all_runs(self) -> bool:
-        """Whether superwords are on top of all words, and of all runs of the same corpus.
+        """True if superwords are on top of all words, and of all runs of the same corpus.
 
         Else their ``tokens_left`` does not say how long the corpus is.
         """
@@ -354,7 +354,7 @@ class Training(_Record):
 
     @property
     def score(self) -> str:
-        """What ranks pairs: ``count``, or the score of ``wordpiece``."""
+        """The score that ranks pairs: ``count``, or the score of ``wordpiece``."""
         return "wordpiece" if isinstance(self.model, WordPiece) else "count"
 
     def curve(self, sizes: Iterable[int] | None = None) -> list[CurvePoint]:
@@ -521,7 +521,7 @@ class Training(_Record):
 
 
 def _object(values: Mapping[str, Any], indent: str = "") -> str:
-    """The text of a JSON object; numbers stand in one line, and each merge has a line."""
+    """The text of a JSON object; numbers share one line, and each merge has a line."""
     inner = indent + "  "
     lines = []
     for name, value in values.items():
@@ -545,7 +545,7 @@ def _object(values: Mapping[str, Any], indent: str = "") -> str:
 def _pruned_before(
     pruned: Mapping[str, int | None] | None, merges: int
 ) -> Mapping[str, int | None] | None:
-    """What pruning, or the cuts of runs, could have changed in the first merges."""
+    """Return what pruning, or cuts of runs, could have changed in the first merges."""
     if pruned is None:
         return None
     affected = pruned["first_affected_merge"]

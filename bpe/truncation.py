@@ -87,7 +87,7 @@ def _truncated_inside(parts: Parts, vocab_size: int, merges: int) -> Parts:
 
 
 def _merges_needed(parts: Parts, vocab_size: int) -> tuple[int, int]:
-    """How many merges, and superwords, the first tokens need, judged by the ids alone."""
+    """Return how many merges, and superwords, the first tokens need, judged by the ids alone."""
     if isinstance(parts.model, WordPiece):
         raise TokenizerError(
             "a WordPiece vocabulary does not say in which order its tokens were learnt: use "
@@ -117,7 +117,7 @@ def _first_merges(
     *,
     kind: str = "merge",
 ) -> int:
-    """How many merges come before the first that makes a token beyond the size.
+    """Return how many merges come before the first that makes a token beyond the size.
 
     Args:
         merges: in order.

@@ -1,4 +1,4 @@
-"""How often each pre-token of a corpus occurs: made, added up, pruned, written and read."""
+"""Counts of the pre-tokens of a corpus: added up, pruned, written and read."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def shard_bytes(run: CountRun) -> bytes:
 def counts_part(
     data: bytes, *, rows: int, shard: int, shards: int, generation: int = 0
 ) -> CountsPart:
-    """What the manifest says about the file of a shard; ``generation`` as in `shard_file`."""
+    """Return the manifest's entry of the file of a shard; ``generation`` as in `shard_file`."""
     digest = hashlib.sha256(data).hexdigest()
     return CountsPart(shard_file(shard, shards, generation), rows, len(data), digest)
 

@@ -44,12 +44,12 @@ def shard_file(shard: int, shards: int, generation: int = 0) -> str:
 
 
 def generation_suffix(generation: int) -> str:
-    """What follows the numbers in the names of files that were appended; empty for the first."""
+    """Return the suffix in the names of appended files; empty for the first generation."""
     return f"-g{generation:04d}" if generation else ""
 
 
 def is_part_name(name: str) -> bool:
-    """Whether a file of this name in the folder ``data`` can be a part."""
+    """Return whether a file of this name in the folder ``data`` can be a part."""
     return _PART.fullmatch(name) is not None
 
 
@@ -61,7 +61,7 @@ def check_shards(shards: int) -> None:
 
 @dataclass(frozen=True)
 class Totals:
-    """What was counted.
+    """Totals of counts.
 
     Attributes:
         documents: texts, empty ones included.
@@ -145,7 +145,7 @@ class DeadLetters:
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """What counts, and the manifest of their directory, say of themselves.
+    """The description that counts share with the manifest of their directory.
 
     Attributes:
         pretokenizer: how text was cut.
@@ -190,7 +190,7 @@ class CountsManifest(Described):
     dead_letters: tuple[DeadLetters, ...] = ()
 
     def files(self) -> dict[str, bytes]:
-        """What to write, by name, in this order: the manifest is last; see `bpe._inputs_file`."""
+        """Return the files to write, by name, the manifest last; see `bpe._inputs_file`."""
         value, inputs = take_out(self._values())
         before = {} if inputs is None else {INPUTS: inputs}
         return {**before, MANIFEST_NAME: _text(value).encode("ascii")}

@@ -21,7 +21,7 @@ _PAIRS = 1 << 16
 
 @dataclass(frozen=True, kw_only=True)
 class Pruned:
-    """What counts lost to pruning, in the units of the counts.
+    """Losses of counts by pruning, in the units of the counts.
 
     Exact after one pruning. Sums of several are upper bounds: both may have dropped the same
     pre-token, and their most frequent pairs may differ.
@@ -60,7 +60,7 @@ class Pruned:
 
 @dataclass(frozen=True)
 class Losses:
-    """What a run lost to pruning; the losses of several runs of one corpus add up.
+    """Losses of one run by pruning; the losses of several runs of one corpus add up.
 
     Attributes:
         distinct_pretokens: the number of those dropped.

@@ -1,4 +1,4 @@
-"""What counts of runs are of: adjacent tokens that superwords are learnt from."""
+"""Runs: adjacent tokens from which superwords are learnt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_COUNT = 2**63 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Runs:
-    """How runs were found; their keys are token ids, little-endian, one after the other.
+    """The settings by which runs were found; a key is the token ids of a run, little-endian.
 
     A run is two or more pre-tokens that follow each other in a document, each of which is one
     token and matches ``merge_pattern`` (Faster Superword Tokenization, arXiv 2604.05192).
@@ -63,7 +63,7 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True)
 class CutRuns:
-    """What counts may be wrong by, because runs longer than `Runs.max_run` were cut.
+    """The possible error of counts whose runs longer than `Runs.max_run` were cut.
 
     Exact for one corpus. Sums are upper bounds: the most frequent pairs may differ.
 

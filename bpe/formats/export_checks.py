@@ -175,7 +175,7 @@ def check_losses(
 
 
 def cuts_as(parts: Parts, name: str) -> bool:
-    """Whether normalized text is cut as by a named pre-tokenizer."""
+    """Return whether normalized text is cut as by a named pre-tokenizer."""
     cut = parts.pretokenizer
     return Pretokenizer.of(cut.name, cut.pattern) == Pretokenizer(name)
 

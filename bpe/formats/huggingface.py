@@ -604,7 +604,7 @@ def _searched(
 
 
 def _may_touch(flags: Mapping[str, TokenFlags]) -> bool:
-    """Whether it may matter that the tokens without the flag normalized are searched for first."""
+    """Return whether searching first for tokens without the flag normalized may matter."""
     first = [content for content, flag in flags.items() if not flag.normalized]
     later = [content for content, flag in flags.items() if flag.normalized]
     if not first or not later:
@@ -617,7 +617,7 @@ def _may_touch(flags: Mapping[str, TokenFlags]) -> bool:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Whether a text may hold two strings so that they share a character."""
+    """Return whether a text may hold two strings so that they share a character."""
     ends = range(1, min(len(one), len(other)) + 1)
     return (
         one in other

@@ -102,7 +102,7 @@ def _normalizer_step(step: str) -> dict[str, Any]:
 
 
 def _ends_in_scheme(steps: Sequence[str]) -> bool:
-    """Whether the last two steps are those of a Metaspace.
+    """Return whether the last two steps are those of a Metaspace.
 
     Raises:
         InexpressibleError: the last one depends on where a normalized text begins.
@@ -216,17 +216,17 @@ def _regex(pattern: str) -> str:
 
 
 def ends_in_bytes(entry: Entry) -> bool:
-    """Whether a ``pre_tokenizer`` entry turns text into bytes, and then cuts at digits at most."""
+    """Return whether a ``pre_tokenizer`` entry makes bytes of text, then cuts at digits at most."""
     return _place_of_bytes(_steps(entry)) is not None
 
 
 def cuts_bytes_at_digits(entry: Entry) -> bool:
-    """Whether a ``pre_tokenizer`` entry cuts bytes at digits, which no token may then cross."""
+    """Return whether a ``pre_tokenizer`` entry cuts bytes at digits, which no token may cross."""
     return any(step.value == _DIGITS for step in _behind_bytes(_steps(entry)))
 
 
 def mixes_digits(token: bytes) -> bool:
-    """Whether `cuts_bytes_at_digits` would cut a token.
+    """Return whether `cuts_bytes_at_digits` would cut a token.
 
     Digits are the bytes that the byte alphabet writes as numbers: ``0`` to ``9``, and the last
     bytes of ``²`` and the like, as which others end too.

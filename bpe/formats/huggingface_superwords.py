@@ -198,7 +198,7 @@ def _check_inside(parts: Parts, name: str) -> None:
 
 
 def _is_cut_between(name: str, first: str, second: str) -> bool:
-    """Whether the second part always begins a pre-token behind the first.
+    """Return whether the second part always begins a pre-token behind the first.
 
     A pre-token with letters has one other character at most, which begins it. In o200k, marks are
     letters too, no word goes on in upper case behind lower case, and a word may end in a
@@ -396,7 +396,7 @@ def read_superwords(parts: Parts, name: str, pattern: str) -> Parts | None:
 
 
 def _is_cut(token: bytes, cut: Pretokenizer) -> bool:
-    """Whether a token is a text with letters that a pre-tokenizer cuts."""
+    """Return whether a token is a text with letters that a pre-tokenizer cuts."""
     text = token.decode("utf-8", "replace")
     return (
         text.encode() == token

@@ -200,7 +200,7 @@ _LONGEST_RUN = 64
 
 
 def _are_runs(pieces: Sequence[str], others: Iterable[str]) -> bool:
-    """Whether pieces of equal score merge as if their order were that of their scores.
+    """Return whether pieces of equal score merge as if their order were that of their scores.
 
     So it is with Mistral's, which are runs of spaces, behind all others: they merge when nothing
     else does. Then only the length of a run matters. While lengths double, up to the longest, our

@@ -82,7 +82,7 @@ def read(
 
 
 def _holds_ranks(path: Path) -> bool:
-    """Whether a file begins as a .tiktoken file does, whatever its name (a cache gives it none)."""
+    """Return whether a file begins like a .tiktoken file, whatever its name (caches give none)."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

@@ -231,7 +231,7 @@ def spelled_bytes(name: str) -> bytes | None:
 
 
 def _is_ambiguous(content: str, *, merging: bool, ignore_merges: bool) -> bool:
-    """Whether the name of an added token also spells other bytes that text can produce.
+    """Return whether the name of an added token also spells other bytes that text can produce.
 
     So if it is part of a merge or a single byte; or if pre-tokens, which are well-formed UTF-8 in
     Hugging Face's tokenizers, are looked up in the vocabulary.

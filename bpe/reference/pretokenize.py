@@ -138,7 +138,7 @@ def count(
     pretokenizer: str | Pretokenizer,
     special_tokens: Sequence[bytes] = (),
 ) -> Counter[bytes]:
-    """How often each pre-token occurs, in the order in which they occur first.
+    """Return how often each pre-token occurs, in the order in which they occur first.
 
     Args:
         texts: any bytes.

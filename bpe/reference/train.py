@@ -128,7 +128,7 @@ def train(
 
 
 def is_full(ids: Mapping[bytes, int], vocab_size: int | None) -> bool:
-    """Whether there is no room for another token."""
+    """Return whether there is no room for another token."""
     return vocab_size is not None and len(ids) >= vocab_size
 
 

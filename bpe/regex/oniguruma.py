@@ -118,7 +118,7 @@ class _Writer:
         return written
 
     def _case_is_unsure(self, written: str) -> bool:
-        """Whether ignoring the case of this element could be another thing in Oniguruma.
+        """Return whether ignoring the case of this element could be another thing in Oniguruma.
 
         ASCII is sure, but for the i, which is the same as U+0130 to ``regex``, and for letters of
         which two or three are the same as a ligature (``ffl`` and U+FB04) there: brackets and
@@ -154,7 +154,7 @@ class _Writer:
 
 
 def _holds_place(node: Node) -> bool:
-    """Whether a node is an anchor, or a group with a branch of anchors only: none is repeated."""
+    """Return whether a node is an unrepeated anchor, or a group with a branch of such."""
     if not isinstance(node, Group):
         return isinstance(node, Anchor)
     branches = node.node.nodes if isinstance(node.node, Choice) else (node.node,)

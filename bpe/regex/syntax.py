@@ -56,7 +56,7 @@ class Group:
 
     @property
     def looks_around(self) -> bool:
-        """Whether it takes no characters."""
+        """True if it takes no characters."""
         return self.opening[-1] in "=!"
 
 
@@ -192,7 +192,7 @@ def _times(digits: str) -> int:
 
 
 def is_nullable(node: Node) -> bool:
-    """Whether a node can match without a character; of an `Other`, that is not known."""
+    """Return whether a node can match without a character; of an `Other`, that is not known."""
     if isinstance(node, Sequence):
         return all(map(is_nullable, node.nodes))
     if isinstance(node, Choice):

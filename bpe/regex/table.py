@@ -197,7 +197,7 @@ def _leaves(node: Node) -> Iterator[Class | _Ahead]:
 
 
 def _looks_ahead(node: Node) -> bool:
-    """Whether the node holds a positive lookahead."""
+    """Return whether the node holds a positive lookahead."""
     return any(isinstance(leaf, _Ahead) and leaf.source and leaf.of_class for leaf in _leaves(node))
 
 
@@ -218,7 +218,7 @@ class _Symbols(NamedTuple):
     width: int
 
     def members(self, sources: Iterable[str]) -> npt.NDArray[np.bool_]:
-        """Whether each symbol is of one of these classes."""
+        """Return whether each symbol is of one of these classes."""
         held = functools.reduce(operator.or_, (self.sets[source] for source in sources), 0)
         return np.array([bool(held >> symbol & 1) for symbol in range(self.width)])
 
