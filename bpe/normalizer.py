@@ -48,7 +48,7 @@ of Chinese characters.
 
 The last four are SentencePiece's. ``mark-spaces`` turns spaces into U+2581, which decoding a model
 of characters turns back. ``prepend-mark`` puts that mark before each text that is not empty;
-``ensure-mark`` does unless the text begins with it, and ``ensure-first-mark`` not behind a special
+``ensure-mark`` does unless the text begins with it, and ``ensure-first-mark`` not after a special
 token either. Decoding then drops a space at the start.
 """
 
@@ -89,7 +89,7 @@ def normalize_column(
         texts: string, large_string, binary or large_binary without nulls; bytes that are not
             well-formed UTF-8 stay as they are.
         steps: of :data:`NORMALIZERS`.
-        first: whether each text stands before all special tokens; None if all do.
+        first: whether each text precedes all special tokens; None if all do.
 
     Returns:
         The same array if no step can change anything, else large_binary of the same length.

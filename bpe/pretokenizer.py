@@ -57,7 +57,7 @@ class Named(NamedTuple):
 _HUGGINGFACE: dict[str, str | Mapping[str, Any]] = {
     # GPT-2's encoder.
     "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    # The end of the text as Oniguruma writes it, and without the possessive {1,3}+, behind which
+    # The end of the text as Oniguruma writes it, and without the possessive {1,3}+, after which
     # nothing could make it give back.
     "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s",

@@ -457,7 +457,7 @@ class _Phase:
         one: then all occurrences of a pair of symbols lie at different occurrences of one pair of
         tokens. A symbol of a token begins and ends with it. A merge that makes a new string makes
         a symbol that begins as its left one and ends as its right one. So only a merge that makes
-        the string of an older symbol can end this (`a` `bc` behind `ab` `c`). The counts that it
+        the string of an older symbol can end this (`a` `bc` after `ab` `c`). The counts that it
         was chosen by are still bounded; those after it are not.
         """
         affected = self.trainer.first_affected

@@ -254,7 +254,7 @@ class _Characters:
 
         Args:
             symbols: of each character, -1 for none; int32.
-            end: the symbol behind each word, if there is one.
+            end: the symbol after each word, if there is one.
             uncovered: what characters without a symbol become: ``bytes`` (a token each),
                 ``unknown`` (one), ``fused`` (one with neighbours).
 

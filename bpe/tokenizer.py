@@ -121,15 +121,15 @@ class Tokenizer:
 
         Args:
             path: a tokenizer.json of Hugging Face; a ``.tiktoken`` file; a ``.model`` file of
-                SentencePiece (BPE); ``vocab.json`` with ``merges.txt`` beside it; a directory
+                SentencePiece (BPE); ``vocab.json`` with ``merges.txt`` next to it; a directory
                 that holds such files; or the name of a published vocabulary (``gpt2``,
                 ``cl100k``, ``o200k``, ``llama3``) whose file is in the cache of tiktoken or of
                 Hugging Face's hub, or in ``vocabulary_path``.
             pretokenizer: how text is cut, for formats that do not say it (not tokenizer.json);
                 the published .tiktoken files and GPT-2's pair have theirs as default.
             pattern: a regular expression, or several, instead of a name.
-            normalizer: steps of ``bpe.normalizer.NORMALIZERS``, beside a name or a pattern.
-            never_split: patterns whose matches are pre-tokens, beside a name or a pattern.
+            normalizer: steps of ``bpe.normalizer.NORMALIZERS``, for a name or a pattern.
+            never_split: patterns whose matches are pre-tokens, for a name or a pattern.
             special_tokens: each with its id, or by name where the file (or its publisher) gives
                 it one, for formats that do not say which they are.
             vocabulary_path: the folder where the files of published vocabularies are looked for
@@ -377,7 +377,7 @@ class Tokenizer:
         """The id of the token with these bytes; None if there is none.
 
         Args:
-            token: its bytes; a str stands for its UTF-8.
+            token: its bytes; a str means its UTF-8.
 
         Raises:
             EncodingError: a str has a lone surrogate, which no token has.
@@ -446,7 +446,7 @@ class Tokenizer:
         """The ids of a column of texts.
 
         Without the GIL, but where Python cuts the texts: with a pattern that needs backtracking, or
-        a normalizer beside tokens that are cut out of text.
+        a normalizer with tokens that are cut out of text.
 
         Args:
             texts: an Arrow array of strings or binaries, also as views or a dictionary; a Series

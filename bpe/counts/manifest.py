@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MANIFEST_NAME = "manifest.json"
 MAX_SHARDS = 99_999
 KIND = "counts"
-VERSION = 2  # 1 had its parts beside the manifest
+VERSION = 2  # 1 had its parts in the directory of the manifest
 RUNS_VERSION = 3  # of counts of runs, whose keys readers of version 2 would take for text
 DATA = "data"  # the folder of the parts
 
@@ -221,7 +221,7 @@ class CountsManifest(Described):
         Args:
             text: the file.
             where: names it in errors.
-            inputs: reads the file `bpe._inputs_file.INPUTS` beside it, where it names one.
+            inputs: reads the file `bpe._inputs_file.INPUTS` next to it, if it names one.
 
         Raises:
             CountsError: it is no JSON, no counts manifest, of another version, a field is missing,
@@ -314,7 +314,7 @@ class _File:
 
 
 def _check_files(manifest: CountsManifest, where: str) -> None:
-    """Parts are all shards in order; no file that is named lies outside the directory."""
+    """Parts are all shards in order; no named file is outside the directory."""
     parts = manifest.parts
     if not 1 <= len(parts) <= MAX_SHARDS:
         raise CountsError(f"{where} names {len(parts)} parts; there must be 1 to {MAX_SHARDS}")

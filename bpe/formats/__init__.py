@@ -65,7 +65,7 @@ def read(
     Args:
         path: ``*.tiktoken``, or a ``*.model`` that holds the same (Llama 3); any other
             ``*.model`` as SentencePiece's; ``*vocab.json`` with
-            ``*merges.txt`` beside it, or either of the two; any other ``*.json`` as Hugging
+            ``*merges.txt`` next to it, or either of the two; any other ``*.json`` as Hugging
             Face's tokenizer.json; a directory that holds such files; or the name of a published
             vocabulary, such as ``gpt2``, whose file is on this machine.
         pretokenizer: how text is cut, for formats that do not say it.

@@ -303,7 +303,7 @@ def _read(path: Path, file: Entry) -> Parts:
 
 
 def _check_digits(entry: Entry, parts: Parts) -> None:
-    """Refuse tokens that a cut behind ByteLevel, which may be inside a character, would divide."""
+    """Refuse tokens that a cut after ByteLevel, which may be inside a character, would divide."""
     if not cuts_bytes_at_digits(entry):
         return
     if parts.ignore_merges:

@@ -234,7 +234,7 @@ def mixes_digits(token: bytes) -> bool:
     return 0 < sum(byte in _NUMERIC_BYTES for byte in token) < len(token)
 
 
-# What Falcon's file has behind ByteLevel, where text is already written in the byte alphabet.
+# Steps of Falcon's file after ByteLevel, where text is already written in the byte alphabet.
 _DIGITS = {"type": "Digits", "individual_digits": False}
 _NUMERIC_BYTES = frozenset(b"0123456789\xb2\xb3\xb9\xbc\xbd\xbe")
 _THREE_DIGITS = split_step("[0-9][0-9][0-9]")
@@ -374,7 +374,7 @@ def _joined(pattern: str, behavior: Entry) -> str:
     return _JOINED[behavior.string()].format(match=pattern, other=others)
 
 
-# Of matches beside each other, one alone is joined with text, before or behind them.
+# Of adjacent matches, only one is joined with text, before or after them.
 _JOINED = {
     "Contiguous": "{match}+",
     "MergedWithNext": "{match}{other}*",

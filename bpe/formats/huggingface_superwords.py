@@ -168,7 +168,7 @@ def _merged(parts: Parts, texts: Iterable[str]) -> list[list[int]]:
 
 
 def _not_followed_by(name: str, word: str) -> str:
-    """The lookahead behind a word with which it is a pre-token, if it begins where one does."""
+    """The lookahead after a word with which it is a pre-token, if it begins where one does."""
     contraction = _CONTRACTION[name]
     if _ends_in_contraction(name, word):
         return ""
@@ -198,10 +198,10 @@ def _check_inside(parts: Parts, name: str) -> None:
 
 
 def _is_cut_between(name: str, first: str, second: str) -> bool:
-    """Return whether the second part always begins a pre-token behind the first.
+    """Return whether the second part always begins a pre-token after the first.
 
     A pre-token with letters has one other character at most, which begins it. In o200k, marks are
-    letters too, no word goes on in upper case behind lower case, and a word may end in a
+    letters too, no word goes on in upper case after lower case, and a word may end in a
     contraction. There, case is ignored, and its characters may be those of two tokens.
     """
     if name != _O200K:
@@ -214,10 +214,10 @@ def _is_cut_between(name: str, first: str, second: str) -> bool:
 
 
 def _stops(parts: Parts, name: str, words: Mapping[str, int]) -> dict[str, str]:
-    """The characters that end a run behind a word: a merge of words may join it with theirs.
+    """The characters that end a run after a word: a merge of words may join it with theirs.
 
     Raises:
-        InexpressibleError: superwords begin so behind this word.
+        InexpressibleError: superwords begin so after this word.
     """
     joined = _joined_by_words(parts, name, words)
     following = _followers(parts, words)
@@ -268,7 +268,7 @@ def _joined_by_words(
 
 
 def _followers(parts: Parts, words: Mapping[str, int]) -> dict[str, set[str]]:
-    """The words that superwords merge behind each word."""
+    """The words that superwords merge after each word."""
     first = {id_: {word} for word, id_ in words.items()}
     last = {id_: {word} for word, id_ in words.items()}
     following: dict[str, set[str]] = {word: set() for word in words}
@@ -282,7 +282,7 @@ def _followers(parts: Parts, words: Mapping[str, int]) -> dict[str, set[str]]:
 
 
 def _pattern(name: str, words: Iterable[str], stops: Mapping[str, str]) -> str:
-    """The pattern of runs of words, and that of a name behind it."""
+    """The pattern of runs of words, and that of a name after it."""
     groups: dict[str, list[str]] = defaultdict(list)
     last: dict[str, list[str]] = defaultdict(list)
     for word in sorted(words):
@@ -325,7 +325,7 @@ def _branches(ends: Mapping[str, str]) -> str:
     halves them while there are many.
 
     Args:
-        ends: the pattern behind each character, in the order of characters.
+        ends: the pattern after each character, in the order of characters.
     """
     chars = list(ends)
     if len(chars) <= _MOST_ALTERNATIVES:

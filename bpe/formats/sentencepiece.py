@@ -202,7 +202,7 @@ _LONGEST_RUN = 64
 def _are_runs(pieces: Sequence[str], others: Iterable[str]) -> bool:
     """Return whether pieces of equal score merge as if their order were that of their scores.
 
-    So it is with Mistral's, which are runs of spaces, behind all others: they merge when nothing
+    So it is with Mistral's, which are runs of spaces, after all others: they merge when nothing
     else does. Then only the length of a run matters. While lengths double, up to the longest, our
     order makes equal blocks from the left, and the rest alone depends on the length, which repeats
     after two blocks; leftmost first, a block is made after the other. So to compare the lengths

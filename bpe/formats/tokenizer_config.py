@@ -1,6 +1,6 @@
 """``tokenizer_config.json`` and ``special_tokens_map.json``: the roles of special tokens.
 
-``transformers.AutoTokenizer`` reads them beside ``tokenizer.json``, and so does this library. They
+``transformers.AutoTokenizer`` reads them next to ``tokenizer.json``, and so does this library. They
 change no id of ours: what they ask to add is named in `bpe.Tokenizer.not_applied`.
 """
 
@@ -21,7 +21,7 @@ CONFIG = "tokenizer_config.json"
 TOKENS_MAP = "special_tokens_map.json"
 CHAT_TEMPLATE = "chat_template.jinja"
 NAMES = (CONFIG, TOKENS_MAP, CHAT_TEMPLATE)
-"""What may lie beside a tokenizer.json."""
+"""Files that may be next to a tokenizer.json."""
 
 
 def read_roles(

@@ -87,7 +87,7 @@ def _is_han(char: str) -> bool:
 
 
 def _parts(text: str, never_split: tuple[str, ...]) -> list[tuple[str, bool]]:
-    """What lies between the matches of patterns that are never split, and the matches (True)."""
+    """Pieces between the matches of patterns that are never split, and the matches (True)."""
     parts, begin, position = [], 0, 0
     while position < len(text):
         matches = (

@@ -72,7 +72,7 @@ def train(
         pruned: the greatest count that any pair can have lost to pruning.
         known: the merges of a tokenizer that is extended, by rank; its tokens are the alphabet.
         look_up: whether a word that is a token is encoded as it, whatever the merges.
-        apart: symbols with which nothing merges: what stands for characters without a token.
+        apart: symbols with which nothing merges: the symbols of characters without a token.
     """
 
     def encoded(symbols: Symbols) -> Symbols:

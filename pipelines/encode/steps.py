@@ -161,7 +161,7 @@ class EncodeJob(EncodedHeader):
     def fingerprint(self, split: Split) -> str:
         """SHA-256 (hex) of what the bytes of a split's part depend on."""
         pieces = [asdict(piece) for piece in split.pieces]
-        for piece in pieces:  # where it lies, since when, and among which others, is no matter
+        for piece in pieces:  # its path, time and number do not change its bytes
             del piece["path"], piece["version"], piece["file_index"]
         return fingerprint([split.part, split.parts, pieces, self.plan_settings])
 

@@ -111,7 +111,7 @@ def make_unit(
     try:
         made = stage.make(unit, slot=slot, stopped=stopped)
     except OutputError:
-        # A job that was left behind on a cluster may have made this unit meanwhile, ended, and
+        # A job that was abandoned on a cluster may have made this unit meanwhile, ended, and
         # taken our temporary file for one of a writer that was killed.
         if (record := earlier()) is None:
             raise
