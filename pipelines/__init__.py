@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pipelines.transforms.counting import CountPretokens
     from pipelines.transforms.counts_files import ReadCounts, WriteCounts
     from pipelines.transforms.documents import ReadDocuments
+    from pipelines.transforms.drift import MeasureDrift
     from pipelines.transforms.encoding import EncodeDocuments
     from pipelines.transforms.ml import BPETokenize
     from pipelines.transforms.token_ids import WriteTokenIds
@@ -30,6 +31,7 @@ __all__ = [
     "CountPretokens",
     "EncodeCorpus",
     "EncodeDocuments",
+    "MeasureDrift",
     "ReadCounts",
     "ReadDocuments",
     "TrainTokenizer",
@@ -43,6 +45,7 @@ _MODULES = {
     "CountPretokens": "pipelines.transforms.counting",
     "EncodeDocuments": "pipelines.transforms.encoding",
     "EncodeCorpus": "pipelines.encode.job",
+    "MeasureDrift": "pipelines.transforms.drift",
     "ReadCounts": "pipelines.transforms.counts_files",
     "ReadDocuments": "pipelines.transforms.documents",
     "TrainTokenizer": "pipelines.transforms.training",

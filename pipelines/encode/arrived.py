@@ -49,7 +49,7 @@ def encode_arrived(
         measure = gauge.measure()
         record = encode_split(
             *(replace(split, pieces=tuple(pieces)), job, tokenizer, stopped),
-            observe=measure.add,
+            observe=lambda block: measure.add(block.texts, block.plain.flatten().to_numpy()),
             slot=slot,
         )
         return _with(record, measured=to_jsonable(measure.finish()))

@@ -32,10 +32,10 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy.typing as npt
     import pyarrow as pa
 
     from bpe import Tokenizer
-    from pipelines.encode.steps import EncodedBlock
     from pipelines.settings import DriftSettings
 
 _BASELINE = "give the counts that it was trained on"
@@ -130,19 +130,18 @@ class Gauge:
 
 
 class Measure:
-    """A measurement of the blocks of one input; ends with `finish`."""
+    """A measurement of the texts of one input; ends with `finish`."""
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
         self._counter = gauge.counter()
         self._sums = Measured()
 
-    def add(self, block: EncodedBlock) -> None:
-        """Take a block into account."""
-        ids = block.plain.flatten().to_numpy()
-        pretokens = 0 if self._counter is None else self._counter.add(block.texts)
+    def add(self, texts: pa.Array, ids: npt.NDArray[Any]) -> None:
+        """Take texts into account, string or binary without nulls, and all their ids."""
+        pretokens = 0 if self._counter is None else self._counter.add(texts)
         self._sums += Measured(
-            text_bytes=pc.sum(pc.binary_length(block.texts)).as_py() or 0,
+            text_bytes=pc.sum(pc.binary_length(texts)).as_py() or 0,
             tokens=len(ids),
             single_byte_tokens=int(np.count_nonzero(self._gauge.single[ids])),
             pretokens=pretokens,

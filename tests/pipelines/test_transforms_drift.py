@@ -1,0 +1,119 @@
+"""How well a tokenizer fits the documents of each window."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pytest
+from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
+from apache_beam.transforms.window import FixedWindows
+
+import bpe
+from pipelines import EncodeDocuments, MeasureDrift, TrainTokenizer
+from pipelines.encode.drift import trained_bytes_per_token
+from pipelines.errors import ConfigError
+from tests.cli.process import bpe as run
+from tests.pipelines.beam_runs import at_times, both_modes, pipeline
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KNOWN, STRANGE = ["the lazy dog", "lazy dogs"], ["żółć źdźbło"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``counts``, and a ``model`` trained on them."""
+    folder = tmp_path_factory.mktemp("drift")
+    (folder / "corpus.jsonl").write_text(
+        "".join(json.dumps({"text": text}) + "\n" for text in KNOWN), "utf-8"
+    )
+    run("count", "--input", folder / "corpus.jsonl", "--output", folder / "counts")
+    run("train", "--counts", folder / "counts", "--output", folder / "model", "--vocab-size", "270")
+    return folder
+
+
+def expected(folder: Path, texts: list[str]) -> dict[str, Any]:
+    """What the texts come to, one at a time."""
+    path = folder / "model" / "tokenizer.json"
+    tokenizer = bpe.Tokenizer.load(path)
+    tokens = [token for text in texts for token in tokenizer.encode(text)]
+    seen = dict(bpe.count_pretokens(KNOWN).items())
+    found = dict(bpe.count_pretokens(texts).items())
+    unseen = sum(count for pretoken, count in found.items() if pretoken not in seen)
+    size = sum(len(text.encode()) for text in texts)
+    return {
+        "text_bytes": size,
+        "tokens": len(tokens),
+        "bytes_per_token": size / len(tokens),
+        "trained_bytes_per_token": trained_bytes_per_token(str(path)),
+        "single_byte_share": sum(len(tokenizer.tokens[one] or b"") == 1 for one in tokens)
+        / len(tokens),
+        "unseen_per_million": 1e6 * unseen / sum(found.values()),
+    }
+
+
+def row_of(row: Any, window: Any = beam.DoFn.WindowParam) -> tuple[float, dict[str, Any]]:
+    """When the window begins, and the row."""
+    return float(window.start), row.as_dict() if hasattr(row, "as_dict") else row._asdict()
+
+
+@both_modes
+@pytest.mark.parametrize("kind", ["dict", "row", "table"])
+def test_a_row_for_each_window(mode: str, kind: str, folder: Path) -> None:
+    path = str(folder / "model" / "tokenizer.json")
+    make: dict[str, Any] = {
+        "dict": lambda text: {"text": text},
+        "row": lambda text: beam.Row(text=text),
+        "table": lambda text: pa.table({"text": [text]}),
+    }
+    elements = [(make[kind](text), 1.0) for text in KNOWN]
+    elements += [(make[kind](text), 61.0) for text in STRANGE]
+    with pipeline(mode) as p:
+        rows = (
+            p
+            | at_times(*elements)
+            | EncodeDocuments(tokenizer=path)
+            | beam.WindowInto(FixedWindows(60))
+            | MeasureDrift(tokenizer=path, baseline=str(folder / "counts"))
+            | beam.Map(row_of)
+        )
+        assert_that(
+            rows, equal_to([(0.0, expected(folder, KNOWN)), (60.0, expected(folder, STRANGE))])
+        )
+
+
+def test_a_tokenizer_by_value_without_a_baseline(folder: Path) -> None:
+    tokenizer = bpe.Tokenizer.load(folder / "model" / "tokenizer.json")
+    with pipeline() as p:
+        texts = p | beam.Create([{"text": text} for text in KNOWN])
+        rows = texts | EncodeDocuments(tokenizer=tokenizer) | MeasureDrift(tokenizer=tokenizer)
+        made = expected(folder, KNOWN) | dict.fromkeys(
+            ("trained_bytes_per_token", "unseen_per_million")
+        )
+        assert_that(rows | beam.Map(lambda row: row.as_dict()), equal_to([made]))
+
+
+def test_what_is_no_encoded_document_is_refused(folder: Path) -> None:
+    path = str(folder / "model" / "tokenizer.json")
+    with pytest.raises(Exception, match="no field 'input_ids'"), pipeline() as p:
+        _ = p | beam.Create([{"text": "lazy"}]) | MeasureDrift(tokenizer=path)
+
+
+def test_one_row_a_window_is_all_there_may_be(folder: Path) -> None:
+    path = str(folder / "model" / "tokenizer.json")
+    p = beam.Pipeline()
+    often = beam.WindowInto(
+        FixedWindows(60),
+        trigger=Repeatedly(AfterCount(1)),
+        accumulation_mode=AccumulationMode.DISCARDING,
+    )
+    with pytest.raises(ConfigError, match="MeasureDrift gives one row"):
+        _ = p | beam.Create(["x"]) | often | MeasureDrift(tokenizer=path)
+    trained = p | "Counts" >> beam.Create([(b"x", 1)]) | TrainTokenizer(vocab_size=257)
+    with pytest.raises(ConfigError, match="a path or a bpe"):
+        MeasureDrift(tokenizer=trained)
