@@ -454,8 +454,7 @@ def test_counts_that_grow_while_they_are_verified(
     verify(folder)
 
 
-@pytest.mark.parametrize("what", ["encode", "count"])
-@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(("what", "which"), [("encode", signal.SIGTERM), ("count", signal.SIGINT)])
 def test_a_signal_ends_the_loop_cleanly(folder: Path, what: str, which: signal.Signals) -> None:
     command = (*COMMANDS[what], "--output", "out", "--watch", "0.2", "--settle", "0")
     with running(*command, cwd=folder) as process:

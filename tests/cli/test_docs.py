@@ -37,7 +37,7 @@ RUN = [page for page in PAGES if page.name not in NOT_RUN]
 SLOW = {
     *("coming-from.md", "compare.md", "counts.md", "files.md", "metrics.md", "models.md"),
     *("pretraining.md", "report.md", "rows.md", "superwords.md", "systems.md", "appending.md"),
-    *("beam.md", "export.md", "parity.md", "training.md"),
+    *("beam.md", "export.md", "parity.md", "running.md", "scale.md", "training.md"),
 }
 
 

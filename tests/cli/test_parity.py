@@ -47,14 +47,20 @@ def load(folder: Path) -> dict[str, PretokenCounts]:
     return {name: PretokenCounts.load(folder / f"language={name}") for name in TEXTS}
 
 
-def test_the_tokenizer_is_that_of_the_library(grouped: Path) -> None:
+@pytest.fixture(scope="module")
+def model(grouped: Path) -> Path:
+    """What the groups choose."""
     done = bpe(
         *("train", "--parity", "--counts", "train", "--dev-counts", "dev", "--max-merges", "60"),
         *("--global-merges", "10", "--window", "20", "--output", "model"),
         cwd=grouped,
     )
     assert "316 tokens (60 merges)" in done.stdout
-    tokenizer = library.Tokenizer.load(grouped / "model" / "tokenizer.json")
+    return grouped / "model"
+
+
+def test_the_tokenizer_is_that_of_the_library(grouped: Path, model: Path) -> None:
+    tokenizer = library.Tokenizer.load(model / "tokenizer.json")
     expected = library.train_parity(
         load(grouped / "train"),
         dev=load(grouped / "dev"),
@@ -63,7 +69,7 @@ def test_the_tokenizer_is_that_of_the_library(grouped: Path) -> None:
         window=20,
     )
     assert tokenizer == expected
-    training = library.Training.load(grouped / "model" / "training.json")
+    training = library.Training.load(model / "training.json")
     assert expected.training is not None
     assert training.merges == expected.training.merges
     assert training.parity == expected.training.parity
@@ -106,16 +112,11 @@ def test_counts_by_group_are_counts(grouped: Path) -> None:
     assert "30.0% of the bytes" in done.stdout
 
 
-def test_the_report_compares_the_groups(grouped: Path) -> None:
-    bpe(
-        *("train", "--parity", "--counts", "train", "--dev-counts", "dev", "--max-merges", "50"),
-        *("--output", "reported"),
-        cwd=grouped,
-    )
-    bpe("report", "reported", "--output", "report.html", cwd=grouped)
+def test_the_report_compares_the_groups(grouped: Path, model: Path) -> None:
+    bpe("report", model, "--output", "report.html", cwd=grouped)
     said = text(section(grouped / "report.html", "parity"))
     assert re.search(r"merges chosen bytes tokens bytes per token held-out bytes", said)
-    training = library.Training.load(grouped / "reported" / "training.json")
+    training = library.Training.load(model / "training.json")
     assert training.parity is not None
     assert f"tokens of the held-out texts: {training.parity.held_out_gini:.4f}" in said
     for group in training.parity.groups:
@@ -158,14 +159,14 @@ def test_a_run_on_groups_without_parity_is_one_on_all_of_them(
 ) -> None:
     job = tmp_path / "job.yaml"
     job.write_text("input: train.jsonl\nmax_merges: 60\nsuperwords: 5\n")
-    run = ("run", job, "--output")
-    bpe(*run, tmp_path / "groups", "--set", "group_by=language", cwd=grouped)
-    bpe(*run, tmp_path / "all", cwd=grouped)
-    groups, together = (
-        library.Tokenizer.load(tmp_path / name / "tokenizer.json") for name in ("groups", "all")
-    )
-    assert groups == together
-    assert groups.superwords
+    bpe("run", job, "--output", tmp_path / "all", "--set", "group_by=language", cwd=grouped)
+    lines = (grouped / "train.jsonl").read_text("utf-8").splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    words = library.train(library.count_pretokens(texts), max_merges=60)
+    runs = library.count_runs(texts, tokenizer=words)
+    expected = library.train_superwords(runs, tokenizer=words, superwords=5)
+    assert library.Tokenizer.load(tmp_path / "all" / "tokenizer.json") == expected
+    assert expected.superwords
 
 
 @pytest.mark.parametrize(
