@@ -26,6 +26,10 @@ class ByteLevel:
         """The symbols of an unmerged pre-token: its bytes."""
         return tuple(bytes([byte]) for byte in pretoken)
 
+    def is_symbol(self, token: bytes) -> bool:
+        """Return whether an unmerged pre-token may hold this token: a byte."""
+        return len(token) == 1
+
     def as_token(self, pretoken: bytes) -> bytes:
         """Return the bytes of the token of an unsplit pre-token."""
         return pretoken
@@ -85,6 +89,12 @@ class CharacterLevel:
         end = (self.end_of_word.encode(),) if self.end_of_word else ()
         return (*_characters(pretoken), *end)
 
+    def is_symbol(self, token: bytes) -> bool:
+        """Return whether an unmerged pre-token may hold this token: a character or the end."""
+        content = token.decode()
+        is_byte = self.byte_fallback and token in BYTE_TOKENS
+        return len(content) == 1 or content == self.end_of_word or is_byte
+
     def as_token(self, pretoken: bytes) -> bytes:
         """Return the bytes of the token of an unsplit pre-token, its end included."""
         return pretoken + self.end_of_word.encode()
@@ -127,6 +137,10 @@ class WordPiece:
             for i, character in enumerate(_characters(pretoken))
         )
 
+    def is_symbol(self, token: bytes) -> bool:
+        """Return whether this token is one character, with or without the prefix."""
+        return len(_characters(token.removeprefix(self.prefix.encode()))) == 1
+
     def as_token(self, pretoken: bytes) -> bytes:
         """Return the bytes of the token of an unsplit pre-token."""
         return pretoken
@@ -164,20 +178,3 @@ def _characters(pretoken: bytes) -> list[bytes]:
     """The UTF-8 of each character; a byte that is not part of well-formed UTF-8 is one."""
     text = pretoken.decode("utf-8", "surrogateescape")
     return [character.encode("utf-8", "surrogateescape") for character in text]
-
-
-def is_symbol(content: str, model: Model) -> bool:
-    """Return whether an unmerged pre-token may hold this token, which is a string."""
-    if isinstance(model, CharacterLevel):
-        is_byte = model.byte_fallback and content.encode() in BYTE_TOKENS
-        return len(content) == 1 or content == model.end_of_word or is_byte
-    return isinstance(model, ByteLevel) and len(content.encode()) == 1
-
-
-def is_single(token: bytes, model: Model) -> bool:
-    """Return whether an unmerged pre-token may hold this token: byte, character or end of word."""
-    if isinstance(model, ByteLevel):
-        return len(token) == 1
-    if isinstance(model, WordPiece):
-        return len(model.symbols(token.removeprefix(model.prefix.encode()))) == 1
-    return is_symbol(token.decode(), model)

@@ -322,18 +322,16 @@ def _loaded(counts: PretokenCounts | Callable[[], PretokenCounts]) -> PretokenCo
 
 def _pooled(counts: GroupedCounts, prune_below: int) -> PretokenCounts:
     """The counts of all groups, no more than two of which are held at a time."""
-    together: PretokenCounts | None = None
-    for name, group in counts.items():
-        more = _loaded(group)
-        if prune_below > 1:
-            more = more.pruned(prune_below)
-        if together is None:
-            together = more
-        else:
-            together = combine([(together, 1), (more, 1)], names=["the groups before", repr(name)])
-        del more
-    if together is None:
-        raise TrainingError("there are no groups to train on")
+
+    def loaded(name: str) -> PretokenCounts:
+        group = _loaded(counts[name])
+        return group.pruned(prune_below) if prune_below > 1 else group
+
+    first, *others = counts
+    together = loaded(first)
+    for name in others:
+        names = ["the groups before", repr(name)]
+        together = combine([(together, 1), (loaded(name), 1)], names=names)
     return together
 
 

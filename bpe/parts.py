@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpe.byte_alphabet import to_text
 from bpe.errors import TokenizerError
-from bpe.models import ByteLevel, Model, WordPiece, is_symbol
+from bpe.models import ByteLevel, Model, WordPiece
 from bpe.roles import Roles
 from bpe.special_tokens import TokenFlags, check_special_tokens
 from bpe.token_table import TokenTable
@@ -213,7 +213,9 @@ class Parts:
         if isinstance(self.model, WordPiece) or not self.added_tokens:
             return ids
         added = {
-            id_ for content, id_ in self.added_tokens.items() if not is_symbol(content, self.model)
+            id_
+            for content, id_ in self.added_tokens.items()
+            if not self.model.is_symbol(content.encode())
         }
         return ids | added.difference(chain(self.merges.flat, self.superwords.flat))
 
@@ -223,13 +225,14 @@ class Parts:
         return frozenset(self.superwords.results).difference(self.merges.results)
 
     @cached_property
-    def _content(self) -> dict[int, str]:
+    def cut_texts(self) -> dict[int, str]:
+        """The texts of special and added tokens, by id."""
         return {id_: content for content, id_ in self.cut_tokens.items()}
 
     def text(self, id_: int) -> str:
         """A token as tokenizer.json spells it: bytes in GPT-2's alphabet, or its characters."""
-        if id_ in self._content:
-            return self._content[id_]
+        if id_ in self.cut_texts:
+            return self.cut_texts[id_]
         token = self.tokens.bytes_of(id_)
         return to_text(token) if isinstance(self.model, ByteLevel) else token.decode()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError
-from bpe.models import CharacterLevel, WordPiece, is_single
+from bpe.models import CharacterLevel, WordPiece
 from bpe.parts import Merges
 from bpe.token_table import TokenTable
 
@@ -143,6 +143,5 @@ def _first_merges(
 
 def _symbols(parts: Parts) -> set[int]:
     """The ids of the symbols of unmerged pre-tokens."""
-    return {
-        id_ for id_, token in enumerate(parts.tokens) if token and is_single(token, parts.model)
-    }
+    is_symbol = parts.model.is_symbol
+    return {id_ for id_, token in enumerate(parts.tokens) if token and is_symbol(token)}

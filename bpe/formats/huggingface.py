@@ -51,7 +51,7 @@ from bpe.formats.token_text import (
     read_vocab,
     token_names,
 )
-from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece, is_symbol
+from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK, PREPENDING
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
@@ -638,7 +638,7 @@ def _check_single_words(
         looked_up = (
             isinstance(parts.model, WordPiece)
             or parts.ignore_merges
-            or is_symbol(content, parts.model)
+            or parts.model.is_symbol(content.encode())
         )
         if flags.single_word and content in vocab and looked_up:
             entry.fail(

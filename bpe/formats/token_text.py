@@ -32,8 +32,7 @@ def token_names(parts: Parts, *, kind: str = "tokenizer.json") -> dict[int, str]
     if not isinstance(parts.model, ByteLevel):
         return {id_: token.decode() for id_, token in tokens.items()}  # all different
     names = dict(zip(tokens, to_texts(list(tokens.values())), strict=True))
-    cut_out = {id_: content for content, id_ in parts.special_tokens.items()}
-    cut_out |= {id_: content for content, id_ in parts.added_tokens.items()}
+    cut_out = parts.cut_texts
     names |= cut_out
     merging = {id_ for merge in parts.merges for id_ in merge if id_ in cut_out} if cut_out else ()
     for id_, content in cut_out.items():

@@ -293,7 +293,6 @@ def _found_tokens(
 ) -> list[dict[str, Any]]:
     """The tokens of these ids, then those that contain one of the texts, as JSON values."""
     from bpe.explain import visible
-    from bpe.models import is_single
 
     found = [
         id_
@@ -319,7 +318,7 @@ def _found_tokens(
             left, right = map(visible, pair)
             row |= {"kind": kind, "left": left, "right": right, **merges[kind][pair]}
         else:
-            row["kind"] = "symbol" if is_single(token, tokenizer.model) else "token"
+            row["kind"] = "symbol" if tokenizer.model.is_symbol(token) else "token"
         rows.append(row)
     return rows
 
