@@ -172,7 +172,7 @@ class TextBatch(Generic[Element]):
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedTexts:
-    """What became of some texts.
+    """The ids of some texts, and the texts that failed.
 
     Attributes:
         ids: of the texts that were encoded, in their order (list of uint16 or uint32).
@@ -391,7 +391,7 @@ class TextCounters(Generic[Key, Element]):
                 yield key, message
 
     def full(self) -> bool:
-        """Whether the counters should be drained."""
+        """Return whether the counters should be drained."""
         return sum(counter.nbytes for counter in self._counters.values()) > self._flush_bytes
 
     def _count_batches(self) -> None:

@@ -17,7 +17,7 @@ _WHILE = re.compile(r"\s*\[while running '[^']*'\](?:: \w+)?$")
 
 
 def first_cause(text: str) -> str:
-    r"""What went wrong first, in one line; empty where ``text`` says nothing.
+    r"""Return the first cause of an error, in one line; empty where ``text`` says nothing.
 
     The exception of the last Python traceback, which is the first that was raised in a worker as
     Beam wraps it; else the innermost cause of a Java stack trace; else the first line.

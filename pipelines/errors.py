@@ -1,4 +1,4 @@
-"""What can go wrong in a job; the command line turns each into one sentence and an exit status."""
+"""Errors of jobs; the command line turns each into one sentence and an exit status."""
 
 from __future__ import annotations
 

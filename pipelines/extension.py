@@ -65,7 +65,7 @@ def load_extended(training: TrainSettings, *, sha256: str = "") -> Tokenizer | N
 
 
 def _training_of(path: str, *, required: bool) -> Training | None:
-    """How a tokenizer of words was trained; None where nothing says it.
+    """Return the training of a tokenizer of words; None if unknown.
 
     Raises:
         InputError: nothing says it, and it is required.
@@ -86,7 +86,7 @@ def _training_of(path: str, *, required: bool) -> Training | None:
 def extended_pretokens(
     pretokens: PretokenSettings, training: TrainSettings, tokenizer: Tokenizer, *, cut_given: bool
 ) -> PretokenSettings:
-    """How text is cut: as the tokenizer cuts it that the training extends.
+    """Return how to cut text: as the extended tokenizer does.
 
     Args:
         pretokens: as asked for.
@@ -116,7 +116,7 @@ def extended_pretokens(
 
 
 def pretokens_of(tokenizer: Tokenizer) -> PretokenSettings:
-    """How a tokenizer cuts text; special tokens are those it cuts out, added ones included."""
+    """Return how a tokenizer cuts text; it cuts out special and added tokens."""
     cut = tokenizer.pretokenizer
     return PretokenSettings(
         pretokenizer=cut.name or PretokenSettings().pretokenizer,

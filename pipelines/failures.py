@@ -1,4 +1,4 @@
-"""How an error in a worker becomes one error in the caller.
+"""Errors of workers, turned into one error of the caller.
 
 Beam wraps an exception of a worker in tracebacks, more than once, and as text where the worker is
 another process; and on the local runner the other workers go on to the end of their work. So
@@ -92,7 +92,7 @@ def as_job_error(error: BaseException) -> JobError:
 
 
 def is_proxied() -> bool:
-    """Whether gRPC may look for this machine behind a proxy."""
+    """Return whether gRPC may look for this machine behind a proxy."""
     return any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy"))
 
 
@@ -136,7 +136,7 @@ def _texts(error: BaseException) -> Iterator[str]:
 
 
 def one_line(error: object) -> str:
-    """What an error says, in one line that is not endless."""
+    """Return the text of an error in one line, shortened."""
     return " ".join(str(error).split())[:2000]
 
 
@@ -153,7 +153,7 @@ def job_errors() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Failures:
-    """How workers report the error that ends the job.
+    """The channel by which workers report the error that ends the job.
 
     Attributes:
         path: a file on this machine that appears with the first failure; None to raise it.
@@ -164,7 +164,7 @@ class Failures:
     driver: int = 0
 
     def stopped(self) -> bool:
-        """Whether the job has failed or ended, so that nobody needs to go on."""
+        """Return whether the job has failed or ended, so that nobody needs to go on."""
         if self.path is None:
             return False
         if self.path.exists() or not self.path.parent.exists():

@@ -11,7 +11,7 @@ FileFormat = Literal["text", "lines", "jsonl", "parquet"]
 
 
 class Traits(NamedTuple):
-    """What the rest of the program must know of a format.
+    """Traits of a format.
 
     Attributes:
         document: what holds one document.

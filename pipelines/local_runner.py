@@ -25,12 +25,12 @@ LOCAL = "FnApiRunner"
 
 
 def is_local(made: PipelineOptions) -> bool:
-    """Whether these options mean the local runner, whose workers share this machine's files."""
+    """Return whether these options mean the local runner, whose workers see local files."""
     return bool(made.view_as(StandardOptions).runner == LOCAL)
 
 
 def has_one_worker(made: PipelineOptions) -> bool:
-    """Whether these options mean the local runner with one worker: nothing is dealt to others."""
+    """Return whether these options mean the local runner with one worker, so without a shuffle."""
     return is_local(made) and made.view_as(DirectOptions).direct_running_mode == "in_memory"
 
 

@@ -1,4 +1,4 @@
-"""How much of each of several counts a training takes: shares, the weights that give them."""
+"""Shares of several counts in a training, and the weights that give them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def with_weights(
 
 
 def tokens_of(sources: Sequence[CountsInput], tokenizer: str | None) -> tuple[int, ...]:
-    """How many tokens of a tokenizer each of several counts is, exactly; as the counts are scaled.
+    """Return the exact number of tokens of a tokenizer in each of several counts, scaled like them.
 
     Args:
         sources: with shares.

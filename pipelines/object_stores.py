@@ -38,7 +38,7 @@ def scheme_of(path: str) -> str | None:
 
 @dataclass(frozen=True)
 class StorageOptions:
-    """How stores are reached: keyword arguments of pyarrow's filesystems, or of fsspec's.
+    """Options of object stores: keyword arguments of pyarrow's filesystems, or of fsspec's.
 
     Attributes:
         values: (scheme or "", key, value): those of no scheme are for every store of pyarrow.
@@ -116,7 +116,7 @@ def options() -> StorageOptions:
 
 
 class Place(NamedTuple):
-    """Where something is in a store.
+    """A place in a store.
 
     Attributes:
         filesystem: of pyarrow.
@@ -128,12 +128,12 @@ class Place(NamedTuple):
 
     @property
     def can_rename(self) -> bool:
-        """Whether files get another name at once: a filesystem with folders, and no store."""
+        """True if files get another name at once: a filesystem with folders, and no store."""
         return isinstance(self.filesystem, pafs.HadoopFileSystem)
 
 
 def place(url: str) -> Place:
-    """Where a URL is.
+    """Return the place of a URL.
 
     Raises:
         ConfigError: its scheme cannot be used here; the message says what is missing.
@@ -317,7 +317,7 @@ _REMEDIES = (
 
 
 def remedy(error: object) -> str:
-    """What helps against an error of a store, with a colon before it; empty where unknown."""
+    """Return the remedy for an error of a store, after a colon; empty if unknown."""
     said = str(error)
     for marks, help_ in _REMEDIES:
         if any(mark in said for mark in marks):

@@ -432,7 +432,7 @@ class Settings:
 
 
 def is_absent(value: object) -> bool:
-    """Whether a value says nothing: None, a flag that is off, or none of several; not 0."""
+    """Return whether a value says nothing: None, a flag that is off, or none of several; not 0."""
     return value is None or value is False or value == ()
 
 

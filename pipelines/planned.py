@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Planned(Inputs):
-    """What a job is about to do with its inputs.
+    """The work that a job plans for its inputs.
 
     Attributes:
         plan: what the job is, for its output directory.
@@ -144,7 +144,7 @@ class CorpusRequest(Job):
         return None, set()
 
     def planned(self, found: Inputs, splits: Sequence[Split], plan: Plan, **more: Any) -> Planned:
-        """What it is about to do with these files.
+        """Return the plan for these files.
 
         Args:
             found: the files.
@@ -182,7 +182,7 @@ class CorpusRequest(Job):
         raise NotImplementedError
 
     def is_complete(self, planned: Planned) -> bool:  # noqa: ARG002 - of those that can tell
-        """Whether an earlier run, which is resumed, has done everything."""
+        """Return whether an earlier run, which is resumed, has done everything."""
         return False
 
     def before(self, planned: Planned) -> None:
@@ -195,7 +195,7 @@ class CorpusRequest(Job):
         """Remove what earlier jobs that appended left, where there is nothing to append."""
 
     def summarize(self, planned: Planned, done: Done | None) -> Any:
-        """What the job made.
+        """Summarize what the job made.
 
         Args:
             planned: what it was to do.
@@ -204,7 +204,7 @@ class CorpusRequest(Job):
         raise NotImplementedError
 
     def is_done(self, planned: Planned) -> bool:
-        """Whether nothing is to be done: no file to append, or an earlier run was complete."""
+        """Return whether nothing is left to do: no file to append, or an earlier run finished."""
         return not planned.files if self.appending.appends else self.is_complete(planned)
 
     def begin(self) -> bool:

@@ -1,4 +1,4 @@
-"""What one command makes by several jobs: a list of stages, each a job of its own.
+"""Commands of several jobs: a list of stages, each a job of its own.
 
 A stage begins when the one before it is complete, and its output is the input of the next. A
 command that died goes on with the first stage that is not complete: what stages before it made in

@@ -1,4 +1,4 @@
-"""Where pipelines run, and running them there.
+"""Running pipelines, here or on another runner.
 
 ``DirectRunner`` means `FnApiRunner` of this process, pinned: Beam's own ``DirectRunner`` is a
 switch that may download another engine. Every other runner gets its options as they are;
@@ -341,5 +341,5 @@ def _finished(result: PipelineResult) -> str | None:
 
 
 def metric(result: Any, name: str) -> int:
-    """What a counter came to, over all workers; 0 where the runner does not say."""
+    """Return the sum of a counter over all workers; 0 if the runner has none."""
     return counters(result).get(name, 0)

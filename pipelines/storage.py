@@ -40,7 +40,7 @@ _SECOND = 1_000_000_000
 
 
 def is_local(path: str) -> bool:
-    """Whether ``path`` is on a filesystem of this machine (it has no scheme)."""
+    """Return whether ``path`` is on a filesystem of this machine (it has no scheme)."""
     return scheme_of(path) is None
 
 
@@ -76,12 +76,12 @@ def join(directory: str, *names: str) -> str:
 
 
 def _of_client(error: Exception) -> str:
-    """What a filesystem with errors of its own says is wrong, in one line."""
+    """Return the text of an error of a filesystem's client, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500] + remedy(error)
 
 
 def reason(error: OSError) -> str:
-    """What the system or a store says is wrong, in one line, and what helps against it."""
+    """Return the reason of a system's or store's error, in one line, with its remedy."""
     if isinstance(error, FileNotFoundError) and error.strerror != os.strerror(errno.ENOENT):
         return "it does not exist"  # stores name their own path, and fsspec nothing else
     said = " ".join((error.strerror or str(error)).split())
@@ -112,7 +112,7 @@ class Version(NamedTuple):
         return cls((modified or 0) // _SECOND * _SECOND, tag)
 
     def may_be(self, other: Version) -> bool:
-        """Whether nothing says that ``other`` is another version.
+        """Return whether nothing says that ``other`` is another version.
 
         Inodes of two machines are not compared: they may see one filesystem with different ones.
         """
@@ -402,7 +402,7 @@ _REMEDIES = {
 
 
 def exists(path: str) -> bool:
-    """Whether there is something at ``path`` that can be read.
+    """Return whether there is something at ``path`` that can be read.
 
     Raises:
         InputError: a store cannot be asked.

@@ -1,4 +1,4 @@
-"""What a job says about itself when it is done."""
+"""Summaries of finished jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class _Summary:
-    """What every summary says.
+    """Fields of every summary.
 
     Attributes:
         documents: that were counted, trained on or encoded.

@@ -54,7 +54,7 @@ class Taken:
         return range(self.epochs + (self.limit is not None))
 
     def is_partial(self, epoch: int) -> bool:
-        """Whether only some documents are taken in this epoch."""
+        """Return whether only some documents are taken in this epoch."""
         return epoch >= self.epochs
 
 

@@ -80,7 +80,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainRequest(Job):
-    """What a training carries in its graph.
+    """A training as its Beam graph holds it.
 
     Attributes:
         counts: the counts to train on, each with its weight; where superwords follow words, those
@@ -124,7 +124,7 @@ class TrainRequest(Job):
         return join(self.directory, name)
 
     def plan(self) -> Planned:
-        """What makes two trainings the same job: the vocabulary, and what it is trained on.
+        """Plan the training: equal plans are the same job.
 
         Counts in its own directory are jobs with plans of their own, and may not be made yet.
 
@@ -228,7 +228,7 @@ class TrainRequest(Job):
         return self.directory
 
     def why_ended(self) -> str:
-        """Why the training ended, where it need not reach its total."""
+        """Return the reason why the training ended."""
         return str(json.loads(storage.read(join(self.directory, TRAINING)))["stopped"])
 
 
@@ -362,7 +362,7 @@ _NOTHING = {
 
 
 def _read(sources: tuple[CountsInput, ...], *, what: Literal["text", "run"]) -> PretokenCounts:
-    """What there is to train on."""
+    """Return the counts to train on."""
     counts = _combined(sources)
     if len(counts) == 0:
         raise InputError(f"there is nothing to train on: the corpus holds {_NOTHING[what]}")
@@ -384,7 +384,7 @@ def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:
 def trained_summary(
     job: TrainRequest, *, seconds: float = 0.0, words: TrainSummary | None = None
 ) -> TrainSummary:
-    """What there is to say about a finished training, from the files it left.
+    """Summarize a finished training from its files.
 
     Args:
         job: the training.

@@ -1,4 +1,4 @@
-"""What every command shares: its help, Beam's own arguments, stray arguments, rules."""
+"""The base of every command: its help, Beam's own arguments, stray arguments, rules."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _IN_ALL = (
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Settings):
-    """What is compared, and where the result is written.
+    """Input and output of a comparison.
 
     Attributes:
         counts: Instead of --input: counts (from bpe count) on which to measure the bytes per token
@@ -277,7 +277,7 @@ def _example(example: dict[str, Any]) -> Sequence[str]:
 
 
 def _shares(difference: dict[str, Any]) -> str:
-    """How much of the text the two make different numbers of tokens of."""
+    """Return how much of the text the two make different numbers of tokens of."""
     fewer, more = difference["pieces_with_fewer_tokens"], difference["pieces_with_more_tokens"]
     whole = fewer + more + difference["pieces_with_as_many_tokens"]
     if not whole:

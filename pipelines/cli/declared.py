@@ -101,7 +101,7 @@ class DeclaredOption(click.Option):
 
 
 def is_short(ctx: click.Context) -> bool:
-    """Whether ``--help`` is shown, not ``--help-all``."""
+    """Return whether ``--help`` is shown, not ``--help-all``."""
     return not ctx.meta.get(HELP_ALL)
 
 

@@ -1,4 +1,4 @@
-"""Where the values of a command's options come from.
+"""The sources of the values of a command's options.
 
 A value comes from the command line, else from a configuration file, else from a preset, else from
 the option itself.
@@ -28,7 +28,7 @@ _Settings = TypeVar("_Settings")
 
 
 class Source(IntEnum):
-    """Where the value of an option comes from; the greater wins."""
+    """The source of the value of an option; the greater wins."""
 
     DEFAULT = 0
     PRESET = 1
@@ -38,7 +38,7 @@ class Source(IntEnum):
 
 @dataclass
 class Layers:
-    """What gives values to a command's options, by name.
+    """The layers that give values to a command's options, by name.
 
     Attributes:
         preset: the lowest.
@@ -137,7 +137,7 @@ def owner(ctx: click.Context, name: str) -> str:
 
 
 def source(ctx: click.Context, name: str) -> Source:
-    """Where the value of an option comes from."""
+    """Return the source of the value of an option."""
     known = ctx.get_parameter_source(name)
     if known in (ParameterSource.DEFAULT, None):
         return Source.DEFAULT
@@ -226,7 +226,7 @@ def _of_stage(
 
 
 def _as_argument(ctx: click.Context, text: str, command: click.Command) -> list[str]:
-    """What ``--set`` says as an argument of a stage; none where it is of another one.
+    """Return a ``--set`` as arguments of a stage; empty if it is for another stage.
 
     Raises:
         click.UsageError: it is not KEY=VALUE, or no stage has the key.

@@ -51,7 +51,7 @@ def use_format(name: str) -> None:
 
 
 def is_json() -> bool:
-    """Whether log lines are JSON."""
+    """Return whether log lines are JSON."""
     return _chosen["format"] == "json"
 
 
@@ -65,7 +65,7 @@ def log_line(level: str, message: str) -> str:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a record says more than the command, or its error, does.
+    """Return whether a record says more than the command, or its error, does.
 
     Where Beam did not reach its own worker, it logs a failure to close what it never opened.
     """

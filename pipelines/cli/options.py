@@ -181,7 +181,7 @@ def _special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:
 
 
 def pretoken_settings(ctx: click.Context) -> PretokenSettings:
-    """How the options cut text."""
+    """Return the pre-tokenizer settings of the options."""
     choose(ctx, "pretokenizer", "pattern")
     steps: tuple[str, ...] = ctx.params["normalizer"]
     if NO_NORMALIZER in steps:

@@ -65,7 +65,7 @@ class _Chain(JobCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class Stages(Settings):
-    """What is asked of the stages.
+    """Settings of the stages.
 
     Attributes:
         set: Value of an option of bpe count, train, encode or export, such as vocab_size=4096;
@@ -134,7 +134,7 @@ def run(ctx: click.Context) -> None:
 
 
 def export_settings(ctx: click.Context, stage: click.Context) -> ExportSettings | None:
-    """What the corpus is exported to; None where it is not.
+    """Return the settings of the export; None without one.
 
     Raises:
         click.UsageError: there are options of an export, and no format.

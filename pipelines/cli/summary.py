@@ -56,7 +56,7 @@ def _with_phases(summaries: Mapping[str, Summary]) -> dict[str, Summary]:
 
 
 def summary_json(asked: Mapping[str, Any], **summaries: Summary) -> dict[str, Any]:
-    """What `show_summary` prints as JSON."""
+    """Return the JSON that `show_summary` prints."""
     facts = {job: summary.as_dict() for job, summary in summaries.items()}
     result = facts if len(facts) > 1 else next(iter(facts.values()))
     return {**result, "warnings": _all_warnings(asked, _with_phases(summaries).values())}
@@ -82,7 +82,7 @@ def show_json(value: object) -> None:
 
 
 def size_line(sizes: Mapping[str, int]) -> str:
-    """How many tokens, merges and superwords a tokenizer has."""
+    """Return how many tokens, merges and superwords a tokenizer has."""
     superwords = [many(sizes["superwords"], "superword")] if sizes["superwords"] else []
     return ", ".join([*(many(sizes[f"{name}s"], name) for name in ("token", "merge")), *superwords])
 
@@ -154,7 +154,7 @@ def _encoded(summary: EncodeSummary) -> list[str]:
 
 
 def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:
-    """How much of the corpus has no token of its own."""
+    """Return how much of the corpus has no token of its own."""
     if not summary.unknown_tokens:
         return []
     share = summary.unknown_tokens / summary.tokens
@@ -239,7 +239,7 @@ _LINES: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
 
 
 def _set_aside(summaries: Iterable[Any], asked: Mapping[str, Any]) -> Iterator[str]:
-    """How many bad records there were, once where several jobs met them, and where they are."""
+    """Return the number of bad records, each once though several jobs met it, and their files."""
     places: dict[int, dict[str, None]] = {}
     for summary in summaries:
         if summary.failures:
@@ -332,6 +332,6 @@ def near(path: str) -> str:
 
 
 def takes_colour() -> bool:
-    """Whether standard output is a terminal that shows colours, and NO_COLOR is not set."""
+    """Return whether standard output is a terminal that shows colours, and NO_COLOR is not set."""
     dumb = os.environ.get("TERM", "") == "dumb"
     return sys.stdout.isatty() and not dumb and not os.environ.get("NO_COLOR")

@@ -146,7 +146,7 @@ def train(ctx: click.Context) -> None:
 
 
 def parity_settings(ctx: click.Context) -> ParitySettings:
-    """How groups choose merges; with parity, what nobody asked for is as in the authors' program.
+    """Return the settings of parity; with it, what nobody asked for is as in the authors' program.
 
     Raises:
         click.UsageError: sources or superwords are asked for as well.
@@ -192,7 +192,7 @@ def _settle_superwords(ctx: click.Context) -> None:
 def extended_pretokens(
     ctx: click.Context, pretokens: PretokenSettings, training: TrainSettings
 ) -> PretokenSettings:
-    """How text is cut: with ``--extend``, as that tokenizer cuts it.
+    """Return how to cut text: with ``--extend``, as that tokenizer cuts it.
 
     Raises:
         pipelines.errors.JobError: options or a preset say otherwise, or the file cannot be read.
@@ -233,7 +233,7 @@ def train_settings(ctx: click.Context) -> TrainSettings:
 
 
 def settle_stop(ctx: click.Context) -> None:
-    """Where one layer says how large to get, the layers below it do not count."""
+    """Drop limits of the vocabulary that a higher layer replaces."""
     if source(ctx, "vocab_size") != source(ctx, "max_merges"):
         choose(ctx, "vocab_size", "max_merges")
 
@@ -266,7 +266,7 @@ def model(ctx: click.Context) -> Model:
 
 
 def marked_pretokens(ctx: click.Context, roles: RoleSettings | None = None) -> PretokenSettings:
-    """How text is cut: for SentencePiece's model, unless the options say it, into marked words.
+    """Return how to cut text: for SentencePiece's model, into marked words by default.
 
     Its special tokens come first: unknown, beginning and end of a text.
     """

@@ -130,7 +130,7 @@ def verify(ctx: click.Context) -> None:
 
 
 def _is_tokenizer_file(path: str) -> bool:
-    """Whether this is a local file, or is named as one of a tokenizer is."""
+    """Return whether this is a local file, or is named as one of a tokenizer is."""
     from bpe.formats import ENDINGS
 
     local = Path(path)

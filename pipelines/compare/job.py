@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareRequest(CorpusRequest):
-    """What a comparison carries in its graph.
+    """A comparison as its Beam graph holds it.
 
     Attributes:
         tokenizers: two or more.

@@ -72,7 +72,7 @@ class PieceCutter:
         )
 
     def _ends(self, text: bytes) -> Numbers:
-        """Where the pieces of a text end, ascending; the last is its length."""
+        """Return the ends of the pieces of a text, ascending; the last is its length."""
         ends = _cut_places(self._cuts[0], text)
         for one in self._cuts[1:]:
             ends = np.intersect1d(ends, _cut_places(one, text), assume_unique=True)
@@ -80,7 +80,7 @@ class PieceCutter:
 
 
 def _cut_places(pretokenizer: Pretokenizer, text: bytes) -> Numbers:
-    """Where pre-tokens begin or end, without 0, and the length of the text."""
+    """Return the boundaries of pre-tokens, without 0, and the length of the text."""
     if native := pretokenizer.native:
         spans = np.frombuffer(memoryview(scan(native, text)), np.int64)
     else:
@@ -91,7 +91,7 @@ def _cut_places(pretokenizer: Pretokenizer, text: bytes) -> Numbers:
 
 @dataclass
 class Difference:
-    """How the tokens of two tokenizers differ over some pieces.
+    """Differences of the tokens of two tokenizers over some pieces.
 
     Attributes:
         fewer: occurrences of pieces of which the second makes fewer tokens.
@@ -154,7 +154,7 @@ def add_differences(
 
 
 def _lengths(tokenizer: Tokenizer, pieces: pa.Array) -> Numbers:
-    """How many tokens each piece has; -1 where it cannot be encoded."""
+    """Return how many tokens each piece has; -1 where it cannot be encoded."""
     try:
         lists = tokenizer.encode_arrow(pieces)
     except BadTextsError as error:

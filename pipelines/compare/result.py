@@ -1,4 +1,4 @@
-"""What is compared, and the result as JSON values: the file of ``bpe compare --output``."""
+"""Subject and result of a comparison as JSON: the file of ``bpe compare --output``."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def shown_failures(reading: Reading, failures: int, documents: int) -> list[dict
 
 
 def is_comparison(path: str) -> bool:
-    """Whether a file says that it is a comparison; its name ends with ``.json`` then."""
+    """Return whether a file says that it is a comparison; its name ends with ``.json`` then."""
     value = read_json_object(path) if path.endswith(".json") else None
     return value is not None and value.get("kind") == KIND
 

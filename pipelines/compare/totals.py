@@ -1,4 +1,4 @@
-"""What tokenizers make of the same documents: numbers by group, which add up in any order."""
+"""Totals of tokenizers over the same documents, by group, which add up in any order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_EACH = 5  # tokens, of one byte, unknown, same tokens, whether all are the s
 
 @dataclass
 class Totals:
-    """What tokenizers made of the documents of some groups, by key.
+    """Totals of tokenizers over the documents of some groups, by key.
 
     Attributes:
         numbers: documents, bytes of text, and of each tokenizer: tokens, those of one byte, unknown
@@ -60,7 +60,7 @@ class Totals:
 
     @classmethod
     def from_record(cls, value: Mapping[str, Any]) -> Totals:
-        """What `to_record` was called on."""
+        """Return the totals of a record of `to_record`."""
         return cls(
             {key: np.array(numbers, np.int64) for key, numbers in value["numbers"].items()},
             {key: [int(one, 16) for one in ids] for key, ids in value["used"].items()},

@@ -1,4 +1,4 @@
-"""What changed from one tokenizer to another, without a corpus: as JSON values."""
+"""Differences of two tokenizers, without a corpus, as JSON values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def compare_two(files: Sequence[TokenizerFile], *, counts: str | None) -> dict[str, Any]:
-    """What changed from the first tokenizer to the second.
+    """Return what changed from the first tokenizer to the second.
 
     Tokens and merges are compared by their bytes, not by their ids.
 

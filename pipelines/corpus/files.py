@@ -67,14 +67,14 @@ class InputFile:
 
     @property
     def can_be_cut(self) -> bool:
-        """Whether a range of its bytes can be read by itself."""
+        """True if a range of its bytes can be read by itself."""
         return self.compression == "none" and not FILE_FORMATS[self.format].uncut
 
 
 def input_file(
     path: str, name: str, size: int, asked: Format, *, version: Version | None = None
 ) -> InputFile:
-    """What is known of a file by its name; ``asked`` is the format, or ``auto``.
+    """Return the file that a name describes; ``asked`` is the format, or ``auto``.
 
     Raises:
         InputError: it is of a kind that cannot hold documents here.
@@ -130,7 +130,7 @@ def _unread_records(name: str) -> str:
 
 
 def is_text(name: str) -> bool:
-    """Whether a file is read as text by its name."""
+    """Return whether a file is read as text by its name."""
     return SUFFIXES.get(suffix_of(name)[0], "text") == "text"
 
 

@@ -81,6 +81,6 @@ def by_group(block: Block) -> Iterator[tuple[str, Block]]:
 
 
 def _ends(values: pa.StringArray) -> Sequence[int]:
-    """Where runs of equal values end."""
+    """Return the ends of runs of equal values."""
     changes = pc.not_equal(values.slice(1), values.slice(0, len(values) - 1))
     return [row + 1 for row in pc.indices_nonzero(changes).to_pylist()] + [len(values)]

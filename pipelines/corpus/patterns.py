@@ -35,7 +35,7 @@ _ABOUT_DATA = re.compile(r"(README|LICEN[CS]E).*|((?i:readme|licen[cs]e))(\..*)?
 
 
 def is_glob(pattern: str) -> bool:
-    """Whether any character of ``pattern`` stands for others."""
+    """Return whether any character of ``pattern`` stands for others."""
     return GLOB_CHARACTERS.search(pattern) is not None
 
 
@@ -92,7 +92,7 @@ def _escaped(members: str) -> str:
 
 
 def is_visible(relative: str, pattern: str, *, about_data: bool) -> bool:
-    """Whether a match of ``pattern`` is an input by convention, or asked for by name.
+    """Return whether a match of ``pattern`` is an input by convention, or asked for by name.
 
     Args:
         relative: the path below the folder that is walked.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the splits of a job are read; travels to the workers.
+    """Settings of reading the splits of a job; travels to the workers.
 
     Attributes:
         directory: the output directory, for dead letters.
@@ -63,7 +63,7 @@ class Reading:
         keep: tuple[KeptColumn, ...] = (),
         group_by: str | None = None,
     ) -> Reading:
-        """How the splits of ``inputs`` are read, by a job that writes to ``directory``."""
+        """Return settings for the splits of ``inputs``, of a job writing to ``directory``."""
         return cls(
             directory=directory,
             options=ReadOptions.of(inputs, keep=keep, group_by=group_by),
@@ -215,7 +215,7 @@ def too_many(first: str, limit: int) -> str:
 
 
 def described(failures: int, directory: str, files: Sequence[str]) -> str:
-    """How many bad records there are, and the first of their ``files`` below ``directory``.
+    """Return how many bad records there are, and the first of their ``files`` below ``directory``.
 
     Of a watch, the files may have been removed by hand: then only how many there were.
     """

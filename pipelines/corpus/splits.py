@@ -179,7 +179,7 @@ def plan_splits(
 
 
 def _count_splits(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:
-    """How many splits `plan_splits` makes."""
+    """Return how many splits `plan_splits` makes."""
     splits, room = 0, -1
     for file in files:
         if file.can_be_cut and not whole and file.size > split_size:

@@ -35,7 +35,7 @@ _MAX_COUNT = (1 << 63) - 1
 
 @dataclass(frozen=True, kw_only=True)
 class SetTotals:
-    """What the parts of a set must add up to.
+    """The totals that the parts of a set must add up to.
 
     Attributes:
         manifest: the file that names the parts.

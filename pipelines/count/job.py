@@ -78,7 +78,7 @@ def refuse_without_fields(files: Iterable[InputFile], group_by: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class CountRequest(CorpusRequest):
-    """What a count carries in its graph.
+    """A count as its Beam graph holds it.
 
     Attributes:
         job: how the corpus is counted.
@@ -151,7 +151,7 @@ class CountRequest(CorpusRequest):
 
     @property
     def reading(self) -> Reading:
-        """How splits are read."""
+        """Settings of reading splits."""
         return Reading.of(self.inputs, self.directory, group_by=self.job.group_field)
 
     @property
@@ -188,7 +188,7 @@ class CountRequest(CorpusRequest):
         return before.generation, fixed_files(self.directory, before)
 
     def is_complete(self, planned: Planned) -> bool:
-        """Whether an earlier run of this job finished, and left every file as it should be."""
+        """Return whether an earlier run of this job finished and all its files are intact."""
         then = read_plan(self.directory)
         if planned.plan.differences(then) or changed_inputs(self.directory, planned.files):
             return False
@@ -253,7 +253,7 @@ class CountRequest(CorpusRequest):
         tidy(self.directory, prune=self.appending.prune)
 
     def summarize(self, planned: Planned, done: Done | None) -> CountSummary:
-        """What was counted; leaves how long it took in the directory."""
+        """Summarize what was counted; write the timing."""
         sets = read_counts_sets(self.directory)
         manifest = manifest_of_sets(sets)
         totals = manifest.totals

@@ -77,7 +77,7 @@ class GroupedManifest:
         return group_folder(self.group_by, group.value)
 
     def files(self) -> dict[str, bytes]:
-        """What to write, by name, in this order: the manifest is last."""
+        """Return the files to write, by name, the manifest last."""
         value = {"kind": GROUPED_KIND, "version": VERSION, **to_jsonable(self)}
         value["totals"] = asdict(self.totals)
         value, inputs = take_out(with_checksum(value))

@@ -1,4 +1,4 @@
-"""What was counted: shards written, and the manifest of all that the steps gave."""
+"""Results of counting: shards, and the manifest."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def write_files_of(manifest: CountsManifest | GroupedManifest, job: CountJob) ->
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What a job has counted, once everything is there.
+    """All results of a count.
 
     Attributes:
         totals: of all splits.

@@ -58,7 +58,7 @@ class RunsOf:
         return tokenizer_json(self.tokenizer, self.path)
 
     def pretokens(self, asked: PretokenSettings) -> PretokenSettings:
-        """How the tokenizer cuts text.
+        """Return the settings by which the tokenizer cuts text.
 
         Args:
             asked: how it is to be cut; runs leave nothing to ask for.

@@ -444,7 +444,7 @@ def count_plan(
     reading: Reading | None = None,
     files: Sequence[InputFile] = (),
 ) -> Plan:
-    """What makes two counts the same job; ``splits`` is in the names of dead letters."""
+    """Return the plan of a count; ``splits`` is in the names of dead letters."""
     return Plan(
         kind="counts",
         parts=(job.shards, splits),

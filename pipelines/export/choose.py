@@ -1,4 +1,4 @@
-"""Which documents an export takes, and how many tokens they have; no ids are read.
+"""The choice of documents of an export, and their tokens; reads no ids.
 
 Documents whose ``key`` is below a limit are held out for validation. Of the rest, a source with a
 budget takes whole epochs, and in a last, partial one the documents with the smallest hashes. The
@@ -244,7 +244,7 @@ class Measure(Pass):
 
 
 def _rest(taken: Taken) -> int:
-    """How many tokens of a source are taken in its partial epoch."""
+    """Return how many tokens of a source are taken in its partial epoch."""
     return taken.asked - taken.epochs * taken.available_tokens
 
 

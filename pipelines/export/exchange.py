@@ -80,7 +80,7 @@ class Buckets:
 
     @property
     def merges(self) -> bool:
-        """Whether groups of files are merged first."""
+        """True if groups of files are merged first."""
         return self.spans > self.fan_in
 
     @property
@@ -139,7 +139,7 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
 
 @lru_cache(maxsize=2)
 def buckets_of(stage: Pass) -> Buckets:
-    """How documents are dealt, once they are chosen; it follows from their tokens alone."""
+    """Return the buckets of chosen documents; it follows from their tokens alone."""
     tokens = [0, 0]
     documents = 0
     for one in span_epochs(stage):

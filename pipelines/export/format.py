@@ -1,4 +1,4 @@
-"""What a format does: it takes the rows of a part in any portions, and writes them to files."""
+"""The interface of a format: takes the rows of a part in any portions, and writes files."""
 
 from __future__ import annotations
 

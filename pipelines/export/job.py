@@ -203,7 +203,7 @@ class ExportJob(Job):
         return True
 
     def _is_complete(self) -> bool:
-        """Whether every file of a complete export is intact; all of them are read."""
+        """Return whether every file of a complete export is intact; all of them are read."""
         try:
             manifest = read_export(self.directory)
             if manifest.header != self.plan.header:

@@ -46,7 +46,7 @@ class TokenizerFile:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportHeader:
-    """What makes two runs the same export: the head of the plan and of the manifest.
+    """The settings that make two runs the same export: the head of plan and manifest.
 
     Attributes:
         kind: `KIND`.

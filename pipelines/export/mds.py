@@ -106,7 +106,7 @@ def _config(layout: RowLayout) -> bytes:
 
 
 def _shape_bytes(lengths: Numbers) -> Numbers:
-    """How many bytes the size of each array takes."""
+    """Return how many bytes the size of each array takes."""
     return np.where(lengths < 1 << 8, 1, np.where(lengths < 1 << 16, 2, 4))
 
 

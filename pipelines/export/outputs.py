@@ -1,4 +1,4 @@
-"""Where the files of a part go: written, or compared with those that are there."""
+"""Outputs of a part: files written, or compared with existing ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an export is made of: its sources, the parts that it pins, and its units of work.
+"""The plan of an export: its sources, the parts that it pins, and its units of work.
 
 The plan pins the parts of each source as its manifest names them when the export begins: name,
 size, SHA-256. Parts that are added later change nothing; a pinned part that is missing or changed
@@ -90,7 +90,7 @@ class ExportPlan(ExportHeader):
 
     @property
     def selects(self) -> bool:
-        """Whether some documents are held out or not taken: else nobody need look at each."""
+        """True if some documents are held out or not taken: else nobody need look at each."""
         return self.settings.chooses or self.validation > 0
 
     @property

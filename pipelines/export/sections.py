@@ -100,7 +100,7 @@ def _with_rows(section: Section, size: int) -> Section:
 
 
 def _makes_part(section: Section, settings: ExportSettings, total: int) -> bool:
-    """Whether rows of a section are written."""
+    """Return whether rows of a section are written."""
     if settings.joins and settings.pack is not None:
         rows = section.rows
         last = section.first_row + section.rows
@@ -111,5 +111,5 @@ def _makes_part(section: Section, settings: ExportSettings, total: int) -> bool:
 
 
 def _has_rows(settings: ExportSettings) -> bool:
-    """Whether a format has rows without ids: of ``bin`` and ``litdata``, all ids are one stream."""
+    """Return whether a format has empty rows: in ``bin`` and ``litdata``, ids are one stream."""
     return settings.to not in ("bin", "litdata")

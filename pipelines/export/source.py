@@ -67,7 +67,7 @@ class Block:
 
 
 def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> Iterator[Sizes]:
-    """How many tokens each document of a part has; no ids are read.
+    """Return how many tokens each document of a part has; no ids are read.
 
     Raises:
         InputError: the part is missing, has another size, or is damaged.

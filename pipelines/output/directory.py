@@ -87,7 +87,7 @@ class Names:
     last: str = MANIFEST
 
     def hold(self, entry: storage.Entry, group: str = "") -> bool:
-        """Whether an entry of the directory is ours.
+        """Return whether an entry of the directory is ours.
 
         Args:
             entry: its name is relative to the directory.
@@ -111,12 +111,12 @@ def final_name(name: str) -> str:
 
 
 def _is_part(name: str) -> bool:
-    """Whether a job gives this name to a part, bad records, or what a generation writes."""
+    """Return whether a job gives this name to a part, bad records, or what a generation writes."""
     return is_series(name) or generation_of(name, -1) >= 0 or parse_part(name) is not None
 
 
 def is_rows(name: str) -> bool:
-    """Whether an export gives this name to a file of rows."""
+    """Return whether an export gives this name to a file of rows."""
     return _EXPORTED.fullmatch(name) is not None
 
 
@@ -301,7 +301,7 @@ def write_files(directory: str, files: Mapping[str, bytes]) -> None:
 
 
 def training_failed(directory: str) -> bool:
-    """Whether a training began in ``directory`` and has made no tokenizer there."""
+    """Return whether a training began in ``directory`` and has made no tokenizer there."""
     begun = read_plan(directory).get("kind") == "tokenizer"
     return begun and not storage.exists(join(directory, TOKENIZER))
 
@@ -402,7 +402,7 @@ def _group(plan: Mapping[str, Any]) -> str:
 
 
 def contents(directory: str, kind: str, *, group: str = "") -> Iterator[storage.Entry]:
-    """What a directory holds; what is in folders of its kind of job is ``FOLDER/NAME``.
+    """Return the names in a directory; those in folders of its kind of job as ``FOLDER/NAME``.
 
     Args:
         directory: of any filesystem.
@@ -455,7 +455,7 @@ def refuse_links(directory: str, names: Iterable[str]) -> None:
 
 
 def is_folder(directory: str, name: str) -> bool:
-    """Whether ``name`` is a real folder of ``directory``: a link may lead out of it."""
+    """Return whether ``name`` is a real folder of ``directory``: a link may lead out of it."""
     if not storage.is_local(directory):
         return True
     path = Path(directory, name)

@@ -1,4 +1,4 @@
-"""What a job leaves in its directory: the names of its files, and the plan that says what it is.
+"""Files of an output directory: their names, and the plan of the job.
 
 An encoded directory is laid out as a dataset repository of the Hugging Face hub: readers such as
 ``datasets.load_dataset`` take ``data/train-*`` and no other file. They read numbers of exactly five
@@ -102,7 +102,7 @@ def of_generation(name: str, generation: int) -> str:
 
 
 def is_series(file: str) -> bool:
-    """Whether a file below the output directory holds rows of a series of drift."""
+    """Return whether a file below the output directory holds rows of a series of drift."""
     return _SERIES.fullmatch(file) is not None
 
 
@@ -144,7 +144,7 @@ def parse_part(file: str) -> PartName | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What makes two runs the same job.
+    """The plan of a job: equal plans are the same job.
 
     Attributes:
         kind: what the job makes.

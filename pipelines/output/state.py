@@ -1,4 +1,4 @@
-"""What a directory holds, and whether it is complete: one answer, which every command asks for."""
+"""The state of an output directory, the same for every command."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _RESUME = "(an interrupted one can be finished with `resume`)"
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """What a directory holds.
+    """The state of a directory.
 
     Attributes:
         directory: where it is.
@@ -238,7 +238,7 @@ def _kind_of(manifest: dict[str, Any]) -> Kind | None:
 
 
 def _parts(root: str) -> bool:
-    """Whether something is there that only a job that reads a corpus leaves."""
+    """Return whether something is there that only a job that reads a corpus leaves."""
     return any(
         parse_part(f"{folder}/{entry.name}")
         for folder in (DATA, DEAD_LETTERS)

@@ -1,4 +1,4 @@
-"""How far a job is: documents, bytes, speed and time left.
+"""Progress of a job: documents, bytes, speed and time left.
 
 Workers (threads or processes of this machine) write what they have done of each part into a small
 file of slots; the driver adds the slots up, and shows what they come to.

@@ -162,7 +162,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def draws_on(stream: TextIO) -> bool:
-    """Whether ``stream`` is a terminal that can draw."""
+    """Return whether ``stream`` is a terminal that can draw."""
     return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 

@@ -22,7 +22,7 @@ _TELLING = 0.02  # of the merges: what comes before says little of those behind
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """How far a step is at one moment; ``seconds`` since it began, sizes in bytes.
+    """Progress of a step at one moment; ``seconds`` since it began, sizes in bytes.
 
     ``state`` is what a runner elsewhere calls it, which is all there may be to say; ``unchanged``
     is for how many seconds that runner has told of no new work.
@@ -42,12 +42,12 @@ class Snapshot:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether the workers of a runner elsewhere seem to do nothing, with work left."""
+        """True if the workers of a runner elsewhere seem to do nothing, with work left."""
         return bool(self.state) and self.unchanged >= _STALLED and self.fraction != 1.0
 
     @property
     def _unmeasured(self) -> bool:
-        """Whether only a runner knows how far the step is."""
+        """True if only a runner knows how far the step is."""
         return bool(self.state) and not (self.bytes or self.documents or self.done)
 
     @property
@@ -244,7 +244,7 @@ class JobLog:
 
 
 class Progress(ABC):
-    """Where a job says how far it is.
+    """Receives the progress of a job.
 
     Attributes:
         logs: makes what keeps the log of a job elsewhere; None: nobody does.

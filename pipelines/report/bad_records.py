@@ -1,4 +1,4 @@
-"""Why records were set aside, read from dead letters in bounded memory."""
+"""Reasons of bad records, read from dead letters in bounded memory."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Chart:
 
 
 def has_matplotlib() -> bool:
-    """Whether matplotlib is installed."""
+    """Return whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 

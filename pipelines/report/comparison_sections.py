@@ -1,4 +1,4 @@
-"""What the report says of tokenizers that were compared; and a page of that alone."""
+"""Sections of the report about compared tokenizers, and a page of them alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_TOKENS = 30  # of a piece
 
 
 def comparison(result: Mapping[str, Any], number: int) -> Facts:
-    """What several tokenizers make of one corpus.
+    """Comparison of several tokenizers on one corpus.
 
     Args:
         result: of `pipelines.compare.job.compare`, or of its file.

@@ -1,4 +1,4 @@
-"""What the report says of counts and of encoded documents."""
+"""Sections of the report about counts and encoded documents."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def sources(encoded: Encoded) -> Facts | None:
 
 
 def tokens_per_document(encoded: Encoded) -> Facts:
-    """How many tokens documents have."""
+    """Return how many tokens documents have."""
     facts = encoded.facts
     bins: Counter[int] = Counter()
     for size, rows in enumerate(facts.lengths.tolist()):

@@ -1,4 +1,4 @@
-"""What the report says of the jobs: bad records, times and manifests."""
+"""Sections of the report about jobs: bad records, times and manifests."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Encoded:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether some parts were not read."""
+        """True if some parts were not read."""
         return self.facts.parts < len(self.manifest.parts)
 
 

@@ -149,7 +149,7 @@ def _shown(value: object) -> object:
 
 
 def _is_figure(value: object) -> bool:
-    """Whether a cell stands to the right."""
+    """Return whether a cell stands to the right."""
     if isinstance(value, int | float):
         return True
     return isinstance(value, str) and (value == DASH or _NUMBER.fullmatch(value) is not None)

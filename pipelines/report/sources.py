@@ -1,4 +1,4 @@
-"""What there is to report on: what jobs have made, a tokenizer, or a comparison."""
+"""Sources of a report: outputs of jobs, a tokenizer, or a comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipelines.storage import join
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
-    """Where each thing lies; None where it is not there.
+    """The path of each source; None if it is missing.
 
     Attributes:
         directory: that was named, or that the file which was named is in.
@@ -67,7 +67,7 @@ def find_sources(path: str) -> Sources:
 
 
 def _is_file(path: str) -> bool:
-    """Whether it is a file that says by its name to be a tokenizer."""
+    """Return whether it is a file that says by its name to be a tokenizer."""
     name = path.rpartition("/")[2]
     is_folder = storage.is_local(path) and Path(path).is_dir()
     return name.endswith(ENDINGS) and not is_folder and storage.exists(path)

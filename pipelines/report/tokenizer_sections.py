@@ -1,4 +1,4 @@
-"""What the report says of a tokenizer and of its training."""
+"""Sections of the report about a tokenizer and its training."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def superwords(
 
 
 def merges(training: Training) -> Facts | None:
-    """How often each merge's pair occurred."""
+    """Return how often each merge's pair occurred."""
     numbered = [*enumerate(training.merges, 1)]
     last = max(_EXAMPLES, len(numbered) - _EXAMPLES)
     if not numbered:
@@ -210,7 +210,7 @@ def special(tokenizer: Tokenizer) -> Facts | None:
 
 
 def frequencies(tokenizer: Tokenizer, encoded: Encoded) -> Facts:
-    """How often tokens occur in an encoded corpus; the most frequent and the rarest."""
+    """Return how often tokens occur in an encoded corpus; the most frequent and the rarest."""
     facts = encoded.facts
     counts = sorted((int(n) for n in facts.tokens if n > 0), reverse=True)
     half, sum_, total = 0, 0, sum(counts)

@@ -1,4 +1,4 @@
-"""What tokens are of: the script of their letters, digits, punctuation, parts of characters."""
+"""Kinds of tokens: the script of their letters, digits, punctuation, parts of characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job is asked to do: frozen, validated when made.
+"""Settings of jobs: frozen, validated when made.
 
 The command line, job files, Python and docs/commands.md go by the declarations here. A command
 declares the options that are its own alone, such as ``--tokenizer``, where it is written

@@ -249,7 +249,7 @@ class AppendSettings(Settings):
 
     @property
     def appends(self) -> bool:
-        """Whether the job appends."""
+        """True if the job appends."""
         return self.append or self.watch is not None
 
     @property

@@ -1,4 +1,4 @@
-"""What becomes of a document when it is encoded."""
+"""Settings of encoding."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RowSettings(Settings):
     parquet_encoding: ParquetEncoding = advanced("byte-stream-split", metavar="NAME")
 
     def to_json(self) -> dict[str, Any]:
-        """What is not as by default, as JSON values."""
+        """Return the values that are not defaults, as JSON values."""
         return changed(self.rows)
 
     @property

@@ -1,4 +1,4 @@
-"""Where a job runs."""
+"""Settings of where a job runs."""
 
 from __future__ import annotations
 

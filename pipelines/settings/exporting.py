@@ -1,4 +1,4 @@
-"""What becomes of ids when they are exported."""
+"""Settings of exporting."""
 
 from __future__ import annotations
 
@@ -130,17 +130,17 @@ class ExportSettings(Settings):
 
     @property
     def best_fit(self) -> bool:
-        """Whether documents are put into the rows that they fill best."""
+        """True if documents are put into the rows that they fill best."""
         return self.packing == "best-fit"
 
     @property
     def joins(self) -> bool:
-        """Whether a row may begin in one document and end in another, anywhere."""
+        """True if a row may begin in one document and end in another, anywhere."""
         return self.pack is not None and not self.best_fit
 
     @property
     def chooses(self) -> bool:
-        """Whether some training documents may be left out, or taken more than once."""
+        """True if some training documents may be left out, or taken more than once."""
         return bool(self.mix) or self.token_budget is not None
 
     @property

@@ -82,12 +82,12 @@ class TrainSettings(Settings):
 
     @property
     def crosses_words(self) -> bool:
-        """Whether superwords are learnt."""
+        """True if superwords are learnt."""
         return self.superwords is not None or self.boundless
 
     @property
     def is_of_superwords(self) -> bool:
-        """Whether nothing else is learnt: the words are those of the tokenizer extended."""
+        """True if nothing else is learnt: the words are those of the tokenizer extended."""
         return self.crosses_words and self.vocab_size is None and self.max_merges is None
 
     @property

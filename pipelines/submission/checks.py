@@ -1,4 +1,4 @@
-"""What is checked, and completed, before a job is handed to a runner."""
+"""Checks of a job before it is handed to a runner."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def check_package(beam_options: PipelineOptions, workers: Workers, *, how: Stagi
 
 
 def needs_package(beam_options: PipelineOptions, workers: Workers) -> bool:
-    """Whether workers lack this package, as far as the options tell."""
+    """Return whether workers lack this package, as far as the options tell."""
     setup = beam_options.view_as(SetupOptions)
     packages = [path.rpartition("/")[2] for path in setup.extra_packages or ()]
     required: list[str] = []

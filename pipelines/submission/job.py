@@ -99,7 +99,7 @@ def _await(condition: Callable[[], bool], seconds: float) -> None:
 
 
 def where_to_look(result: Any, beam_options: PipelineOptions, workers: Workers) -> str:
-    """How to watch a job that was submitted, as one line."""
+    """Return one line on how to watch a submitted job."""
     job = job_id(result)
     if workers.kind == "dataflow":
         cloud = beam_options.view_as(GoogleCloudOptions)

@@ -1,4 +1,4 @@
-"""Where the workers of a job are, as far as Beam's options tell."""
+"""The place of a job's workers, as far as Beam's options show it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BEAMS_IMAGES = ("apache/beam_", "docker.io/apache/beam_")
 
 @dataclass(frozen=True, kw_only=True)
 class Workers:
-    """Where the workers of a job are.
+    """The place of a job's workers.
 
     Attributes:
         runner: Beam's name of it.
@@ -48,17 +48,17 @@ class Workers:
 
     @property
     def here(self) -> bool:
-        """Whether they are of this process, and so have its packages and its files."""
+        """True if they are of this process, and so have its packages and its files."""
         return self.kind in ("local", "loopback")
 
     @property
     def near(self) -> bool:
-        """Whether all that is known of the cluster is on this machine."""
+        """True if all that is known of the cluster is on this machine."""
         return not self.address or is_loopback(self.address)
 
     @property
     def has_own_image(self) -> bool:
-        """Whether they run in an image that is not Beam's as it is published."""
+        """True if they run in an image that is not Beam's as it is published."""
         return bool(self.image) and not self.image.startswith(_BEAMS_IMAGES)
 
     def __str__(self) -> str:
@@ -132,7 +132,7 @@ def _image(beam_options: PipelineOptions) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether ``HOST:PORT`` is an address of this machine alone.
+    """Return whether ``HOST:PORT`` is an address of this machine alone.
 
     >>> is_loopback("localhost:8099"), is_loopback("[::1]:1"), is_loopback("flink:8081")
     (True, True, False)

@@ -1,4 +1,4 @@
-"""Whether an output is what its manifest and its input say.
+"""Checks of an output against its manifest and its input.
 
 - `checks`: stages that check, and their job.
 - `encoded`: a corpus, by itself and made again from its input; `stored_rows`: rows of a part.

@@ -130,7 +130,7 @@ class VerifyJob(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """What a command verifies, and where.
+    """The subject of a verification.
 
     Attributes:
         directory: that is verified.

@@ -151,7 +151,7 @@ class CountAgain(CountRequest):
 
     @property
     def reading(self) -> Reading:
-        """How splits are read."""
+        """Settings of reading splits."""
         return Reading.of(self.inputs, self.directory, group_by=self.group_field)
 
     def plan(self) -> Planned:

@@ -27,7 +27,7 @@ __all__ = ["BadRecord", "Block", "KeptColumn", "ReadOptions", "read_blocks", "re
 
 
 class Reader(NamedTuple):
-    """How files of a format are read.
+    """The reader of a format.
 
     Where records have fields (``has_columns``), one of the last two says which types these have.
 
@@ -46,7 +46,7 @@ class Reader(NamedTuple):
 def _each(
     read: Callable[[FileRange, ReadOptions], Iterator[Block]],
 ) -> Callable[[Sequence[FileRange], ReadOptions], Iterator[Block]]:
-    """What reads ranges one after the other: no block has documents of two."""
+    """Return a reader of ranges in turn: no block has documents of two."""
 
     def blocks(sources: Sequence[FileRange], options: ReadOptions) -> Iterator[Block]:
         for source in sources:

@@ -1,4 +1,4 @@
-"""What reading yields: blocks of documents, and the records that are no documents."""
+"""Blocks of documents, and bad records."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SourceFields:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """How records become documents.
+    """Settings by which records become documents.
 
     Attributes:
         text_field: the field (jsonl) or column (parquet) that holds the text; where none has that
@@ -108,7 +108,7 @@ class ReadOptions:
         keep: tuple[KeptColumn, ...] = (),
         group_by: str | None = None,
     ) -> ReadOptions:
-        """How the documents of ``inputs`` are read, with the columns that pass through.
+        """Return the options for the documents of ``inputs``, with the columns that pass through.
 
         Raises:
             ConfigError: documents have a field of their group and one of their id.
@@ -130,7 +130,7 @@ class ReadOptions:
         )
 
     def of_source(self, name: str) -> ReadOptions:
-        """How the records of the source of this name are read."""
+        """Return the options for the records of the source of this name."""
         for source in self.source_fields:
             if source.name == name:
                 return replace(
@@ -147,7 +147,7 @@ class ReadOptions:
         return "group_by" if self.groups else "id_field"
 
     def to_json(self) -> dict[str, Any]:
-        """What is not as by default, as JSON values."""
+        """Return the values that are not defaults, as JSON values."""
         return changed(self)
 
 

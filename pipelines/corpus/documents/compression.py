@@ -32,7 +32,7 @@ class DamagedDataError(Exception):
 
 
 class ByteStream(Protocol):
-    """What a format reads from: the unpacked bytes of a file from some offset on."""
+    """The unpacked bytes of a file from some offset on."""
 
     def read(self, size: int, /) -> bytes:
         """The next ``size`` bytes, fewer only at the end."""

@@ -32,7 +32,7 @@ def integer(digits: str) -> int | Digits:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in the words of JSON."""
+    """Return the kind of a value, in the words of JSON."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -115,7 +115,7 @@ def type_of_all(kinds: Iterable[pa.DataType]) -> pa.DataType:
 
 
 def holds_json(kind: pa.DataType) -> bool:
-    """Whether values of JSON can be of this type."""
+    """Return whether values of JSON can be of this type."""
     if pa.types.is_struct(kind):
         return all(holds_json(field.type) for field in kind)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
@@ -147,7 +147,7 @@ def column(values: Sequence[Any], field: pa.Field) -> tuple[pa.Array, dict[int, 
 
 
 def _problem(value: Any, kind: pa.DataType, path: str) -> str:
-    """Why a type does not hold a value exactly, and where in the record; empty where it does."""
+    """Return why and where a type does not hold a value exactly; empty if it does."""
     if value is None:
         return ""
     wrong = f"field {path!r} is {kind_of(value)}, not {kind}"
@@ -177,7 +177,7 @@ def _problem(value: Any, kind: pa.DataType, path: str) -> str:
 
 
 def python_type(kind: pa.DataType) -> type | None:
-    """What ``json.loads`` makes of values of a type that is not nested."""
+    """Return the Python type of ``json.loads`` for values of a type that is not nested."""
     for is_kind, python in (
         (pa.types.is_boolean, bool),
         (pa.types.is_integer, int),

@@ -137,7 +137,7 @@ class _OpenLine:
 
     @property
     def too_long(self) -> bool:
-        """Whether it is over the limit, even if its last byte turns out to be half a line end."""
+        """True if it is over the limit, even if its last byte turns out to be half a line end."""
         return self.size > self._limit + 1
 
     @property

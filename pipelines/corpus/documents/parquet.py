@@ -334,7 +334,7 @@ class _Reader:
             begin = end
 
     def _batch_rows(self, index: int) -> int:
-        """How many rows to decode at once, so that not even repeated large values take much."""
+        """Return how many rows to decode at once, so that large values take little."""
         if self._encoded:
             return MOST_ROWS_ENCODED
         group, block = self._file.metadata.row_group(index), self._options.block_bytes

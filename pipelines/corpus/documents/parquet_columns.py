@@ -1,4 +1,4 @@
-"""Which columns of a Parquet file hold text, ids, and what passes through."""
+"""The columns of a Parquet file: text, ids, and those that pass through."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether columns of this type hold strings, or bytes that may be some."""
+    """Return whether columns of this type hold strings, or bytes that may be some."""
     kind = value_type(kind)
     checks = (
         pa.types.is_string,
@@ -155,7 +155,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def holds_ids(kind: pa.DataType) -> bool:
-    """Whether values of this type can be ids of documents: strings and numbers."""
+    """Return whether values of this type can be ids of documents: strings and numbers."""
     kind = value_type(kind)
     checks = (is_text, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     return any(check(kind) for check in checks)

@@ -135,7 +135,7 @@ class StoredFile:
 
     @property
     def closed(self) -> bool:
-        """Whether the file is closed."""
+        """True if the file is closed."""
         return bool(self._file.closed)
 
     def read(self, size: int) -> bytes:

@@ -128,7 +128,7 @@ def unify(one: pa.DataType, other: pa.DataType, *, numbers: bool = False) -> pa.
 
 
 def undecided(kind: pa.DataType) -> bool:
-    """Whether a type, or one inside it, is not settled by the values that were seen."""
+    """Return whether a type, or one inside it, is not settled by the values that were seen."""
     if pa.types.is_struct(kind):
         return kind.num_fields == 0 or any(undecided(field.type) for field in kind)
     if pa.types.is_list(kind):
