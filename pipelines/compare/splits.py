@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from bpe import Tokenizer
-    from pipelines.corpus.documents import Block
     from pipelines.corpus.splits import FileRange
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
@@ -104,12 +103,15 @@ class CompareSplits:
                     sink.write(run)
 
             for block in reader:
-                encoded = comparer.encode(block, partial(reader.set_row_aside, block))
-                groups = _groups(encoded.column, subject, sources)
-                totals.add(comparer.meter.measure(encoded.texts, encoded.lists, *groups))
+                set_aside = partial(reader.set_row_aside, block)
+                lists, bad = use_good_rows((block.texts,), comparer.lists, set_aside)
+                texts = without(block.texts, bad)
+                column = without(block.kept[0] if block.kept else block.file_indexes, bad)
+                groups = _groups(column, subject, sources)
+                totals.add(comparer.meter.measure(texts, lists, *groups))
                 check_groups(subject.by, len(totals.numbers) - 1)
                 if self.examples:
-                    comparer.cutter.add(encoded.texts, pieces)
+                    comparer.cutter.add(texts, pieces)
                     if pieces.nbytes > comparer.counting.flush_bytes:
                         drain()
             dead = reader.finish()
@@ -199,13 +201,7 @@ class _Comparer:
         self.counting = CountJob(directory=directory, pretokenizer=self.cutter.counted)
         self.meter = Meter(self.tokenizers)
 
-    def encode(self, block: Block, set_aside: Callable[[int, str], None]) -> _Encoded:
-        """Encode a block with all tokenizers, but for the texts that one of them cannot encode."""
-        column = block.kept[0] if block.kept else block.file_indexes
-        lists, bad = use_good_rows((block.texts,), self._lists, set_aside)
-        return _Encoded(texts=without(block.texts, bad), lists=lists, column=without(column, bad))
-
-    def _lists(self, texts: pa.Array) -> list[pa.ListArray]:
+    def lists(self, texts: pa.Array) -> list[pa.ListArray]:
         """The ids of each tokenizer.
 
         Raises:
@@ -219,15 +215,6 @@ class _Comparer:
                 reasons = {row: f"{file.name}: {reason}" for row, reason in error.reasons.items()}
                 raise BadTextsError(str(error), reasons=reasons) from None
         return lists
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Encoded:
-    """Documents of a block, their ids by tokenizer, and what groups them."""
-
-    texts: pa.Array
-    lists: list[pa.ListArray]
-    column: pa.Array
 
 
 def _groups(

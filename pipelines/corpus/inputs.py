@@ -22,7 +22,7 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pipelines.corpus.files import (
     InputFile,
@@ -243,30 +243,10 @@ def describe_inputs(files: Sequence[InputFile]) -> dict[str, Any]:
     return {
         "files": len(files),
         "bytes": sum(file.size for file in files),
-        "sha256": digest_inputs(files),
+        "sha256": fingerprint(
+            [[one.name, one.size, one.format, one.compression, one.source] for one in files]
+        ),
     }
-
-
-class _Named(Protocol):
-    """An input file, or what a manifest says of one."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def format(self) -> str: ...
-    @property
-    def compression(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-
-
-def digest_inputs(files: Iterable[_Named]) -> str:
-    """SHA-256 (hex) of the names, sizes, formats, compressions and sources of files, in order."""
-    return fingerprint(
-        [[one.name, one.size, one.format, one.compression, one.source] for one in files]
-    )
 
 
 def _base(paths: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +13,6 @@ import pyarrow.compute as pc
 
 from bpe._codec import from_jsonable, to_jsonable
 from bpe.tokenizer import CacheUse
-from pipelines.corpus.documents import BadRecord
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.keys import document_keys, numbers_at, seed64
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.documents import Block
-    from pipelines.corpus.splits import FileRange, Split
+    from pipelines.corpus.splits import Split
     from pipelines.progress import SlotWriter
     from pipelines.settings import EncodeSettings
 
@@ -200,27 +200,22 @@ class SplitEncoder:
         self._settings = layout.settings
         allowed = layout.settings.allow_special
         self._allowed = "all" if "all" in allowed else allowed
-        self._sources: dict[int, FileRange] = {piece.file_index: piece for piece in split.pieces}
         self._seeds = {
-            index: file_seed(layout.settings.dropout_seed, piece.name)
-            for index, piece in self._sources.items()
+            piece.file_index: file_seed(layout.settings.dropout_seed, piece.name)
+            for piece in split.pieces
         }
 
-    def encode(self, block: Block, set_aside: Callable[[BadRecord], object]) -> EncodedBlock:
+    def encode(self, block: Block, set_aside: Callable[[int, str], object]) -> EncodedBlock:
         """Encode the documents of a block.
 
         Args:
             block: of documents.
-            set_aside: takes the documents that no row holds, or that cannot be encoded.
+            set_aside: takes those that no row holds, or that cannot be encoded: the row, and why.
         """
         kept = block.kept or tuple(pa.array([], field.type) for field in self._layout.kept)
         own = (block.texts, block.places, block.file_indexes, block.ids, document_keys(block))
         columns: tuple[pa.Array, ...] = (*own, *kept)
-        plain, bad = use_good_rows(
-            columns,
-            self._encode,
-            lambda row, reason: set_aside(self._bad(block, row, reason)),
-        )
+        plain, bad = use_good_rows(columns, self._encode, set_aside)
         columns = tuple(without(column, bad) for column in columns)
         ends = {"prepend": self._layout.prepend, "append": self._layout.append}
         input_ids = with_ends(plain, **ends)
@@ -233,7 +228,7 @@ class SplitEncoder:
                     f"its {lengths[at]} tokens do not fit a row of Parquet (at most "
                     f"{MAX_ROW_TOKENS}): divide the document"
                 )
-                set_aside(self._bad(block, numbers[at].as_py(), reason))
+                set_aside(numbers[at].as_py(), reason)
             plain, input_ids, *rest = (
                 without(column, too_long) for column in (plain, input_ids, *columns)
             )
@@ -255,11 +250,6 @@ class SplitEncoder:
             id_type=self._layout.id_type,
             cache_use=self.cache_use,
         )
-
-    def _bad(self, block: Block, row: int, reason: str) -> BadRecord:
-        source = self._sources[block.file_indexes[row].as_py()]
-        text = block.texts[row].as_buffer().to_pybytes()
-        return BadRecord.of(source, block.places[row].as_py(), reason, text)
 
 
 def file_seed(seed: int, name: str) -> int:
@@ -326,7 +316,7 @@ def make(
     sums, unknown = NOTHING, unknown_id(tokenizer)
     with SplitReader(split, job.reading, stopped, slot=slot) as reader:
         for block in reader:
-            encoded = encoder.encode(block, reader.set_aside)
+            encoded = encoder.encode(block, partial(reader.set_row_aside, block))
             if observe is not None:
                 observe(encoded)
             size = text_bytes(encoded.texts)
