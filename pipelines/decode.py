@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, BinaryIO
 
 from bpe.errors import EncodingError
 from pipelines import storage
 from pipelines.encode.manifest import read_encoded
-from pipelines.encode.parts import open_part, read_rows
+from pipelines.encode.parts import opened, read_rows
 from pipelines.encode.rows import ID, INPUT_IDS, without_ends
 from pipelines.encode.steps import EncodeJob
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
-from pipelines.output.check_files import named_file
 from pipelines.output.state import complete
 from pipelines.run import use_storage_alone
 from pipelines.settings import Execution
@@ -25,8 +22,10 @@ from pipelines.tokenizer_files import stored_tokenizer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from bpe import Tokenizer
-    from pipelines.encode.manifest import EncodedManifest
+    from pipelines.encode.manifest import EncodedManifest, Part
     from pipelines.encode.rows import RowLayout
 
 DOCUMENTS = 1024  # decoded and written at a time
@@ -71,26 +70,21 @@ def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO) -> int:
         raise InputError(f"{root}: the manifest contradicts itself: {error}") from error
     documents = 0
     for part in manifest.parts:
-        path = join(root, part.file)
-        with named_file(root, part.file, part.bytes, part.sha256) as source:
-            for batch, tokens in _documents(path, source, layout):
-                stream.write(_lines(path, batch.column(ID), tokens, tokenizer))
-                documents += len(batch)
+        for batch, tokens in _documents(root, part, layout):
+            stream.write(_lines(join(root, part.file), batch.column(ID), tokens, tokenizer))
+            documents += len(batch)
     return documents
 
 
 def _documents(
-    path: str, source: Any, layout: RowLayout
+    root: str, part: Part, layout: RowLayout
 ) -> Iterator[tuple[pa.RecordBatch, pa.ListArray]]:
     """Some rows, and their ids without the tokens put at the ends of documents."""
-    try:
-        for table in read_rows(open_part(source), layout):
+    with opened(root, part) as file:
+        for table in read_rows(file, layout):
             for batch in table.combine_chunks().to_batches(max_chunksize=DOCUMENTS):
                 ends = {"prepend": layout.prepend, "append": layout.append}
                 yield batch, without_ends(batch.column(INPUT_IDS), **ends)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error
 
 
 def _lines(path: str, ids: pa.StringArray, tokens: pa.ListArray, tokenizer: Tokenizer) -> bytes:

@@ -6,21 +6,78 @@ The bytes of a part depend on its split, the options and the tokenizer alone. A 
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines.encode.rows import OWN
+from pipelines.errors import InputError, VerificationError
+from pipelines.output.check_files import checked_file
 from pipelines.parquet_writer import RowWriter
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
     from typing_extensions import Self
 
+    from bpe.counts.manifest import CountsPart
+    from pipelines.encode.manifest import Part
     from pipelines.encode.rows import RowLayout
     from pipelines.storage import HashingFile
+
+
+class StoredBatches:
+    """The rows of a file, taken in order, that others must be.
+
+    Args:
+        tables: the rows.
+
+    Attributes:
+        taken: rows that were taken so far.
+    """
+
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
+        self._tables = tables
+        self._held: pa.Table | None = None
+        self.taken = 0
+
+    def take(self, most: int | None = None) -> pa.Table | None:
+        """The next rows, of one table; None at the end."""
+        table = self._held if self._held is not None else next(self._tables, None)
+        if table is None:
+            return None
+        some = table.slice(0, most)
+        self._held = table.slice(len(some)) if len(some) < len(table) else None
+        self.taken += len(some)
+        return some
+
+    def beside(self, made: pa.RecordBatch) -> Iterator[tuple[pa.Table | None, pa.RecordBatch]]:
+        """Take as many rows as were made: some of both each time; None where there are no more."""
+        while len(made):
+            table = self.take(len(made))
+            size = len(made) if table is None else len(table)
+            yield table, made.slice(0, size)
+            made = made.slice(size)
+
+
+def first_difference(found: pa.Array, expected: pa.Array) -> int | None:
+    """The first row in which two arrays of one type and length differ; None where none does."""
+    begin, end = 0, len(found)
+    while not found[begin:].equals(expected[begin:]):
+        last = end
+        while last - begin > 1:
+            middle = (begin + last) // 2
+            if found[begin:middle].equals(expected[begin:middle]):
+                begin = middle
+            else:
+                last = middle
+        if repr(found[begin].as_py()) != repr(expected[begin].as_py()):
+            return begin
+        begin += 1  # a NaN in both: Arrow calls them different
+    return None
 
 
 class PartWriter(RowWriter):
@@ -63,6 +120,24 @@ def read_rows(file: pq.ParquetFile, layout: RowLayout) -> Iterator[pa.Table]:
         if any(table[name].null_count for name in OWN):
             raise ValueError(f"row group {group} holds nulls")
         yield table
+
+
+@contextlib.contextmanager
+def opened(directory: str, part: Part | CountsPart) -> Iterator[pq.ParquetFile]:
+    """A part of a corpus or of counts, open; its bytes are those that the manifest names.
+
+    Raises:
+        InputError: it is missing, damaged or another; also where the block finds damage.
+    """
+    path = join(directory, part.file)
+    try:
+        with checked_file(path, part.bytes, part.sha256) as source:
+            yield open_part(source)
+    except VerificationError as error:
+        raise InputError(f"{error}: check it with bpe verify {directory}") from error
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        said = " ".join(str(error).split())
+        raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error
 
 
 def open_part(source: Any) -> pq.ParquetFile:

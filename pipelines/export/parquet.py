@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipelines import storage
+from pipelines.encode.parts import StoredBatches, first_difference, open_part
 from pipelines.encode.rows import ID, NUM_TOKENS
 from pipelines.errors import InputError, VerificationError
 from pipelines.export.format import PartWriter
@@ -54,7 +54,7 @@ class ParquetComparison(PartWriter):
         self._path = join(self.outputs.directory, f"{self.name}.parquet")
         try:
             source = self._stack.enter_context(storage.open_binary(self._path))
-            self._parquet = pq.ParquetFile(source, page_checksum_verification=True)
+            self._parquet = open_part(source)
         except (InputError, pa.ArrowException, OSError) as error:
             raise VerificationError(f"{self._path}: {' '.join(str(error).split())}") from error
         if not self._parquet.schema_arrow.equals(self.layout.schema):
@@ -62,15 +62,12 @@ class ParquetComparison(PartWriter):
                 f"{self._path}: its columns are {', '.join(map(str, self._parquet.schema_arrow))}, "
                 f"not {', '.join(map(str, self.layout.schema))}"
             )
-        self._batches = self._read()
-        self._left: pa.RecordBatch | None = None
-        self._rows = 0
+        self._rows = StoredBatches(self._read())
 
-    def _read(self) -> Iterator[pa.RecordBatch]:
+    def _read(self) -> Iterator[pa.Table]:
         try:
             for group in range(self._parquet.metadata.num_row_groups):
-                table = self._parquet.read_row_group(group, use_threads=False)
-                yield from table.combine_chunks().to_batches()
+                yield self._parquet.read_row_group(group, use_threads=False)
         except (pa.ArrowException, OSError) as error:
             said = " ".join(str(error).split())
             raise VerificationError(f"{self._path}: damaged: {said}") from error
@@ -81,29 +78,29 @@ class ParquetComparison(PartWriter):
         Raises:
             VerificationError: one differs; the message names it, and its documents.
         """
-        while len(batch):
-            if self._left is None or not len(self._left):
-                self._left = next(self._batches, None)
-            if self._left is None:
-                raise self._differs(batch, 0, "is missing")
-            size = min(len(batch), len(self._left))
-            there, here = self._left.slice(0, size), batch.slice(0, size)
-            if not there.equals(here):
-                same = next(at for at in range(size) if there.slice(at, 1) != here.slice(at, 1))
-                raise self._differs(here, same, "differs")
-            self._rows += size
-            self._left, batch = self._left.slice(size), batch.slice(size)
+        for there, here in self._rows.beside(batch):
+            if there is None:
+                raise self._differs(here, self._rows.taken, "is missing")
+            first = self._rows.taken - len(there)
+            places = (
+                first_difference(column.combine_chunks(), made)
+                for column, made in zip(there.columns, here.columns, strict=True)
+            )
+            if different := [at for at in places if at is not None]:
+                at = min(different)
+                raise self._differs(here.slice(at), first + at, "differs")
 
     def finish(self) -> None:
         """See that there are no more rows."""
-        if (self._left is not None and len(self._left)) or next(self._batches, None) is not None:
+        row = self._rows.taken
+        if self._rows.take() is not None:
             raise VerificationError(
-                f"{self._path}: it has more rows than its sources give, from row {self._rows} on"
+                f"{self._path}: it has more rows than its sources give, from row {row} on"
             )
         self._stack.close()
 
-    def _differs(self, batch: pa.RecordBatch, at: int, how: str) -> VerificationError:
-        row = batch.slice(at, 1)
+    def _differs(self, batch: pa.RecordBatch, number: int, how: str) -> VerificationError:
+        row = batch.slice(0, 1)
         names = row.schema.names
         ids = []
         if ID in names:
@@ -112,6 +109,6 @@ class ParquetComparison(PartWriter):
             ids = row.column(DOCUMENTS).flatten().field(ID).to_pylist()
         documents = ", ".join(map(repr, ids[:3])) + (f" and {len(ids) - 3} more" if ids[3:] else "")
         return VerificationError(
-            f"{self._path}: row {self._rows + at}, of the documents {documents}, {how}: export "
+            f"{self._path}: row {number}, of the documents {documents}, {how}: export "
             "again with `overwrite`"
         )

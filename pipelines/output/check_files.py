@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
-from pipelines.errors import InputError, VerificationError
+from pipelines.errors import VerificationError
 from pipelines.output.directory import contents, final_name, is_rows
 from pipelines.output.names import DATA, DEAD_LETTERS, VALIDATION, generation_of, parse_part
 from pipelines.storage import join
@@ -68,21 +68,6 @@ def checked_file(path: str, size: int, sha256: str) -> Iterator[Any]:
     _check_exists(path)
     with storage.read_once(path) as (file, found):
         _compare(path, found, size, sha256)
-        yield file
-
-
-@contextlib.contextmanager
-def named_file(directory: str, name: str, size: int, sha256: str) -> Iterator[Any]:
-    """A file that the manifest of a directory names, to be read; as `checked_file`.
-
-    Raises:
-        InputError: it is another, or not there.
-    """
-    with contextlib.ExitStack() as stack:
-        try:
-            file = stack.enter_context(checked_file(join(directory, name), size, sha256))
-        except VerificationError as error:
-            raise InputError(f"{error}: check it with bpe verify {directory}") from error
         yield file
 
 

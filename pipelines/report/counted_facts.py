@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pipelines.encode.parts import opened
 from pipelines.parquet_writer import batches_of
-from pipelines.report.encoded_facts import opened
 from pipelines.report.writing_systems import kind_of
 
 if TYPE_CHECKING:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from pipelines.encode.parts import open_part
+from pipelines.encode.parts import opened
 from pipelines.encode.rows import ID, INPUT_IDS, flat
-from pipelines.errors import InputError
-from pipelines.output.check_files import named_file
 from pipelines.parquet_writer import batches_of
-from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection
 
     import numpy.typing as npt
-    import pyarrow.parquet as pq
 
     from bpe import Tokenizer
-    from bpe.counts.manifest import CountsPart
     from pipelines.encode.manifest import EncodedManifest, Part
     from pipelines.encode.rows import Ids
 
@@ -33,22 +26,6 @@ _ROWS = 4096  # read at a time
 _LONGEST_ROW = 1 << 20  # tokens: rows of more are counted as if they had so many
 SAMPLE_ROWS = 5
 SAMPLE_TOKENS = 200  # of a row
-
-
-@contextmanager
-def opened(directory: str, part: Part | CountsPart) -> Iterator[pq.ParquetFile]:
-    """A part, open; its bytes are those that the manifest names.
-
-    Raises:
-        InputError: it is missing, damaged or another.
-    """
-    path = join(directory, part.file)
-    try:
-        with named_file(directory, part.file, part.bytes, part.sha256) as source:
-            yield open_part(source)
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe.errors import BpeError
-from pipelines.encode.parts import read_rows
+from pipelines.encode.parts import StoredBatches, first_difference, read_rows
 from pipelines.encode.rows import ID, INPUT_IDS, KEY, NOTHING, NUM_TOKENS, Sums, without_ends
 from pipelines.encode.tokens import unknown_id
 from pipelines.errors import VerificationError
@@ -34,9 +34,6 @@ class StoredRows:
         part: what the manifest says of it.
         job: that made it.
         tokenizer: of the job.
-
-    Attributes:
-        taken: rows that were taken so far.
     """
 
     def __init__(
@@ -46,9 +43,12 @@ class StoredRows:
         self._tokenizer = tokenizer
         self._part = part
         self._job = job
-        self._tables = self._checked(file)
-        self._held: pa.Table | None = None
-        self.taken = 0
+        self._rows = StoredBatches(self._checked(file))
+
+    @property
+    def taken(self) -> int:
+        """Rows that were taken so far."""
+        return self._rows.taken
 
     def left(self) -> Iterator[pa.Table]:
         """Take what was not compared, a row group or what is left of one at a time.
@@ -56,8 +56,7 @@ class StoredRows:
         Raises:
             VerificationError, ValueError: the rows of the part cannot be rows.
         """
-        while (table := self._take(None)) is not None:
-            yield table
+        return iter(self._rows.take, None)
 
     def compare(self, made: pa.RecordBatch) -> None:
         """Take as many rows as were made, which they must be.
@@ -66,24 +65,13 @@ class StoredRows:
             VerificationError: there is a difference; the message names row and document.
             ValueError: the rows of the part cannot be rows.
         """
-        while len(made):
-            if (table := self._take(len(made))) is None:
+        for table, some in self._rows.beside(made):
+            if table is None:
                 raise VerificationError(
                     f"{self.path} ends after row {self.taken}: document "
-                    f"{made.column(ID)[0].as_py()!r} of the input has no row"
+                    f"{some.column(ID)[0].as_py()!r} of the input has no row"
                 )
-            self._compare(table, made.slice(0, len(table)))
-            made = made.slice(len(table))
-
-    def _take(self, most: int | None) -> pa.Table | None:
-        """The next rows, of one row group; None at the end."""
-        table = self._held if self._held is not None else next(self._tables, None)
-        if table is None:
-            return None
-        some = table.slice(0, most)
-        self._held = table.slice(len(some)) if len(some) < len(table) else None
-        self.taken += len(some)
-        return some
+            self._compare(table, some)
 
     def _compare(self, stored: pa.Table, made: pa.RecordBatch) -> None:
         differences = [  # the key last, which follows from another
@@ -178,20 +166,3 @@ def check_decoded(
     if at is not None:
         name = encoded.rows.column(ID)[at].as_py()
         raise VerificationError(f"{where}: document {name!r}: its ids do not decode to it")
-
-
-def first_difference(found: pa.Array, expected: pa.Array) -> int | None:
-    """The first row in which two arrays of one type and length differ; None where none does."""
-    begin, end = 0, len(found)
-    while not found[begin:].equals(expected[begin:]):
-        last = end
-        while last - begin > 1:
-            middle = (begin + last) // 2
-            if found[begin:middle].equals(expected[begin:middle]):
-                begin = middle
-            else:
-                last = middle
-        if repr(found[begin].as_py()) != repr(expected[begin].as_py()):
-            return begin
-        begin += 1  # a NaN in both: Arrow calls them different
-    return None

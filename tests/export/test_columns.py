@@ -16,6 +16,7 @@ from transformers import AutoTokenizer
 import bpe
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, InputSettings
+from tests import jobs
 from tests.export.exports import export, export_and_check, found
 from tests.export.oracle import Options
 from tests.pipelines.corpora import encode, sentence
@@ -76,6 +77,16 @@ def test_a_column_of_two_types_is_refused(ids: Callable[[str], Path], tmp_path: 
     with pytest.raises(ConfigError, match=r"score.*string.*double|score.*double.*string"):
         export({"web": ids("web"), "one": one}, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_number_that_is_none_is_the_same_when_it_is_made_again(
+    ids: Callable[[str], Path], tmp_path: Path
+) -> None:
+    values: Rows = [{"score": float("nan")}, {"score": 1.5}] * 4
+    source = encoded(tmp_path, ids("web") / "tokenizer.json", values, keep=("score:double",))
+    export({"one": source}, tmp_path / "out", Options(pack=16))
+    inputs = InputSettings(patterns=(f"one={source}",))
+    assert jobs.verify(directory=str(tmp_path / "out"), inputs=inputs).compared
 
 
 def test_other_ids_are_refused(ids: Callable[[str], Path], tmp_path: Path) -> None:
