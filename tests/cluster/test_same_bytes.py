@@ -43,7 +43,13 @@ EXPORTS = {
 }
 
 
-@pytest.mark.parametrize("options", EXPORTS.values(), ids=EXPORTS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(options, id=name, marks=() if name == "megatron" else pytest.mark.long)
+        for name, options in EXPORTS.items()
+    ],
+)
 def test_an_export_on_prism(
     job: Job, on_prism: Submission, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
