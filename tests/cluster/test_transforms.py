@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
-import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from tests.pipelines.test_transforms_windows import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from tests.cluster.jobs import Submission
@@ -31,44 +32,82 @@ if TYPE_CHECKING:
 SECONDS = 600
 
 
-def stream(folder: Path, submission: Submission) -> None:
-    """Run the streaming program of docs/beam.md; every token of every file is in one total."""
+def write_program(folder: Path) -> dict[str, list[int]]:
+    """Write the streaming program of docs/beam.md and its model; returns texts with their ids."""
     (program,) = (one.text for one in blocks(ROOT / "docs" / "beam.md") if one.kind == "py")
     (folder / "stream.py").write_text(program, "utf-8")
     (folder / "beam-model").mkdir()
     tokenizer = small_tokenizer(folder / "beam-model" / "tokenizer.json")
+    texts = [sentence(number, 20) for number in range(7)]
+    return {text: tokenizer.encode(text) for text in texts}
+
+
+def arrive(folder: Path, texts: Iterable[str]) -> None:
+    """Let a file arrive for each text, half a second apart."""
     arrivals = folder / "beam-arrivals"
-    arrivals.mkdir()
-    texts = {f"{number}.txt": sentence(number, 20) for number in range(6)}
+    arrivals.mkdir(exist_ok=True)
+    for text in texts:
+        name = f"{len(list(arrivals.iterdir()))}.txt"
+        (folder / name).write_text(text, "utf-8")
+        (folder / name).rename(arrivals / name)
+        time.sleep(0.5)
 
-    def arrive() -> None:
-        for name, text in texts.items():
-            (folder / name).write_text(text, "utf-8")
-            (folder / name).rename(arrivals / name)
-            time.sleep(0.5)
 
-    (arrivals / "first.txt").write_text("the lazy dog", "utf-8")
-    writing = threading.Thread(target=arrive)
-    writing.start()
-    done = subprocess.run(
+def start(folder: Path, submission: Submission) -> subprocess.Popen[str]:
+    """Start the program."""
+    return subprocess.Popen(
         [sys.executable, "stream.py", *submission.for_beam, "--runner=PortableRunner"],
         cwd=folder,
         env=environment(PYTHONPATH=str(ROOT)),
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=SECONDS,
     )
-    writing.join()
-    assert done.returncode == 0, done.stderr
-    totals = [int(total) for total in re.findall(r"^tokens (\d+)$", done.stdout, re.MULTILINE)]
-    assert totals, done.stderr
-    expected = [*texts.values(), "the lazy dog"]
-    assert sum(totals) == sum(len(tokenizer.encode(text)) for text in expected)
+
+
+def written(folder: Path) -> list[tuple[str, list[int]]]:
+    """The documents in the files of all windows, with their ids."""
+    files = (folder / "beam-windows").glob("output-*")
+    rows = [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    return sorted((row["text"], row["input_ids"]) for row in rows)
+
+
+def stream(folder: Path, submission: Submission) -> None:
+    """Every document of every file is in a window's file once, and in the drift of one window."""
+    texts = write_program(folder)
+    first, *others = texts
+    arrive(folder, [first])
+    program = start(folder, submission)
+    arrive(folder, others)
+    printed, errors = program.communicate(timeout=SECONDS)
+    assert program.returncode == 0, errors
+    tokens = re.findall(r"^tokens (\d+) [\d.]+$", printed, re.MULTILINE)
+    assert sum(map(int, tokens)) == sum(map(len, texts.values())), errors
+    assert written(folder) == sorted(texts.items())
 
 
 def test_a_stream_on_prism(on_prism: Submission, tmp_path: Path) -> None:
     stream(tmp_path, on_prism)
+
+
+def test_a_stream_that_is_killed_starts_again(on_prism: Submission, tmp_path: Path) -> None:
+    texts = write_program(tmp_path)
+    first, *others = texts
+    arrive(tmp_path, [first])
+    program = start(tmp_path, on_prism)
+    deadline = time.monotonic() + SECONDS
+    while not list(tmp_path.glob("beam-windows/output-*")):
+        assert program.poll() is None, program.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    program.kill()
+    program.communicate()
+    arrive(tmp_path, others)
+    again = start(tmp_path, on_prism)
+    _, errors = again.communicate(timeout=SECONDS)
+    assert again.returncode == 0, errors
+    assert dict(written(tmp_path)) == texts  # some in the files of two windows, none in part
+    assert all(texts[text] == ids for text, ids in written(tmp_path))
 
 
 @pytest.mark.long
