@@ -106,6 +106,16 @@ def _utf8(text: object, what: str) -> str | bytes:
         raise RecordError(str(error)) from error
 
 
+def ids_array(ids: object) -> npt.NDArray[Any] | None:
+    """Token ids in one dimension; None for what is not that."""
+    try:
+        array = np.asarray(ids)
+    except (ValueError, OverflowError):
+        return None
+    is_integers = not array.size or array.dtype.kind in "iu"
+    return array if array.ndim == 1 and is_integers else None
+
+
 def as_table(batch: pa.Table | pa.RecordBatch) -> pa.Table:
     """A table over the same memory."""
     return batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])

@@ -8,7 +8,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from pipelines.batches import TextBatch, as_table, column_of, field_text, fields_of
+from pipelines.batches import TextBatch, as_table, column_of, field_text, fields_of, ids_array
 from pipelines.elements import (
     OncePerProcess,
     StorageDoFn,
@@ -24,6 +24,8 @@ from pipelines.transforms.encoding import TokenizerSource, given_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    import numpy.typing as npt
 
 _RATIOS = (
     *("bytes_per_token", "trained_bytes_per_token"),
@@ -124,15 +126,17 @@ class _Measure(StorageDoFn):
     def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> None:
         text_field, ids_field = self._fields
         if isinstance(element, (pa.Table, pa.RecordBatch)):
-            table = as_table(element)
-            texts = column_of(table, text_field)
-            self._add(window, texts.combine_chunks(), _flat(table[ids_field]))
+            self._add(window, *columns_of(as_table(element), text_field, ids_field))
             return
         values = fields_of(element)
-        text = field_text(values, text_field)
-        if ids_field not in values:
-            raise RecordError(f"the element has no field {ids_field!r}: encode it first")
-        if self._batches.setdefault(window, TextBatch()).add(values[ids_field], text):
+        text, ids = field_text(values, text_field), ids_array(values.get(ids_field))
+        if ids is None:
+            raise RecordError(
+                f"MeasureDrift: field {ids_field!r} is {values.get(ids_field)!r:.60}, where token "
+                f"ids are needed — element {element!r:.200} — encode it first, or name the field, "
+                "ids_field=..."
+            )
+        if self._batches.setdefault(window, TextBatch()).add(ids, text):
             self._measure(window)
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -143,18 +147,45 @@ class _Measure(StorageDoFn):
 
     def _measure(self, window: Any) -> None:
         ids, texts = self._batches.pop(window).drain()
-        arrays = [np.asarray(one, np.int64) for one in ids]
-        self._add(window, texts, np.concatenate(arrays))
+        self._add(window, texts, np.concatenate(ids).astype(np.int64))
 
-    def _add(self, window: Any, texts: pa.Array, ids: Any) -> None:
+    def _add(self, window: Any, texts: pa.Array, ids: npt.NDArray[Any]) -> None:
+        known = len(self._gauge.single)
+        if len(ids) and not 0 <= ids.min() <= ids.max() < known:
+            raise RecordError(
+                f"MeasureDrift: token ids from {ids.min()} to {ids.max()}, of which the tokenizer "
+                f"has 0 to {known - 1}: give the tokenizer that made them"
+            )
         measure = self._gauge.measure()
         measure.add(texts, ids)
         self._sums[window] = self._sums.get(window, Measured()) + measure.finish()
 
 
-def _flat(ids: pa.ChunkedArray) -> Any:
-    chunks = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in ids.chunks]
-    return np.concatenate(chunks) if chunks else np.array([], np.int64)
+def columns_of(
+    table: pa.Table, text_field: str, ids_field: str
+) -> tuple[pa.Array, npt.NDArray[Any]]:
+    """The texts of a table, and all their ids.
+
+    Raises:
+        RecordError: a column is missing, of another type, or has nulls.
+    """
+    texts = column_of(table, text_field)
+    if table.schema.names.count(ids_field) != 1:
+        raise RecordError(
+            f"MeasureDrift: a table without one column {ids_field!r}: encode it first"
+        )
+    try:
+        ids = table[ids_field].cast(pa.large_list(pa.int64())).combine_chunks()
+    except (pa.ArrowException, ValueError) as error:
+        raise RecordError(
+            f"MeasureDrift: column {ids_field!r} holds no token ids: {error}"
+        ) from error
+    flat = ids.flatten()
+    if texts.null_count or ids.null_count or flat.null_count:
+        raise RecordError(
+            f"MeasureDrift: a table with nulls in {text_field!r} or {ids_field!r}: filter them out"
+        )
+    return texts.combine_chunks(), flat.to_numpy()
 
 
 class _Row(StorageDoFn):

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import utf8
 from bpe._native import stable_hash
 from pipelines import storage
-from pipelines.batches import as_table, column_of, fields_of
+from pipelines.batches import as_table, column_of, fields_of, ids_array
 from pipelines.corpus.documents import KeptColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.keys import row_hashes
@@ -289,8 +288,7 @@ def row_of(element: Any, names: tuple[str, str, str], keep: Sequence[KeptColumn]
             f"WriteTokenIds: field {id_field!r} is {id_!r:.60}, where a document's id, str or int, "
             f"is needed — element {element!r:.200} — name the field, id_field=..."
         )
-    array = _one_dimensional(ids)
-    if array is None or (array.size and array.dtype.kind not in "iu"):
+    if (array := ids_array(ids)) is None:
         raise RecordError(
             f"WriteTokenIds: field {ids_field!r} is {ids!r:.60}, where token ids are needed — "
             f"element {element!r:.200} — encode it first, or name the field, ids_field=..."
@@ -298,14 +296,6 @@ def row_of(element: Any, names: tuple[str, str, str], keep: Sequence[KeptColumn]
     size = len(utf8(text)) if isinstance(text, (str, bytes)) else None
     kept = {_KEEP + column.name: values.get(column.name) for column in keep}
     return {ID: str(id_), INPUT_IDS: array, _TEXT_BYTES: size, **kept}
-
-
-def _one_dimensional(ids: Any) -> npt.NDArray[Any] | None:
-    try:
-        array = np.asarray(ids)
-    except (ValueError, OverflowError):
-        return None
-    return array if array.ndim == 1 else None
 
 
 def rows_of_table(

@@ -98,10 +98,36 @@ def test_a_tokenizer_by_value_without_a_baseline(folder: Path) -> None:
         assert_that(rows | beam.Map(lambda row: row.as_dict()), equal_to([made]))
 
 
-def test_what_is_no_encoded_document_is_refused(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        ({"text": "lazy"}, "field 'input_ids' is None, where token ids are needed"),
+        ({"text": "lazy", "input_ids": [1.5]}, "where token ids are needed"),
+        ({"text": "lazy", "input_ids": [1, 999]}, "token ids from 1 to 999"),
+        ({"text": "lazy", "input_ids": [-1]}, "token ids from -1 to -1"),
+        ({"text": None, "input_ids": []}, "field 'text' is NoneType"),
+        (pa.table({"text": ["lazy"]}), "without one column 'input_ids'"),
+        (pa.table({"text": ["lazy"], "input_ids": [["x"]]}), "holds no token ids"),
+        (pa.table({"text": ["lazy", None], "input_ids": [[1], [2]]}), "a table with nulls"),
+        (pa.table({"text": ["lazy", "x"], "input_ids": [[1], None]}), "a table with nulls"),
+    ],
+)
+def test_what_is_no_encoded_document_is_refused(element: Any, message: str, folder: Path) -> None:
     path = str(folder / "model" / "tokenizer.json")
-    with pytest.raises(Exception, match="no field 'input_ids'"), pipeline() as p:
-        _ = p | beam.Create([{"text": "lazy"}]) | MeasureDrift(tokenizer=path)
+    with pytest.raises(Exception, match=message), pipeline() as p:
+        _ = p | beam.Create([element]) | MeasureDrift(tokenizer=path)
+
+
+def test_slices_and_empty_tables_count_what_they_hold(folder: Path) -> None:
+    path = str(folder / "model" / "tokenizer.json")
+    tokenizer = bpe.Tokenizer.load(path)
+    texts = ["strange", *KNOWN]
+    ids = pa.array([tokenizer.encode(text) for text in texts], pa.list_(pa.uint16()))
+    table = pa.table({"text": texts, "input_ids": ids})
+    with pipeline() as p:
+        rows = p | beam.Create([table.slice(1), table.slice(0, 0)]) | MeasureDrift(tokenizer=path)
+        made = expected(folder, KNOWN) | {"unseen_per_million": None}
+        assert_that(rows | beam.Map(lambda row: row.as_dict()), equal_to([made]))
 
 
 def test_one_row_a_window_is_all_there_may_be(folder: Path) -> None:
