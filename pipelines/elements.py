@@ -283,6 +283,9 @@ class _Outputs(tuple[Any, ...]):  # noqa: SLOT001 - a tuple has no slots for its
     def __init__(self, outputs: Mapping[str, Any]) -> None:
         self._fields = tuple(outputs)  # as of a named tuple: the graph names outputs so
 
+    def __reduce__(self) -> Any:
+        return type(self), (dict(zip(self._fields, self, strict=True)),)
+
     def __getitem__(self, key: Any) -> Any:
         return super().__getitem__(self._fields.index(key) if isinstance(key, str) else key)
 
@@ -370,12 +373,19 @@ def fires_once(windowing: Any) -> bool:
     return bool(trigger == DefaultTrigger() and in_time)
 
 
-def require_one_pane(source: Any, what: str) -> None:
+SUM_UP_COUNTS = (
+    "put counts in discarding mode into windows of Beam's default trigger, "
+    "beam.WindowInto(beam.window.FixedWindows(…)), or give a tokenizer by its path"
+)
+
+
+def require_one_pane(source: Any, what: str, *, remedy: str) -> None:
     """Refuse a PCollection whose windows may fire several times.
 
     Args:
         source: the PCollection.
         what: the transform and what it does with a window, for the message.
+        remedy: what to do instead, for the message.
 
     Raises:
         ConfigError: they may.
@@ -383,9 +393,7 @@ def require_one_pane(source: Any, what: str) -> None:
     if not fires_once(source.windowing):
         raise ConfigError(
             f"{what}, but {source.windowing.triggerfn} with an allowed lateness of "
-            f"{source.windowing.allowed_lateness.micros / 1e6:g} s may fire several times: put "
-            "counts in discarding mode into windows of Beam's default trigger, "
-            "beam.WindowInto(beam.window.FixedWindows(…)), or give a tokenizer by its path"
+            f"{source.windowing.allowed_lateness.micros / 1e6:g} s may fire several times: {remedy}"
         )
 
 

@@ -11,6 +11,7 @@ import datetime as dt
 import json
 import operator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from bpe.counting import PretokenCounter
 from bpe.counts import require_pretokens
 from bpe.counts.files import run_table
 from bpe.errors import BpeError
+from bpe.models import BYTE_TOKENS
 from bpe.training_report import Training
 from pipelines import storage
 from pipelines.count.directory import load_counts, read_counts_manifest
@@ -103,8 +105,9 @@ class Gauge:
     """
 
     def __init__(self, tokenizer: Tokenizer, baseline: str | None) -> None:
-        lengths = [len(token or b"") for token in tokenizer.tokens]
-        self.single = np.array([length == 1 for length in lengths], bool)
+        by_bytes = getattr(tokenizer.model, "byte_fallback", False)
+        single = {bytes([byte]) for byte in range(256)} | set(BYTE_TOKENS if by_bytes else ())
+        self.single = np.array([token in single for token in tokenizer.tokens], bool)
         self._tokenizer = tokenizer
         self._seen = None
         if baseline is not None:
@@ -164,7 +167,9 @@ def trained_bytes_per_token(tokenizer_path: str) -> float | None:
 
     None where it is not there, or does not say it, as for BoundlessBPE.
     """
-    path = join(tokenizer_path.rpartition("/")[0] or ".", TRAINING)
+    is_folder = storage.is_local(tokenizer_path) and Path(tokenizer_path).is_dir()
+    folder = tokenizer_path if is_folder else tokenizer_path.rpartition("/")[0] or "."
+    path = join(folder, TRAINING)
     try:
         return Training.read(storage.read(path), where=path).bytes_per_token
     except (InputError, BpeError):

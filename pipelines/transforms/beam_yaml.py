@@ -6,14 +6,16 @@ transform of its name, by keyword.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 from apache_beam.typehints import Tuple
 
+from pipelines.corpus.documents import BadRecord
 from pipelines.elements import row_type
-from pipelines.errors import ConfigError
+from pipelines.errors import ConfigError, RecordError
 from pipelines.transforms.counting import CountPretokens
 from pipelines.transforms.counts_files import ReadCounts, WriteCounts
 from pipelines.transforms.documents import ReadDocuments
@@ -23,7 +25,6 @@ from pipelines.transforms.token_ids import WriteTokenIds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pipelines.corpus.documents import BadRecord
     from pipelines.elements import ExceptionHandling
 
 _COUNT = row_type({"pretoken": bytes, "count": int})
@@ -43,6 +44,8 @@ def encode_documents(
     *, error_handling: Mapping[str, Any] | None = None, **arguments: Any
 ) -> beam.PTransform:
     """`EncodeDocuments`; the tokenizer is a path."""
+    if arguments.get("as_numpy"):
+        raise ConfigError("as_numpy: schemas do not know arrays; leave it out")
     return _WithErrors(EncodeDocuments(**arguments), error_handling)
 
 
@@ -116,18 +119,24 @@ def _count_row(pretoken: bytes, count: int) -> beam.Row:
 
 
 def _pair(row: Any) -> tuple[bytes, int]:
-    return row.pretoken, row.count
+    pretoken, count = (getattr(row, name, None) for name in ("pretoken", "count"))
+    if not isinstance(pretoken, bytes) or not isinstance(count, int):
+        raise RecordError(
+            f"write_counts: the row {row!r:.200} has not `pretoken`, bytes, and `count`, an "
+            "integer: give the rows of count_pretokens"
+        )
+    return pretoken, count
 
 
 def _error(element: Any, error: Any) -> tuple[Any, Any]:
-    return (_bad_record(element) if hasattr(element, "raw") else element), error
+    return (_bad_record(element) if isinstance(element, BadRecord) else element), error
 
 
 def _bad_record(record: BadRecord) -> beam.Row:
-    raw = record.raw.decode(errors="backslashreplace")
-    return beam.Row(
-        file=record.path, unit=record.unit, place=record.place, reason=record.reason, raw=raw
+    raw, file = (
+        data.decode(errors="backslashreplace") for data in (record.raw, os.fsencode(record.path))
     )
+    return beam.Row(file=file, unit=record.unit, place=record.place, reason=record.reason, raw=raw)
 
 
 def _written(manifest: Any, path: str) -> Any:

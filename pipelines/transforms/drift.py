@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Optional
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from pipelines.batches import TextBatch, as_table, column_of, field_text, fields_of, ids_array
+from bpe import Tokenizer
+from pipelines.batches import (
+    BATCH_BYTES,
+    TextBatch,
+    as_table,
+    column_of,
+    field_text,
+    fields_of,
+    ids_array,
+)
 from pipelines.elements import (
     OncePerProcess,
     StorageDoFn,
@@ -18,7 +28,13 @@ from pipelines.elements import (
     require_one_pane,
     row_type,
 )
-from pipelines.encode.drift import Gauge, Measured, trained_bytes_per_token
+from pipelines.encode.drift import (
+    Gauge,
+    Measure,
+    Measured,
+    check_baseline,
+    trained_bytes_per_token,
+)
 from pipelines.errors import ConfigError, RecordError
 from pipelines.transforms.encoding import TokenizerSource, given_tokenizer
 
@@ -27,6 +43,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+_REMEDY = "use windows of Beam's default trigger, beam.WindowInto(beam.window.FixedWindows(…))"
 _RATIOS = (
     *("bytes_per_token", "trained_bytes_per_token"),
     *("single_byte_share", "unseen_per_million"),
@@ -43,12 +60,14 @@ _ROW = row_type(
 class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Measures how well a tokenizer fits documents: one row for each window that has any.
 
-    Elements are those of `EncodeDocuments`: dicts, Rows or tables with a text and its ids. A row
-    has ``text_bytes`` (of UTF-8), ``tokens`` and the ratios of ``bpe encode --append``:
+    Elements are dicts, Rows or tables with a text and its ids, without a key. A row has
+    ``text_bytes`` (of UTF-8), ``tokens`` and the ratios of ``bpe encode --append``:
     ``bytes_per_token``, and ``trained_bytes_per_token`` to compare it with, from ``training.json``
-    beside the tokenizer; ``single_byte_share``, of the tokens, which rises with scripts that the
-    training has not seen; and ``unseen_per_million``, of the pre-tokens. Ratios of nothing are
-    None.
+    next to the tokenizer (a tokenizer by value knows its own); ``single_byte_share``, of the
+    tokens, which rises with scripts that the training has not seen; and ``unseen_per_million``, of
+    the pre-tokens. Ratios of nothing are None. Special tokens are left out, as those that
+    `EncodeDocuments` adds. A row's time is the end of its window. With a baseline, each bundle
+    looks its pre-tokens up: about half a second for each million of the baseline.
 
     Example::
 
@@ -69,7 +88,7 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         self,
         *,
         tokenizer: Any,
-        baseline: str | None = None,
+        baseline: str | os.PathLike[str] | None = None,
         text_field: str = "text",
         ids_field: str = "input_ids",
     ) -> None:
@@ -79,7 +98,11 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         source, side_input = given_tokenizer(tokenizer)
         if source is None or side_input is not None:
             raise ConfigError("tokenizer: MeasureDrift takes a path or a bpe.Tokenizer")
-        self._source, self._baseline = source, baseline
+        if baseline is not None and (not isinstance(baseline, (str, os.PathLike)) or not baseline):
+            raise ConfigError(f"baseline is {baseline!r:.60}: give a directory of counts")
+        self._source, self._baseline = source, None if baseline is None else os.fspath(baseline)
+        training = tokenizer.training if isinstance(tokenizer, Tokenizer) else None
+        self._trained = None if training is None else training.bytes_per_token
         self._text_field, self._ids_field = text_field, ids_field
 
     def type_check_inputs(self, pvalueish: Any) -> None:
@@ -88,13 +111,13 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Measure in bundles, and add up by window."""
-        require_one_pane(documents, "MeasureDrift gives one row for each window")
+        require_one_pane(documents, "MeasureDrift gives one row for each window", remedy=_REMEDY)
         measure = _Measure(self._source, self._baseline, (self._text_field, self._ids_field))
         return (
             documents
             | "Measure" >> beam.ParDo(measure).with_output_types(tuple[int, ...])
             | "Add" >> beam.CombineGlobally(_added).without_defaults()
-            | "Rows" >> beam.ParDo(_Row(self._source.path)).with_output_types(_ROW)
+            | "Rows" >> beam.ParDo(_Row(self._source.path, self._trained)).with_output_types(_ROW)
         )
 
 
@@ -116,11 +139,18 @@ class _Measure(StorageDoFn):
 
     def setup(self) -> None:
         super().setup()
-        key = f"drift {self._source.path} {hash(self._source.packed)} {self._baseline}"
-        self._gauge = self._once.get(key, lambda: Gauge(self._source.load(), self._baseline))
+        self._gauge, self._ordinary = self._once.get("drift", self._load)
+
+    def _load(self) -> tuple[Gauge, npt.NDArray[np.bool_]]:
+        tokenizer = self._source.load()
+        if self._baseline is not None:
+            check_baseline(self._baseline, tokenizer)
+        ordinary = np.ones(len(tokenizer.tokens), bool)
+        ordinary[list(tokenizer.special_tokens.values())] = False
+        return Gauge(tokenizer, self._baseline), ordinary
 
     def start_bundle(self) -> None:
-        self._sums: dict[Any, Measured] = {}
+        self._measures: dict[Any, Measure] = {}
         self._batches: dict[Any, TextBatch[Any]] = {}
 
     def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> None:
@@ -128,7 +158,7 @@ class _Measure(StorageDoFn):
         if isinstance(element, (pa.Table, pa.RecordBatch)):
             self._add(window, *columns_of(as_table(element), text_field, ids_field))
             return
-        values = fields_of(element)
+        values = {text_field: element} if isinstance(element, (str, bytes)) else fields_of(element)
         text, ids = field_text(values, text_field), ids_array(values.get(ids_field))
         if ids is None:
             raise RecordError(
@@ -136,18 +166,21 @@ class _Measure(StorageDoFn):
                 f"ids are needed — element {element!r:.200} — encode it first, or name the field, "
                 "ids_field=..."
             )
-        if self._batches.setdefault(window, TextBatch()).add(ids, text):
-            self._measure(window)
+        full = self._batches.setdefault(window, TextBatch()).add(ids, text)
+        if full or sum(batch.nbytes for batch in self._batches.values()) >= BATCH_BYTES:
+            self._drain()
 
     def finish_bundle(self) -> Iterator[Any]:
-        for window in list(self._batches):
-            self._measure(window)
-        for window, sums in self._sums.items():
-            yield in_window(tuple(vars(sums).values()), window)
+        self._drain()
+        for window, measure in self._measures.items():
+            yield in_window(tuple(vars(measure.finish()).values()), window)
+        self._measures = {}
 
-    def _measure(self, window: Any) -> None:
-        ids, texts = self._batches.pop(window).drain()
-        self._add(window, texts, np.concatenate(ids).astype(np.int64))
+    def _drain(self) -> None:
+        for window, batch in self._batches.items():
+            ids, texts = batch.drain()
+            self._add(window, texts, np.concatenate(ids).astype(np.int64))
+        self._batches = {}
 
     def _add(self, window: Any, texts: pa.Array, ids: npt.NDArray[Any]) -> None:
         known = len(self._gauge.single)
@@ -156,9 +189,9 @@ class _Measure(StorageDoFn):
                 f"MeasureDrift: token ids from {ids.min()} to {ids.max()}, of which the tokenizer "
                 f"has 0 to {known - 1}: give the tokenizer that made them"
             )
-        measure = self._gauge.measure()
-        measure.add(texts, ids)
-        self._sums[window] = self._sums.get(window, Measured()) + measure.finish()
+        if window not in self._measures:
+            self._measures[window] = self._gauge.measure()
+        self._measures[window].add(texts, ids[self._ordinary[ids]])
 
 
 def columns_of(
@@ -191,13 +224,14 @@ def columns_of(
 class _Row(StorageDoFn):
     """Sums to a row, with what the training came to."""
 
-    def __init__(self, path: str | None) -> None:
+    def __init__(self, path: str | None, trained: float | None) -> None:
         super().__init__()
-        self._path = path
+        self._path, self._trained = path, trained
 
     def setup(self) -> None:
         super().setup()
-        self._trained = None if self._path is None else trained_bytes_per_token(self._path)
+        if self._path is not None:
+            self._trained = trained_bytes_per_token(self._path)
 
     def process(self, element: tuple[int, ...]) -> Iterator[beam.Row]:
         sums = Measured(*element)

@@ -25,6 +25,7 @@ from pipelines.batches import (
     with_ids,
 )
 from pipelines.elements import (
+    SUM_UP_COUNTS,
     BatchDoFn,
     ExceptionHandling,
     check_documents,
@@ -186,7 +187,9 @@ def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
         tokenizer = tokenizer.pvalue  # how many there are is ours to see and to say
     held = tokenizer.pvalue if isinstance(tokenizer, beam.pvalue.AsSideInput) else tokenizer
     if isinstance(held, beam.PCollection):
-        require_one_pane(held, "a side input holds one tokenizer in each window")
+        require_one_pane(
+            held, "a side input holds one tokenizer in each window", remedy=SUM_UP_COUNTS
+        )
         return None, beam.pvalue.AsList(held) if held is tokenizer else tokenizer
     if isinstance(tokenizer, bpe.Tokenizer):
         return TokenizerSource(packed=_packed(tokenizer)), None

@@ -10,7 +10,7 @@ import apache_beam as beam
 import bpe
 from bpe.ties import needs_order
 from pipelines.batches import counts_of_messages
-from pipelines.elements import require_one_pane
+from pipelines.elements import SUM_UP_COUNTS, require_one_pane
 from pipelines.errors import ConfigError, InputError
 from pipelines.extension import load_extended, located
 from pipelines.failures import job_errors
@@ -89,7 +89,9 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
 
     def expand(self, counts: beam.PCollection[tuple[bytes, int]]) -> Any:
         """Merge the counts by shard, and train on all shards in one worker."""
-        require_one_pane(counts, "TrainTokenizer trains one tokenizer in each window")
+        require_one_pane(
+            counts, "TrainTokenizer trains one tokenizer in each window", remedy=SUM_UP_COUNTS
+        )
         whole = counts.windowing.is_default()
         runs = gathered(counts, shards=SHARDS, label="TrainTokenizer", every_shard=whole)
         return (

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KNOWN, STRANGE = ["the lazy dog", "lazy dogs"], ["żółć źdźbło"]
+ENCODED = {"text": "lazy", "input_ids": [1]}
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +93,10 @@ def test_a_tokenizer_by_value_without_a_baseline(folder: Path) -> None:
     with pipeline() as p:
         texts = p | beam.Create([{"text": text} for text in KNOWN])
         rows = texts | EncodeDocuments(tokenizer=tokenizer) | MeasureDrift(tokenizer=tokenizer)
-        made = expected(folder, KNOWN) | dict.fromkeys(
-            ("trained_bytes_per_token", "unseen_per_million")
-        )
+        made = expected(folder, KNOWN) | {
+            "trained_bytes_per_token": None,  # a loaded file does not know its training
+            "unseen_per_million": None,
+        }
         assert_that(rows | beam.Map(lambda row: row.as_dict()), equal_to([made]))
 
 
@@ -128,6 +130,51 @@ def test_slices_and_empty_tables_count_what_they_hold(folder: Path) -> None:
         rows = p | beam.Create([table.slice(1), table.slice(0, 0)]) | MeasureDrift(tokenizer=path)
         made = expected(folder, KNOWN) | {"unseen_per_million": None}
         assert_that(rows | beam.Map(lambda row: row.as_dict()), equal_to([made]))
+
+
+def test_special_tokens_are_left_out(folder: Path) -> None:
+    trained = bpe.train(bpe.count_pretokens(KNOWN, special_tokens=["<|end|>"]), vocab_size=270)
+    with pipeline() as p:
+        texts = p | beam.Create([{"text": text} for text in KNOWN])
+        encoded = texts | EncodeDocuments(tokenizer=trained, append_token="<|end|>")
+        rows = encoded | MeasureDrift(tokenizer=trained)
+        tokens = sum(len(trained.encode(text)) for text in KNOWN)
+        training = trained.training
+        assert training is not None
+        assert_that(
+            rows | beam.Map(lambda row: (row.tokens, row.trained_bytes_per_token)),
+            equal_to([(tokens, training.bytes_per_token)]),
+        )
+
+
+def test_the_directory_of_a_training_is_its_tokenizer(folder: Path) -> None:
+    model = folder / "model"
+    found = trained_bytes_per_token(str(model))
+    assert found == trained_bytes_per_token(str(model / "tokenizer.json")) is not None
+
+
+def test_bytes_of_a_fallback_are_single_bytes() -> None:
+    model = bpe.CharacterLevel(byte_fallback=True)
+    counts = bpe.count_pretokens(KNOWN)
+    tokenizer = bpe.train(counts, vocab_size=300, model=model)
+    with pipeline() as p:
+        encoded = p | beam.Create([{"text": "жук"}]) | EncodeDocuments(tokenizer=tokenizer)
+        rows = encoded | MeasureDrift(tokenizer=tokenizer)
+        ids = tokenizer.encode("жук")
+        share = sum((tokenizer.tokens[one] or b"").startswith(b"<0x") for one in ids) / len(ids)
+        assert share > 0.5
+        assert_that(rows | beam.Map(lambda row: row.single_byte_share), equal_to([share]))
+
+
+def test_a_baseline_must_be_of_the_tokenizer(folder: Path, tmp_path: Path) -> None:
+    path = str(folder / "model" / "tokenizer.json")
+    corpus, counts = folder / "corpus.jsonl", tmp_path / "words"
+    run("count", "--input", corpus, "--output", counts, "--pretokenizer", "words")
+    with pytest.raises(Exception, match="was split with words"), pipeline() as p:
+        _ = p | beam.Create([ENCODED]) | MeasureDrift(tokenizer=path, baseline=counts)
+    for wrong in ("", 123):
+        with pytest.raises(ConfigError, match="give a directory of counts"):
+            MeasureDrift(tokenizer=path, baseline=wrong)  # type: ignore[arg-type]  # refused
 
 
 def test_one_row_a_window_is_all_there_may_be(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -178,3 +179,9 @@ def test_beams_arguments_are_accepted_at_their_defaults() -> None:
     parameters = inspect.signature(beam.ParDo.with_exception_handling).parameters
     defaults = {name: parameter.default for name, parameter in parameters.items() if name != "self"}
     CountPretokens().with_exception_handling(**defaults)
+
+
+def test_outputs_can_be_copied(letters: bpe.Tokenizer) -> None:
+    encode = EncodeDocuments(tokenizer=letters).with_exception_handling()
+    outputs = beam.Pipeline() | beam.Create(TEXTS) | encode
+    assert copy.copy(outputs).bad is outputs.bad

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import os
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
 import bpe
+from pipelines.errors import ConfigError
 from pipelines.transforms import beam_yaml
 from tests import jobs
 from tests.pipelines.corpora import small_tokenizer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 main = pytest.importorskip("apache_beam.yaml.main", reason="Beam's extra yaml is not installed")
 
@@ -116,7 +116,7 @@ def test_read_count_encode_and_write(corpus: Path, tmp_path: Path) -> None:
 def test_bad_rows_have_an_output(kind: str, tmp_path: Path) -> None:
     small_tokenizer(tmp_path / "t.json")
     given = {"tokenizer": str(tmp_path / "t.json")} if kind == "EncodeDocuments" else {}
-    elements = [{"n": 1, "text": "lazy"}, {"n": 2, "text": None}]
+    elements = [{"n": 1, "raw": "", "text": "lazy"}, {"n": 2, "raw": "", "text": None}]
     run(
         tmp_path,
         step("Create", elements=elements),
@@ -127,6 +127,33 @@ def test_bad_rows_have_an_output(kind: str, tmp_path: Path) -> None:
     (error,) = rows(tmp_path / "bad")
     assert error["n"] == 2
     assert "text" in error["msg"]
+
+
+def test_a_file_whose_name_is_no_text(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/c\xff.jsonl"
+    Path(os.fsdecode(path)).write_text("{", "utf-8")
+    run(
+        tmp_path,
+        step("ReadDocuments", patterns=[f"{tmp_path}/*.jsonl"], error_handling={"output": "bad"}),
+        flat("ReadDocuments.bad", "file"),
+        step("WriteToParquet", "MapToFields", path=str(tmp_path / "bad")),
+    )
+    (error,) = rows(tmp_path / "bad")
+    assert error["file"] == f"{tmp_path}/c\\xff.jsonl"
+
+
+def test_rows_that_are_no_counts_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="has not `pretoken`, bytes, and `count`"):
+        run(
+            tmp_path,
+            step("Create", elements=[{"pretoken": "lazy", "count": 1}]),
+            step("WriteCounts", "Create", path=str(tmp_path / "counts")),
+        )
+
+
+def test_arrays_are_refused() -> None:
+    with pytest.raises(ConfigError, match="schemas do not know arrays"):
+        beam_yaml.encode_documents(tokenizer="t.json", as_numpy=True)
 
 
 @pytest.mark.parametrize(
