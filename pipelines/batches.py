@@ -6,6 +6,7 @@ texts wait until `BATCH_BYTES` or `BATCH_ROWS` of them are there.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from itertools import pairwise
@@ -106,14 +107,29 @@ def _utf8(text: object, what: str) -> str | bytes:
         raise RecordError(str(error)) from error
 
 
-def ids_array(ids: object) -> npt.NDArray[Any] | None:
-    """Token ids in one dimension; None for what is not that."""
-    try:
+def ids_of(
+    values: Mapping[str, Any], field: str, *, transform: str, element: object
+) -> npt.NDArray[Any]:
+    """The token ids in a field, in one dimension.
+
+    Args:
+        values: the fields of the element.
+        field: that holds the ids.
+        transform: which asks, for the message.
+        element: for the message.
+
+    Raises:
+        RecordError: there are none.
+    """
+    ids = values.get(field)
+    with contextlib.suppress(ValueError, OverflowError):
         array = np.asarray(ids)
-    except (ValueError, OverflowError):
-        return None
-    is_integers = not array.size or array.dtype.kind in "iu"
-    return array if array.ndim == 1 and is_integers else None
+        if array.ndim == 1 and (not array.size or array.dtype.kind in "iu"):
+            return array
+    raise RecordError(
+        f"{transform}: field {field!r} is {ids!r:.60}, where token ids are needed — element "
+        f"{element!r:.200} — encode it first, or name the field, ids_field=..."
+    )
 
 
 def as_table(batch: pa.Table | pa.RecordBatch) -> pa.Table:

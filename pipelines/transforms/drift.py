@@ -17,7 +17,7 @@ from pipelines.batches import (
     column_of,
     field_text,
     fields_of,
-    ids_array,
+    ids_of,
 )
 from pipelines.elements import (
     OncePerProcess,
@@ -159,13 +159,8 @@ class _Measure(StorageDoFn):
             self._add(window, *columns_of(as_table(element), text_field, ids_field))
             return
         values = {text_field: element} if isinstance(element, (str, bytes)) else fields_of(element)
-        text, ids = field_text(values, text_field), ids_array(values.get(ids_field))
-        if ids is None:
-            raise RecordError(
-                f"MeasureDrift: field {ids_field!r} is {values.get(ids_field)!r:.60}, where token "
-                f"ids are needed — element {element!r:.200} — encode it first, or name the field, "
-                "ids_field=..."
-            )
+        text = field_text(values, text_field)
+        ids = ids_of(values, ids_field, transform="MeasureDrift", element=element)
         full = self._batches.setdefault(window, TextBatch()).add(ids, text)
         if full or sum(batch.nbytes for batch in self._batches.values()) >= BATCH_BYTES:
             self._drain()

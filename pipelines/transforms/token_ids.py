@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from bpe._arrow import utf8
 from bpe._native import stable_hash
 from pipelines import storage
-from pipelines.batches import as_table, column_of, fields_of, ids_array
+from pipelines.batches import as_table, column_of, fields_of, ids_of
 from pipelines.corpus.documents import KeptColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.keys import row_hashes
@@ -282,17 +282,13 @@ def row_of(element: Any, names: tuple[str, str, str], keep: Sequence[KeptColumn]
     """
     id_field, ids_field, text_field = names
     values = fields_of(element)
-    id_, ids, text = values.get(id_field), values.get(ids_field), values.get(text_field)
+    id_, text = values.get(id_field), values.get(text_field)
     if isinstance(id_, bool) or not isinstance(id_, (str, int, np.integer)):
         raise RecordError(
             f"WriteTokenIds: field {id_field!r} is {id_!r:.60}, where a document's id, str or int, "
             f"is needed — element {element!r:.200} — name the field, id_field=..."
         )
-    if (array := ids_array(ids)) is None:
-        raise RecordError(
-            f"WriteTokenIds: field {ids_field!r} is {ids!r:.60}, where token ids are needed — "
-            f"element {element!r:.200} — encode it first, or name the field, ids_field=..."
-        )
+    array = ids_of(values, ids_field, transform="WriteTokenIds", element=element)
     size = len(utf8(text)) if isinstance(text, (str, bytes)) else None
     kept = {_KEEP + column.name: values.get(column.name) for column in keep}
     return {ID: str(id_), INPUT_IDS: array, _TEXT_BYTES: size, **kept}
