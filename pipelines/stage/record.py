@@ -21,7 +21,7 @@ from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
 from pipelines.output import check_files
-from pipelines.output.names import MANIFEST, RECORDS, RECORDS_FILE
+from pipelines.output.names import MANIFEST, RECORDS, RECORDS_FILE, read_manifest_object
 from pipelines.parquet_writer import batches_of
 from pipelines.storage import join, replacing
 
@@ -177,21 +177,26 @@ def read_records(directory: str, sha256: str | None, file: str = RECORDS_FILE) -
     return list(iterate_records(directory, sha256, file))
 
 
-def loosen_records(directory: str, sha256: str | None = None) -> None:
+def loosen_records(directory: str) -> None:
     """Make a complete output incomplete again: one loose record for each unit, and no manifest.
 
-    Also for an output that has lost only its manifest; a no-op if there are no such records.
-
-    Args:
-        directory: of the output.
-        sha256: that its manifest states of the records, where there is one.
+    A no-op unless the records are there, and have the SHA-256 that the manifest states. Without a
+    manifest that can be read, the checksums of their pages suffice.
     """
     with contextlib.suppress(InputError):
-        records = read_records(directory, sha256)
+        records = read_records(directory, _stated_sha256(directory))
         storage.remove(join(directory, MANIFEST))
         for record in records:
             write_record(directory, record)
         storage.remove(join(directory, RECORDS_FILE))
+
+
+def _stated_sha256(directory: str) -> str | None:
+    """The SHA-256 of the records in the manifest; None where no manifest states one."""
+    try:
+        return str(read_manifest_object(join(directory, MANIFEST))["records"]["sha256"])
+    except (InputError, LookupError, TypeError):
+        return None
 
 
 def iterate_records(

@@ -75,18 +75,6 @@ def test_a_damaged_part_of_a_complete_export_is_made_again(
     }
 
 
-def test_records_that_the_manifest_does_not_vouch_for_are_not_gone_by(
-    sources: dict[str, Path], tmp_path: Path
-) -> None:
-    output = tmp_path / "out"
-    whole = export(sources, output, PLAIN)
-    before, root = tree(output), str(output)
-    records = read_records(root, None)
-    write_records(root, [replace(one, totals={**one.totals, "documents": 1}) for one in records])
-    assert export(sources, output, PLAIN, resume=True).made_units == whole.made_units
-    assert tree(output) == before
-
-
 def test_an_export_without_its_manifest_is_summed_up_from_its_records(
     sources: dict[str, Path], tmp_path: Path
 ) -> None:
