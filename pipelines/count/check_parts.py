@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 from bpe._inputs_file import inputs_file_names
 from bpe._native import merge_runs
 from bpe.counts import check_agreement
-from bpe.counts.files import read_part, run_table
+from bpe.counts.files import run_table
 from bpe.counts.manifest import CountsPart  # noqa: TC001 - decoded by its annotation
 from bpe.counts.pretokens import shifted
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
+from pipelines.count.sets import read_part_file
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file, check_names
 from pipelines.output.names import DEAD_LETTERS, TOKENIZER, read_plan
@@ -155,13 +156,10 @@ def read_stored(stored: StoredPart) -> tuple[CountRun, int]:
     Raises:
         VerificationError: the file is missing, damaged, of another run, or holds what it must not.
     """
-    path, part = join(stored.directory, stored.part.file), stored.part
-    data = storage.read_if_there(path)
-    if data is None:
-        raise VerificationError(f"{path} is missing, the manifest names it: count again")
+    path = join(stored.directory, stored.part.file)
     try:
-        run = read_part(data, part, shard=stored.shard, shards=stored.shards, where=path)
-    except CountsError as error:
+        run = read_part_file(path, stored.part, shard=stored.shard, shards=stored.shards)
+    except (CountsError, InputError) as error:
         raise VerificationError(str(error)) from error
     span = stored.order_span
     if (run.documents is None) != (span is None):
@@ -179,18 +177,25 @@ def read_stored(stored: StoredPart) -> tuple[CountRun, int]:
         raise VerificationError(f"{path}: {error}: 64 bits cannot hold the counts") from error
 
 
-def shard_of(parts: Sequence[StoredPart], shard: int, shards: int) -> CountRun:
-    """The counts of a shard, over the parts of all sets.
+def parts_by_shard(parts: Iterable[StoredPart], shards: int) -> list[list[StoredPart]]:
+    """The parts that hold counts of each shard; a set of other shards, of all of them."""
+    found: list[list[StoredPart]] = [[] for _ in range(shards)]
+    for part in parts:
+        for shard in (part.shard,) if part.shards == shards else range(shards):
+            found[shard].append(part)
+    return found
+
+
+def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> CountRun:
+    """The counts of a shard, in the parts that `parts_by_shard` gives for it.
 
     Raises:
         VerificationError: a part is not what its manifest says.
     """
     runs = []
     for part in parts:
-        if part.shards != shards:
-            runs.append(shifted(read_stored(part)[0], part.first_place).split(shards)[shard])
-        elif part.shard == shard:
-            runs.append(shifted(read_stored(part)[0], part.first_place))
+        run = shifted(read_stored(part)[0], part.first_place)
+        runs.append(run if part.shards == shards else run.split(shards)[shard])
     return merge_runs(runs)
 
 

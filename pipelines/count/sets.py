@@ -19,7 +19,8 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bpe.counts.manifest import CountsManifest
+    from bpe._native import CountRun
+    from bpe.counts.manifest import CountsManifest, CountsPart
     from pipelines.corpus.mix import MixSource
     from pipelines.totals import SetAside
 
@@ -64,19 +65,27 @@ class CountsSet:
             InputError: a file is missing.
             CountsError: a file is damaged or of another run.
         """
-        runs = []
-        for shard, part in enumerate(self.manifest.parts):
-            path = join(self.directory, part.file)
-            data = storage.read_if_there(path)
-            if data is None:
-                raise InputError(f"{path} is missing, the manifest names it: count again")
-            runs.append(
-                read_part(data, part, shard=shard, shards=len(self.manifest.parts), where=path)
-            )
+        parts = self.manifest.parts
+        runs = [
+            read_part_file(join(self.directory, part.file), part, shard=shard, shards=len(parts))
+            for shard, part in enumerate(parts)
+        ]
         try:
             return PretokenCounts.of(merge_runs(runs), self.manifest)
         except (CountsError, ValueError) as error:
             raise CountsError(f"{self.path}: {error}") from error
+
+
+def read_part_file(path: str, part: CountsPart, *, shard: int, shards: int) -> CountRun:
+    """The run in the file of a part; arguments and errors as those of `read_part`.
+
+    Raises:
+        InputError: also where the file is missing.
+    """
+    data = storage.read_if_there(path)
+    if data is None:
+        raise InputError(f"{path} is missing, the manifest names it: count again")
+    return read_part(data, part, shard=shard, shards=shards, where=path)
 
 
 def added_up(sets: Sequence[CountsSet]) -> PretokenCounts:

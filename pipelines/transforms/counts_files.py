@@ -13,7 +13,7 @@ from bpe.counts.files import run_from_ipc
 from bpe.counts.manifest import Totals
 from pipelines.batches import count_pairs, pretoken_bytes
 from pipelines.corpus.inputs import describe_inputs
-from pipelines.count.check_parts import shard_of, stored_parts, stored_sets
+from pipelines.count.check_parts import parts_by_shard, shard_of, stored_parts, stored_sets
 from pipelines.count.results import write_manifest, write_shard
 from pipelines.count.steps import count_job, count_plan
 from pipelines.elements import pack, require_global_window, unpack, with_storage
@@ -188,8 +188,7 @@ def _shards(directory: str) -> Iterator[bytes]:
         )
     parts = stored_parts(sets)
     shards = max(one.shards for one in parts)
-    for shard in range(shards):
-        holding = [one for one in parts if one.shards != shards or one.shard == shard]
+    for shard, holding in enumerate(parts_by_shard(parts, shards)):
         yield pack((shard, shards, holding))
 
 

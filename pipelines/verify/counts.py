@@ -28,6 +28,7 @@ from pipelines.count.check_parts import (
     StoredPart,
     check_tokenizers,
     check_totals,
+    parts_by_shard,
     read_stored,
     shard_of,
     stored_letters,
@@ -102,15 +103,17 @@ class CompareShards(Check):
     name: str = "compare"
     called: ClassVar[str] = "shards"
 
-    def pieces(self) -> Iterator[tuple[int, int]]:
-        """The numbers of the shards."""
-        return ((shard, 0) for shard in range(self.shards))
-
-    def check(self, shard: int, /, **_: Any) -> dict[str, Any]:
-        """Compare a shard."""
+    def pieces(self) -> Iterator[tuple[tuple[Any, ...], int]]:
+        """The number of each shard, and the parts of both that hold counts of it."""
         both = from_jsonable(
             tuple[tuple[StoredPart, ...], ...], json.loads(storage.read(self.parts))
         )
+        by_shard = (parts_by_shard(parts, self.shards) for parts in both)
+        return ((piece, 0) for piece in zip(range(self.shards), *by_shard, strict=True))
+
+    def check(self, piece: tuple[Any, ...], /, **_: Any) -> dict[str, Any]:
+        """Compare a shard."""
+        shard, *both = piece
         counted, stored = (run_table(shard_of(parts, shard, self.shards)) for parts in both)
         if (difference := _difference(counted, stored, self.unit)) is not None:
             raise VerificationError(f"{self.output}, shard {shard} of {self.shards}: {difference}")

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class StoredPart:
-    """A part to check: what the manifest says of it, its split, and the bad records of this."""
+class SplitOutput:
+    """The output of a split, as the manifest states it: its part, and its bad records if any."""
 
     part: Part
     split: Split
@@ -73,15 +73,15 @@ class CheckParts(Check):
     duplicates: DuplicateIds | None
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
 
-    def pieces(self) -> Iterator[tuple[StoredPart, int]]:
+    def pieces(self) -> Iterator[tuple[SplitOutput, int]]:
         """The parts of the manifest."""
         manifest = read_encoded(self.output)
         paths = paths_of(self.output, manifest, self.inputs)
-        for stored in stored_parts(manifest, paths):
+        for stored in split_outputs(manifest, paths):
             yield stored, stored.part.bytes if paths is None else stored.split.size
 
     def check(
-        self, stored: StoredPart, /, *, slot: SlotWriter, stopped: Callable[[], bool]
+        self, stored: SplitOutput, /, *, slot: SlotWriter, stopped: Callable[[], bool]
     ) -> dict[str, Any]:
         """Check the files of a part against the manifest and each other, and its rows."""
         part, letters = stored.part, stored.dead_letters
@@ -114,7 +114,7 @@ class CheckParts(Check):
 
     def _compare(
         self,
-        stored: StoredPart,
+        stored: SplitOutput,
         rows: StoredRows,
         tokenizer: Tokenizer,
         *,
@@ -180,7 +180,7 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
     manifest = read_encoded(root)
     own = check_encoded(root, manifest)
     paths = paths_of(root, manifest, job.inputs)
-    parts = stored_parts(manifest, paths)
+    parts = split_outputs(manifest, paths)
     check = CheckParts(
         output=root,
         job=EncodeJob.of(manifest, root),
@@ -262,7 +262,7 @@ def _check_totals(manifest: EncodedManifest) -> None:
             )
 
 
-def stored_parts(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[StoredPart]:
+def split_outputs(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[SplitOutput]:
     """The parts of a manifest.
 
     Args:
@@ -309,7 +309,7 @@ def stored_parts(manifest: EncodedManifest, paths: Sequence[str] | None) -> list
                 f"the manifest says that {part.file} is of the source {part.source!r}, and its "
                 f"inputs of {split.source!r}"
             )
-        stored.append(StoredPart(part, split, dead.pop(split.dead_letters_file, None)))
+        stored.append(SplitOutput(part, split, dead.pop(split.dead_letters_file, None)))
     if index != len(manifest.inputs) - 1:
         raise VerificationError(
             f"the manifest names {len(manifest.inputs)} inputs, its parts are of {index + 1}"

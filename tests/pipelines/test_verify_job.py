@@ -14,7 +14,13 @@ import bpe
 from bpe.counts.files import run_table
 from bpe.special_tokens import TokenFlags
 from pipelines import storage
-from pipelines.count.check_parts import StoredPart, shard_of, stored_parts, stored_sets
+from pipelines.count.check_parts import (
+    StoredPart,
+    parts_by_shard,
+    shard_of,
+    stored_parts,
+    stored_sets,
+)
 from pipelines.encode.parts import open_part
 from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import dead_letters_file
@@ -381,8 +387,8 @@ def test_sets_with_other_numbers_of_shards_are_compared(tmp_path: Path, order: b
         parts += [replace(part, first_place=place) for part in stored]
         place += counts.order_span or 0
     again = bpe.count_pretokens(texts, **settings).run.split(4)
-    for shard in range(4):
-        assert run_table(shard_of(parts, shard, 4)).equals(run_table(again[shard]))
+    for shard, holding in enumerate(parts_by_shard(parts, 4)):
+        assert run_table(shard_of(holding, shard, 4)).equals(run_table(again[shard]))
 
 
 def test_the_graph_is_the_same_for_any_output(
