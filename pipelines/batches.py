@@ -162,35 +162,60 @@ def column_of(table: pa.Table, field: str) -> pa.ChunkedArray:
     return column
 
 
+def id_column_of(table: pa.Table, field: str, *, transform: str) -> pa.ChunkedArray:
+    """The column of token ids of a table: large lists of int64, without nulls.
+
+    Args:
+        table: of documents.
+        field: the column.
+        transform: which asks, for the message.
+
+    Raises:
+        RecordError: the table has no such column, or not of token ids.
+    """
+    names = table.schema.names
+    if names.count(field) != 1:
+        raise RecordError(
+            f"{transform}: a table without one column {field!r} (its columns: "
+            f"{', '.join(map(repr, names)):.200}): encode it first, or name the column, "
+            "ids_field=..."
+        )
+    try:
+        ids = table[field].cast(pa.large_list(pa.int64()))
+    except (pa.ArrowException, ValueError) as error:
+        raise RecordError(f"{transform}: column {field!r} holds no token ids: {error}") from error
+    if ids.null_count or pc.list_flatten(ids).null_count:
+        raise RecordError(f"{transform}: column {field!r} has nulls: filter them out")
+    return ids
+
+
 _IS_TEXT = (
     *(pa.types.is_string, pa.types.is_large_string),
     *(pa.types.is_binary, pa.types.is_large_binary),
 )
 
 
-class TextBatch(Generic[Element]):
-    """Elements that wait, with their texts, until there are enough for one call."""
+class TextBatches(Generic[Key, Element]):
+    """Elements that wait with their texts, in a batch for each key, until one call is worth it."""
 
     def __init__(self) -> None:
-        self._elements: list[Element] = []
-        self._texts: list[str | bytes] = []
-        self.nbytes = 0
+        self._batches: dict[Key, tuple[list[Element], list[str | bytes]]] = {}
+        self._rows = self._nbytes = 0
 
-    def __len__(self) -> int:
-        return len(self._texts)
-
-    def add(self, element: Element, text: str | bytes) -> bool:
+    def add(self, key: Key, element: Element, text: str | bytes) -> bool:
         """Let an element wait with its text, ASCII or UTF-8; whether no more should wait."""
-        self._elements.append(element)
-        self._texts.append(text)
-        self.nbytes += len(text)
-        return self.nbytes >= BATCH_BYTES or len(self._texts) >= BATCH_ROWS
+        elements, texts = self._batches.setdefault(key, ([], []))
+        elements.append(element)
+        texts.append(text)
+        self._rows += 1
+        self._nbytes += len(text)
+        return self._nbytes >= BATCH_BYTES or self._rows >= BATCH_ROWS
 
-    def drain(self) -> tuple[list[Element], pa.LargeBinaryArray]:
-        """The elements in the order in which they came, and their texts; none wait afterwards."""
-        drained = self._elements, pa.array(self._texts, pa.large_binary())
-        self._elements, self._texts, self.nbytes = [], [], 0
-        return drained
+    def drain(self) -> Iterator[tuple[Key, list[Element], pa.LargeBinaryArray]]:
+        """The elements of each key in the order in which they came, and their texts."""
+        batches, self._batches, self._rows, self._nbytes = self._batches, {}, 0, 0
+        for key, (elements, texts) in batches.items():
+            yield key, elements, pa.array(texts, pa.large_binary())
 
 
 # Encoding.
@@ -383,19 +408,13 @@ class TextCounters(Generic[Key, Element]):
         self._make = make
         self._flush_bytes = flush_bytes
         self._counters: dict[Key, PretokenCounter] = {}
-        self._batches: dict[Key, tuple[list[Element], list[str | bytes]]] = {}
-        self._rows = self._nbytes = 0  # of the texts that wait
+        self._batches = TextBatches[Key, Element]()
         self.totals = Totals()
         self.bad: list[tuple[Element, str]] = []
 
     def add(self, key: Key, element: Element, text: str | bytes) -> bool:
         """Take the text of an element, ASCII or UTF-8; whether counters should be drained."""
-        elements, texts = self._batches.setdefault(key, ([], []))
-        elements.append(element)
-        texts.append(text)
-        self._rows += 1
-        self._nbytes += len(text)
-        if self._nbytes < BATCH_BYTES and self._rows < BATCH_ROWS:
+        if not self._batches.add(key, element, text):
             return False
         self._count_batches()
         return self.full()
@@ -421,10 +440,8 @@ class TextCounters(Generic[Key, Element]):
         return sum(counter.nbytes for counter in self._counters.values()) > self._flush_bytes
 
     def _count_batches(self) -> None:
-        for key, (elements, texts) in self._batches.items():
-            bad = self._count(key, pa.array(texts, pa.large_binary()))
-            self.bad += [(elements[row], why) for row, why in bad.items()]
-        self._batches, self._rows, self._nbytes = {}, 0, 0
+        for key, elements, texts in self._batches.drain():
+            self.bad += [(elements[row], why) for row, why in self._count(key, texts).items()]
 
     def _count(self, key: Key, texts: pa.Array) -> dict[int, str]:
         if key not in self._counters:

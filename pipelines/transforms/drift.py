@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, Optional
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bpe import Tokenizer
 from pipelines.batches import (
-    BATCH_BYTES,
-    TextBatch,
+    TextBatches,
     as_table,
     column_of,
     field_text,
     fields_of,
+    id_column_of,
     ids_of,
 )
 from pipelines.elements import (
@@ -151,18 +152,22 @@ class _Measure(StorageDoFn):
 
     def start_bundle(self) -> None:
         self._measures: dict[Any, Measure] = {}
-        self._batches: dict[Any, TextBatch[Any]] = {}
+        self._batches: TextBatches[Any, npt.NDArray[Any]] = TextBatches()
 
     def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> None:
         text_field, ids_field = self._fields
         if isinstance(element, (pa.Table, pa.RecordBatch)):
-            self._add(window, *columns_of(as_table(element), text_field, ids_field))
+            table = as_table(element)
+            texts = column_of(table, text_field)
+            ids = id_column_of(table, ids_field, transform="MeasureDrift")
+            if texts.null_count:
+                raise RecordError(f"MeasureDrift: column {text_field!r} has nulls: filter them out")
+            self._add(window, texts.combine_chunks(), pc.list_flatten(ids).to_numpy())
             return
         values = {text_field: element} if isinstance(element, (str, bytes)) else fields_of(element)
         text = field_text(values, text_field)
-        ids = ids_of(values, ids_field, transform="MeasureDrift", element=element)
-        full = self._batches.setdefault(window, TextBatch()).add(ids, text)
-        if full or sum(batch.nbytes for batch in self._batches.values()) >= BATCH_BYTES:
+        array = ids_of(values, ids_field, transform="MeasureDrift", element=element)
+        if self._batches.add(window, array, text):
             self._drain()
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -172,10 +177,8 @@ class _Measure(StorageDoFn):
         self._measures = {}
 
     def _drain(self) -> None:
-        for window, batch in self._batches.items():
-            ids, texts = batch.drain()
+        for window, ids, texts in self._batches.drain():
             self._add(window, texts, np.concatenate(ids).astype(np.int64))
-        self._batches = {}
 
     def _add(self, window: Any, texts: pa.Array, ids: npt.NDArray[Any]) -> None:
         known = len(self._gauge.single)
@@ -187,33 +190,6 @@ class _Measure(StorageDoFn):
         if window not in self._measures:
             self._measures[window] = self._gauge.measure()
         self._measures[window].add(texts, ids[self._ordinary[ids]])
-
-
-def columns_of(
-    table: pa.Table, text_field: str, ids_field: str
-) -> tuple[pa.Array, npt.NDArray[Any]]:
-    """The texts of a table, and all their ids.
-
-    Raises:
-        RecordError: a column is missing, of another type, or has nulls.
-    """
-    texts = column_of(table, text_field)
-    if table.schema.names.count(ids_field) != 1:
-        raise RecordError(
-            f"MeasureDrift: a table without one column {ids_field!r}: encode it first"
-        )
-    try:
-        ids = table[ids_field].cast(pa.large_list(pa.int64())).combine_chunks()
-    except (pa.ArrowException, ValueError) as error:
-        raise RecordError(
-            f"MeasureDrift: column {ids_field!r} holds no token ids: {error}"
-        ) from error
-    flat = ids.flatten()
-    if texts.null_count or ids.null_count or flat.null_count:
-        raise RecordError(
-            f"MeasureDrift: a table with nulls in {text_field!r} or {ids_field!r}: filter them out"
-        )
-    return texts.combine_chunks(), flat.to_numpy()
 
 
 class _Row(StorageDoFn):

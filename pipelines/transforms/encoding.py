@@ -15,9 +15,8 @@ from apache_beam.utils.shared import Shared
 import bpe
 from bpe.tokenizer import CacheUse
 from pipelines.batches import (
-    BATCH_BYTES,
     IdEncoder,
-    TextBatch,
+    TextBatches,
     as_table,
     field_text,
     fields_of,
@@ -276,7 +275,7 @@ class _Encode(BatchDoFn):
     def start_bundle(self) -> None:
         # By window, where each has a tokenizer of its own; else under None.
         self._encoders: dict[Any, IdEncoder] = {}
-        self._batches: dict[Any, TextBatch[tuple[WindowedValue, dict[str, Any]]]] = {}
+        self._batches: TextBatches[Any, tuple[WindowedValue, dict[str, Any]]] = TextBatches()
         self._use = CacheUse()
         self._documents = self._ids = 0
 
@@ -298,10 +297,7 @@ class _Encode(BatchDoFn):
         except RecordError as error:
             return self.bad([(element, str(error))])
         self._ready(key, tokenizer)
-        batch = self._batches.setdefault(key, TextBatch())
-        full = batch.add((windowed, values), text)
-        waiting = sum(one.nbytes for one in self._batches.values()) if len(self._batches) > 1 else 0
-        return self._drain() if full or waiting >= BATCH_BYTES else ()
+        return self._drain() if self._batches.add(key, (windowed, values), text) else ()
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._drain()
@@ -316,14 +312,15 @@ class _Encode(BatchDoFn):
 
     def _drain(self) -> Iterator[Any]:
         """The elements that wait, each in its own window, at its own time."""
-        batches, self._batches = self._batches, {}
-        for key, batch in batches.items():
-            yield from self._encoded(batch, self._encoder or self._encoders[key])
+        for key, elements, texts in self._batches.drain():
+            yield from self._encoded(elements, texts, self._encoder or self._encoders[key])
 
     def _encoded(
-        self, batch: TextBatch[tuple[WindowedValue, dict[str, Any]]], encoder: IdEncoder
+        self,
+        elements: list[tuple[WindowedValue, dict[str, Any]]],
+        texts: pa.LargeBinaryArray,
+        encoder: IdEncoder,
     ) -> Iterator[Any]:
-        elements, texts = batch.drain()
         encoded = encoder.encode(texts, self._use)
         arrays = id_arrays(encoded.ids)
         self._count(encoded.ids)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from bpe._arrow import utf8
 from bpe._native import stable_hash
 from pipelines import storage
-from pipelines.batches import as_table, column_of, fields_of, ids_of
+from pipelines.batches import as_table, column_of, fields_of, id_column_of, ids_of
 from pipelines.corpus.documents import KeptColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.keys import row_hashes
@@ -303,14 +303,13 @@ def rows_of_table(
         RecordError: a column is missing, has nulls, or is of another type.
     """
     id_field, ids_field, text_field = names
-    for name in (id_field, ids_field):
-        if name not in table.schema.names or table[name].null_count:
-            raise RecordError(
-                f"WriteTokenIds: column {name!r} is missing or has nulls (the columns: "
-                f"{', '.join(table.schema.names)})"
-            )
-    rows = len(table)
-    columns = [table[id_field], table[ids_field], pa.nulls(rows, pa.int64())]
+    if id_field not in table.schema.names or table[id_field].null_count:
+        raise RecordError(
+            f"WriteTokenIds: column {id_field!r} is missing or has nulls (the columns: "
+            f"{', '.join(table.schema.names)})"
+        )
+    rows, ids = len(table), id_column_of(table, ids_field, transform="WriteTokenIds")
+    columns = [table[id_field], ids, pa.nulls(rows, pa.int64())]
     with contextlib.suppress(RecordError):  # there is no text
         columns[2] = pc.binary_length(column_of(table, text_field))
     for column in keep:
@@ -318,12 +317,9 @@ def rows_of_table(
         columns.append(table[column.name] if there else pa.nulls(rows, column.field.type))
     schema = schema_of(keep)
     try:
-        made = pa.Table.from_arrays(columns, names=schema.names).cast(schema)
+        return pa.Table.from_arrays(columns, names=schema.names).cast(schema)
     except (pa.ArrowException, ValueError) as error:
         raise RecordError(f"WriteTokenIds: a table has not the types asked for: {error}") from error
-    if pc.list_flatten(made[INPUT_IDS]).null_count:
-        raise RecordError(f"WriteTokenIds: column {ids_field!r} has nulls among the token ids")
-    return made
 
 
 def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:

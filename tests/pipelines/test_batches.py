@@ -25,7 +25,7 @@ from pipelines import batches
 from pipelines.batches import (
     IdEncoder,
     RunBatch,
-    TextBatch,
+    TextBatches,
     TextCounters,
     column_of,
     count_pairs,
@@ -150,12 +150,17 @@ def test_columns_that_hold_no_text() -> None:
 def test_a_batch_is_full_by_bytes_and_by_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH_BYTES", 10)
     monkeypatch.setattr(batches, "BATCH_ROWS", 3)
-    batch = TextBatch[int]()
-    assert not batch.add(0, b"12345")
-    assert batch.add(1, b"12345")
-    assert batch.drain() == ([0, 1], pa.array([b"12345"] * 2, pa.large_binary()))
-    assert (len(batch), batch.nbytes) == (0, 0)
-    assert [batch.add(number, b"") for number in range(3)] == [False, False, True]
+    waiting = TextBatches[str, int]()
+    assert not waiting.add("a", 0, b"12345")
+    assert not waiting.add("b", 1, b"1234")
+    assert waiting.add("a", 2, b"1")
+    assert list(waiting.drain()) == [
+        ("a", [0, 2], pa.array([b"12345", b"1"], pa.large_binary())),
+        ("b", [1], pa.array([b"1234"], pa.large_binary())),
+    ]
+    assert not waiting.add("a", 0, b"123456789")
+    assert len(list(waiting.drain())) == 1
+    assert [waiting.add(key, 0, b"") for key in "aba"] == [False, False, True]
 
 
 # Encoding.

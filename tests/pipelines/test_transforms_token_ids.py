@@ -183,8 +183,9 @@ def test_no_documents_are_a_corpus_too(path: Path, tmp_path: Path) -> None:
         ("text", "the element is str"),
         (pa.table({"id": ["a"]}), "column 'input_ids' is missing"),
         (pa.table({"id": [None], "input_ids": [[1]]}), "column 'id' is missing or has nulls"),
-        (pa.table({"id": ["a"], "input_ids": ["b"]}), "a table has not the types asked for"),
-        (pa.table({"id": ["a"], "input_ids": [[1, None]]}), "has nulls among the token ids"),
+        (pa.table({"id": ["a"], "input_ids": ["b"]}), "column 'input_ids' holds no token ids"),
+        (pa.table({"id": ["a"], "input_ids": [[-1]]}), "a table has not the types asked for"),
+        (pa.table({"id": ["a"], "input_ids": [[1, None]]}), "column 'input_ids' has nulls"),
     ],
 )
 def test_rows_that_cannot_be_written(
