@@ -23,7 +23,7 @@ from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import run_from_ipc, run_from_table, run_table
 from bpe.errors import BpeError, CountsError, EncodingError
 from pipelines.corpus.documents.block import use_good_rows, without
-from pipelines.count.steps import shard_messages
+from pipelines.count.steps import FLUSH_BYTES, shard_messages
 from pipelines.encode.rows import with_ends
 from pipelines.encode.tokens import check_named_tokens, token_of_role
 from pipelines.encode.tokens import id_type as smallest_id_type
@@ -397,16 +397,14 @@ class TextCounters(Generic[Key, Element]):
 
     Args:
         make: a new counter; nobody else uses it.
-        flush_bytes: counters that hold more, taken together, are full.
 
     Attributes:
         totals: of all texts that were counted.
         bad: elements whose texts cannot be counted, each with the reason; the caller takes them.
     """
 
-    def __init__(self, make: Callable[[], PretokenCounter], *, flush_bytes: int) -> None:
+    def __init__(self, make: Callable[[], PretokenCounter]) -> None:
         self._make = make
-        self._flush_bytes = flush_bytes
         self._counters: dict[Key, PretokenCounter] = {}
         self._batches = TextBatches[Key, Element]()
         self.totals = Totals()
@@ -437,7 +435,7 @@ class TextCounters(Generic[Key, Element]):
 
     def full(self) -> bool:
         """Return whether the counters should be drained."""
-        return sum(counter.nbytes for counter in self._counters.values()) > self._flush_bytes
+        return sum(counter.nbytes for counter in self._counters.values()) > FLUSH_BYTES
 
     def _count_batches(self) -> None:
         for key, elements, texts in self._batches.drain():

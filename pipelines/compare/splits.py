@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from bpe._codec import from_jsonable
+from bpe.counting import PretokenCounter
 from bpe.errors import BadTextsError
 from pipelines import storage
 from pipelines.compare.pieces import Difference, PieceCutter, add_differences
@@ -18,12 +19,13 @@ from pipelines.compare.result import Subject, check_groups, comparison, shown_fa
 from pipelines.compare.totals import WHOLE, Meter, Totals, described
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.reading import Reading, SplitReader
-from pipelines.count.steps import CountJob, merged, shard_messages
+from pipelines.count.steps import FLUSH_BYTES, merged, shard_messages
 from pipelines.elements import OncePerProcess
 from pipelines.metrics import counter
 from pipelines.output.directory import plan_of_run
 from pipelines.output.names import json_bytes
 from pipelines.planned import planned_splits
+from pipelines.settings import SHARDS
 from pipelines.stage.record import StoredFile
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join, replacing
@@ -87,7 +89,7 @@ class CompareSplits:
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
         """Encode a split; a file of counted pieces and, behind them, of totals by group."""
         comparer = self._comparer()
-        subject, pieces = comparer.subject, comparer.counting.pretoken_counter()
+        subject, pieces = comparer.subject, PretokenCounter(comparer.cutter.counted)
         totals = Totals()
         sources = {piece.file_index: piece for piece in unit.work.pieces}
         file, runs = f"pieces-{unit.number:05d}", list[tuple[int, int, int]]()
@@ -98,7 +100,7 @@ class CompareSplits:
         ):
 
             def drain() -> None:
-                for shard, run in shard_messages(pieces.drain(comparer.counting.shards)):
+                for shard, run in shard_messages(pieces.drain(SHARDS)):
                     runs.append((shard, sink.tell(), len(run)))
                     sink.write(run)
 
@@ -112,7 +114,7 @@ class CompareSplits:
                 check_groups(subject.by, len(totals.numbers) - 1)
                 if self.examples:
                     comparer.cutter.add(texts, pieces)
-                    if pieces.nbytes > comparer.counting.flush_bytes:
+                    if pieces.nbytes > FLUSH_BYTES:
                         drain()
             dead = reader.finish()
             drain()
@@ -147,7 +149,7 @@ class CompareSplits:
             totals.add(Totals.from_record(json.loads(data)))
         check_groups(comparer.subject.by, len(totals.numbers) - 1)
         found = [Difference() for _ in tokenizers[1:]]
-        for shard in range(comparer.counting.shards):
+        for shard in range(SHARDS):
             if runs := list(self._runs(records, shard)):
                 add_differences(found, merged(runs), tokenizers, examples=self.examples)
         failures = sum(record.totals["failures"] for record in records)
@@ -198,7 +200,6 @@ class _Comparer:
             for name, sha256 in zip(names, subject.tokenizers_sha256, strict=True)
         )
         self.cutter = PieceCutter(one.pretokenizer for one in self.tokenizers)
-        self.counting = CountJob(directory=directory, pretokenizer=self.cutter.counted)
         self.meter = Meter(self.tokenizers)
 
     def lists(self, texts: pa.Array) -> list[pa.ListArray]:

@@ -227,7 +227,7 @@ def _merged(
 ) -> tuple[AppendedSet, CountsSet]:
     """Sets added up to one, of the generation of the job."""
     sets = [counts for _, counts in some]
-    runs = [run_to_ipc(run) for run in added_up(sets).run.split(job.shards)]
+    runs = [run_to_ipc(run) for run in added_up(sets).run.split(job.settings.shards)]
     parts = [part for shard, run in enumerate(runs) for part in write_shard(shard, run, job)]
     added = AppendedSet(
         generation=job.generation,

@@ -164,6 +164,6 @@ def empty_runs(job: CountJob) -> list[tuple[tuple[str, int], bytes]]:
 
     None for groups, which are not known before the end: see `write_counted`.
     """
-    if job.group_by is not None:
+    if job.settings.group_by is not None:
         return []
     return [(("", shard), run_to_ipc(run)) for shard, run in enumerate(job.empty())]

@@ -170,7 +170,7 @@ class CountRequest(CorpusRequest):
         if self.job.group_field is not None:
             refuse_without_fields(found.files, self.job.group_field)
         splits = self.split(found)
-        if self.job.track_order and len(found.files) >> FILE_BITS:
+        if self.job.settings.track_order and len(found.files) >> FILE_BITS:
             raise ConfigError(
                 f"{len(found.files)} files are too many to keep the order of documents (ties "
                 "first-seen): put them together, or use other ties"

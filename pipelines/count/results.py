@@ -53,20 +53,20 @@ def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | 
     Of the pairs in runs that were cut, which come behind the last shard, only how many they are.
     """
     counts = run_from_ipc(run)
-    if shard == job.shards:
+    if shard == job.settings.shards:
         yield CutRuns.of(counts)
         return
-    if job.prune_below > 1:
+    if job.settings.prune_below > 1:
         counts, losses = job.pruned(counts)
         yield losses
     data = shard_bytes(counts)
-    file = shard_file(shard, job.shards, job.generation)
+    file = shard_file(shard, job.settings.shards, job.generation)
     storage.write(join(job.directory, file), data)
     counter("distinct_pretokens_written").inc(len(counts))
     counter("parquet_bytes_written").inc(len(data))
     counter("parts_written").inc()
     yield counts_part(
-        data, rows=len(counts), shard=shard, shards=job.shards, generation=job.generation
+        data, rows=len(counts), shard=shard, shards=job.settings.shards, generation=job.generation
     )
 
 
@@ -95,21 +95,21 @@ def manifest_of(
     found = list(results)
     parts, cuts = of_kind(CountsPart, found), of_kind(CutRuns, found)
     lost, dead, totals = of_kind(Losses, found), of_kind(DeadLetters, found), of_kind(Totals, found)
-    if len(parts) != job.shards:
+    if len(parts) != job.settings.shards:
         raise JobError(
-            f"the runner returned {len(parts)} shards of {job.shards}: use another runner"
+            f"the runner returned {len(parts)} shards of {job.settings.shards}: use another runner"
         )
-    if job.drained > job.shards and not cuts:
+    if job.drained > job.settings.shards and not cuts:
         raise JobError("the runner lost the pairs in runs that were cut: use another runner")
     return CountsManifest(
         pretokenizer=job.pretokenizer,
         special_tokens=job.special_tokens,
-        order_span=len(files) << PLACE_BITS if job.track_order else None,
+        order_span=len(files) << PLACE_BITS if job.settings.track_order else None,
         totals=sum(totals, Totals()),
         inputs=tuple(files),
         dead_letters=tuple(sorted(dead, key=lambda letters: letters.file)),
         parts=tuple(sorted(parts, key=lambda part: part.file)),
-        prune=reduce(operator.add, lost).pruned(job.prune_below) if lost else None,
+        prune=reduce(operator.add, lost).pruned(job.settings.prune_below) if lost else None,
         runs=job.runs,
         cut=reduce(operator.add, cuts) if cuts else None,
     )
@@ -215,7 +215,7 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -
         JobError: the runner lost something, or another job has taken the directory over.
     """
     inputs = counted_inputs(files)
-    if job.group_by is None:
+    if job.settings.group_by is None:
         manifest = counted.manifest(job, inputs)
         job.plan()
         write_files_of(manifest, job)
@@ -228,7 +228,7 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -
         empty = [
             result
             for shard, run in enumerate(job.empty())
-            if shard == job.shards or shard_file(shard, job.shards) not in there
+            if shard == job.settings.shards or shard_file(shard, job.settings.shards) not in there
             for result in write_shard(shard, run_to_ipc(run), group_job)
         ]
         manifest = manifest_of([*outcomes, *empty], group_job, files=inputs)
@@ -238,7 +238,7 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -
             storage.write(join(group_job.directory, TOKENIZER), tokenizer)
         groups.append(CountedGroup.of(group, manifest))
     grouped = GroupedManifest(
-        group_by=job.group_by,
+        group_by=job.settings.group_by,
         groups=tuple(groups),
         totals=counted.totals,
         inputs=inputs,

@@ -7,7 +7,7 @@ order to the same run, and a run has one file.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,7 @@ from bpe._native import merge_runs
 from bpe.counting import PretokenCounter
 from bpe.counts import CutRuns
 from bpe.counts.files import run_from_ipc, run_to_ipc
-from bpe.counts.manifest import (
-    CountsPart,
-    DeadLetters,
-    Totals,
-    check_shards,
-)
+from bpe.counts.manifest import CountsPart, DeadLetters, Totals
 from bpe.counts.pruning import Losses, prune
 from bpe.run_counting import RunCounter
 from bpe.special_tokens import check_special_tokens
@@ -38,7 +33,7 @@ from pipelines.metrics import counter
 from pipelines.output.directory import plan_of_run
 from pipelines.output.names import RUNS, SOURCE, TOKENIZER, Plan, group_folder
 from pipelines.readable import readable
-from pipelines.settings import SHARDS
+from pipelines.settings import CountSettings
 from pipelines.storage import join
 from pipelines.tokenizer_files import load_tokenizer
 
@@ -54,7 +49,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import FileRange, Split
     from pipelines.failures import Failures
     from pipelines.progress import SlotWriter
-    from pipelines.settings import CountSettings, OutputSettings, PretokenSettings
+    from pipelines.settings import OutputSettings, PretokenSettings
 
 AnyCounter = PretokenCounter | RunCounter
 FLUSH_BYTES = 256 << 20  # of a counter in memory
@@ -70,57 +65,32 @@ class CountJob:
         directory: the output directory.
         pretokenizer: how text is cut.
         special_tokens: cut out of the text before, and not counted.
-        track_order: keep where each pre-token was first seen.
-        prune_below: pre-tokens that the whole corpus has fewer times are dropped.
+        settings: what the counts hold; of a mix, ``group_by`` is no field, but `SOURCE`.
         runs: how runs are found, where these are counted, not pre-tokens; their tokenizer is in the
             directory.
-        shards: files of counts.
         generation: in their names, as `bpe.counts.manifest.shard_file` takes it.
-        flush_bytes: a counter that holds more is emptied.
-        group_by: the field by whose values documents are counted apart; None: together.
-        max_groups: values that it may have.
-        sources: of a mix, which are counted apart; ``group_by`` is then no field, but `SOURCE`.
+        sources: of a mix, which are counted apart.
         run: the id of the job's run, where it has one.
     """
 
     directory: str
     pretokenizer: Pretokenizer
     special_tokens: tuple[str, ...] = ()
-    track_order: bool = False
-    prune_below: int = 1
+    settings: CountSettings = field(default_factory=CountSettings)
     runs: Runs | None = None
-    shards: int = SHARDS
     generation: int = 0
-    flush_bytes: int = FLUSH_BYTES
-    group_by: str | None = None
-    max_groups: int = 1000
     sources: tuple[str, ...] = ()
     run: str = ""
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
-        check_shards(self.shards)
-        if self.prune_below < 1:
-            raise ConfigError(f"prune_below is {self.prune_below}: use 1 (keep all) or more")
-        if self.runs is not None and self.track_order:
+        if self.runs is not None and self.settings.track_order:
             raise ConfigError("`track_order` does not work with runs: superwords use other ties")
 
     @property
     def group_field(self) -> str | None:
         """The field that names the group of a record; None where no field does."""
-        return None if self.sources else self.group_by
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What the counts depend on, beside their inputs and what is dropped; JSON values."""
-        return {
-            **self.pretokenizer.settings,
-            "special_tokens": list(self.special_tokens),
-            "track_order": self.track_order,
-            "shards": self.shards,
-            **({"group_by": self.group_by} if self.group_by is not None else {}),
-            **({} if self.runs is None else {RUNS: to_jsonable(self.runs)}),
-        }
+        return None if self.sources else self.settings.group_by
 
     @property
     def drained(self) -> int:
@@ -129,7 +99,7 @@ class CountJob:
         Where long runs are cut, also that of the pairs of tokens in these: the last.
         """
         is_cut = self.runs is not None and self.runs.max_run is not None
-        return self.shards + is_cut
+        return self.settings.shards + is_cut
 
     @property
     def unit(self) -> str:
@@ -164,7 +134,9 @@ class CountJob:
     def pretoken_counter(self) -> PretokenCounter:
         """A new counter of pre-tokens."""
         return PretokenCounter(
-            self.pretokenizer, special_tokens=self.special_tokens, track_order=self.track_order
+            self.pretokenizer,
+            special_tokens=self.special_tokens,
+            track_order=self.settings.track_order,
         )
 
     def counter(self, tokenizer: Tokenizer | None) -> AnyCounter:
@@ -186,15 +158,16 @@ class CountJob:
     def pruned(self, counts: CountRun) -> tuple[CountRun, Losses]:
         """Counts of a shard without what is rare, and what that loses."""
         id_bytes = None if self.runs is None else self.runs.id_bytes
-        return prune(counts, self.prune_below, id_bytes=id_bytes)
+        return prune(counts, self.settings.prune_below, id_bytes=id_bytes)
 
     def of_group(self, group: str) -> CountJob:
         """How a group is counted, in its own directory; the one of all documents, in this one."""
-        if self.group_by is None:
+        if self.settings.group_by is None:
             return self
-        folder = group_folder(self.group_by or "", group)
+        folder = group_folder(self.settings.group_by, group)
+        settings = replace(self.settings, group_by=None)
         return replace(
-            self, directory=join(self.directory, folder), group_by=None, sources=(), run=""
+            self, directory=join(self.directory, folder), settings=settings, sources=(), run=""
         )
 
 
@@ -232,7 +205,8 @@ class Counters:
             InputError: there are too many groups.
         """
         totals = Totals()
-        for group, documents in [("", block)] if self._job.group_by is None else by_group(block):
+        is_whole = self._job.settings.group_by is None
+        for group, documents in [("", block)] if is_whole else by_group(block):
             if group not in self._counters:
                 check_groups([*self._counters, group], self._job)
                 self._counters[group] = self._job.counter(self._tokenizer)
@@ -245,7 +219,7 @@ class Counters:
         """Empty all counters: ((group, shard), run); shards that have none are left out."""
         counters, self._counters = self._counters, {}
         for group, counts in sorted(counters.items()):
-            for shard, run in shard_messages(counts.drain(self._job.shards)):
+            for shard, run in shard_messages(counts.drain(self._job.settings.shards)):
                 yield (group, shard), run
 
     def finish_split(self, format_: str) -> Iterator[InGroup]:
@@ -265,11 +239,12 @@ def check_groups(groups: Collection[str], job: CountJob) -> None:
     Raises:
         InputError: there are more.
     """
-    if len(groups) > job.max_groups:
+    settings = job.settings
+    if len(groups) > settings.max_groups:
         some = ", ".join(f"{one!r:.40}" for one in sorted(groups)[:3])
         raise InputError(
-            f"the field {job.group_by!r} has more than {job.max_groups:,} values ({some}, …): name "
-            "a field with fewer values in `group_by`, or raise `max_groups`"
+            f"the field {settings.group_by!r} has more than {settings.max_groups:,} values "
+            f"({some}, …): name a field with fewer values in `group_by`, or raise `max_groups`"
         )
 
 
@@ -298,7 +273,7 @@ def count_split(
             if job.sources:
                 block = with_sources(block, split.pieces)  # noqa: PLW2901
             totals += counts.add(block, reader.set_row_aside)
-            if counts.nbytes > job.flush_bytes:
+            if counts.nbytes > FLUSH_BYTES:
                 yield from counts.drained()
         dead = reader.finish()
     counter("pretokens_counted").inc(totals.pretokens)
@@ -355,7 +330,7 @@ def count_block(block: Block, job: CountJob, counts: AnyCounter, set_aside: SetA
             return counts.add(texts)
         return counts.add(texts, places)
 
-    columns = (block.texts, _places(block)) if job.track_order else (block.texts,)
+    columns = (block.texts, _places(block)) if job.settings.track_order else (block.texts,)
     pretokens, bad = use_good_rows(columns, add, partial(set_aside, block))
     texts = without(block.texts, bad)
     return Totals(documents=len(texts), bytes=text_bytes(texts), pretokens=pretokens)
@@ -423,16 +398,14 @@ def count_job(
             f"`group_by` {settings.group_by} does not go with `mix`, whose sources are counted "
             "apart: count by the field with bpe count, then train on these counts"
         )
+    if sources:
+        settings = replace(settings, group_by=SOURCE, max_groups=len(sources))
     return CountJob(
         directory=storage.located(output.directory),
         pretokenizer=pretokens.cut,
         special_tokens=pretokens.special_tokens,
-        track_order=settings.track_order,
-        prune_below=settings.prune_below,
+        settings=settings,
         runs=runs,
-        shards=settings.shards,
-        group_by=SOURCE if sources else settings.group_by,
-        max_groups=len(sources) or settings.max_groups,
         sources=sources,
     )
 
@@ -445,12 +418,18 @@ def count_plan(
     files: Sequence[InputFile] = (),
 ) -> Plan:
     """Return the plan of a count; ``splits`` is in the names of dead letters."""
+    settings = job.settings
     return Plan(
         kind="counts",
-        parts=(job.shards, splits),
+        parts=(settings.shards, splits),
         settings={
-            **job.settings,
-            "prune_below": job.prune_below,
+            **job.pretokenizer.settings,
+            "special_tokens": list(job.special_tokens),
+            "track_order": settings.track_order,
+            "shards": settings.shards,
+            **({} if settings.group_by is None else {"group_by": settings.group_by}),
+            **({} if job.runs is None else {RUNS: to_jsonable(job.runs)}),
+            "prune_below": settings.prune_below,
             **({"sources": to_jsonable(sources_of(files, job.sources))} if job.sources else {}),
             **(reading.options.to_json() if reading else {}),
         },

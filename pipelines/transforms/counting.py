@@ -24,7 +24,6 @@ from pipelines.batches import (
     text_of,
 )
 from pipelines.count.beam import MergeRuns
-from pipelines.count.steps import FLUSH_BYTES
 from pipelines.elements import (
     BatchDoFn,
     ExceptionHandling,
@@ -214,8 +213,7 @@ class _CountTexts(BatchDoFn):
     def start_bundle(self) -> None:
         settings = self._settings
         self._counters = TextCounters[Any, Any](
-            lambda: PretokenCounter(settings.cut, special_tokens=settings.special_tokens),
-            flush_bytes=FLUSH_BYTES,
+            lambda: PretokenCounter(settings.cut, special_tokens=settings.special_tokens)
         )
 
     def process(

@@ -91,7 +91,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             | "Prepare directory" >> beam.Map(with_storage(_prepare), self._output, job)
         )
         parts = gathered(
-            counts, shards=job.shards, label="WriteCounts", every_shard=True
+            counts, shards=job.settings.shards, label="WriteCounts", every_shard=True
         ) | "Write shards" >> beam.FlatMap(
             with_storage(_write_shard), job, beam.pvalue.AsSingleton(prepared)
         ).with_output_types(bytes)

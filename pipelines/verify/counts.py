@@ -41,7 +41,7 @@ from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file
 from pipelines.output.names import TOKENIZER
 from pipelines.planned import Planned, run_once
-from pipelines.settings import OutputSettings
+from pipelines.settings import CountSettings, OutputSettings
 from pipelines.storage import join
 from pipelines.verify.checks import Check
 from pipelines.verify.inputs import Stated, match_inputs
@@ -215,7 +215,7 @@ def verify_counts(job: Verification) -> dict[str, Any]:
         parts = join(job.work, "parts.json")
         both = to_jsonable((stored_parts([counted]), stored_parts(sets)))
         storage.write(parts, json.dumps(both).encode())  # names of files need not be text
-        shards, unit = again.job.shards, again.job.unit
+        shards, unit = again.job.settings.shards, again.job.unit
         compare = CompareShards(output=root, parts=parts, shards=shards, unit=unit)
         job.run(compare, pieces=shards, size=size)
         _compare(root, sets, counted.manifest)
@@ -260,10 +260,12 @@ def _recount_job(job: Verification, sets: Sequence[CountsSet], inputs: InputSett
             directory=directory,
             pretokenizer=first.pretokenizer,
             special_tokens=first.special_tokens,
-            track_order=first.order_span is not None,
-            prune_below=pruned.below if pruned else 1,
+            settings=CountSettings(
+                track_order=first.order_span is not None,
+                prune_below=pruned.below if pruned else 1,
+                shards=max(len(one.manifest.parts) for one in sets),
+            ),
             runs=first.runs,
-            shards=max(len(one.manifest.parts) for one in sets),
         ),
     )
 

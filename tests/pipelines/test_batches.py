@@ -271,18 +271,18 @@ def test_a_bad_row_is_pickled_without_its_table() -> None:
 def test_counters_count_each_key_by_itself(
     texts: list[tuple[str, str]], flush: int, shards: int, *, columns: bool
 ) -> None:
-    counters = TextCounters[str, None](
-        lambda: PretokenCounter(bpe.Pretokenizer("gpt2")), flush_bytes=flush
-    )
+    counters = TextCounters[str, None](lambda: PretokenCounter(bpe.Pretokenizer("gpt2")))
     messages: dict[str, list[bytes]] = {}
     drained: list[tuple[str, tuple[int, bytes]]] = []
-    for key, text in texts:
-        if columns:
-            assert counters.add_column(key, pa.chunked_array([[text], [""]])) == {}
-            full = counters.full()
-        else:
-            full = counters.add(key, None, text.encode())
-        drained += counters.drain(shards) if full else []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batches, "FLUSH_BYTES", flush)
+        for key, text in texts:
+            if columns:
+                assert counters.add_column(key, pa.chunked_array([[text], [""]])) == {}
+                full = counters.full()
+            else:
+                full = counters.add(key, None, text.encode())
+            drained += counters.drain(shards) if full else []
     drained += counters.drain(shards)
     assert list(counters.drain(shards)) == []
     for key, (shard, message) in drained:

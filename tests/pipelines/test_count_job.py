@@ -69,15 +69,17 @@ def test_files_are_those_that_the_library_saves(corpus: Corpus, tmp_path: Path) 
     assert made == tree(tmp_path / "saved")
 
 
-def test_a_counter_that_is_emptied_often_counts_the_same(corpus: Corpus, tmp_path: Path) -> None:
+def test_a_counter_that_is_emptied_often_counts_the_same(
+    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "FLUSH_BYTES", 1)
     request = CountRequest.of(
         inputs=corpus.inputs(split_size=None),
         pretokens=PretokenSettings(),
         output=OutputSettings(directory=str(tmp_path / "out")),
-        settings=CountSettings(),
+        settings=CountSettings(shards=2),
     )
-    planned = request.plan()
-    job = replace(request.job, flush_bytes=1, shards=2)
+    planned, job = request.plan(), request.job
     reading = request.reading
     reading = replace(reading, options=replace(reading.options, block_bytes=200))
     counts = Counters(job, None)

@@ -101,7 +101,7 @@ def test_counts_do_not_depend_on_when_they_are_flushed(
 ) -> None:
     monkeypatch.setattr(batches, "BATCH_ROWS", 3)
     if limit == "FLUSH_BYTES":
-        monkeypatch.setattr(counting, limit, 0)
+        monkeypatch.setattr(batches, limit, 0)
     with pipeline() as p:
         counts = p | beam.Create(TEXTS) | CountPretokens()
         assert_that(counts, equal_to(pairs(TEXTS)))

@@ -111,7 +111,10 @@ def test_a_tokenizer_by_value_without_a_baseline(folder: Path) -> None:
         (pa.table({"text": ["lazy"]}), "without one column 'input_ids'"),
         (pa.table({"text": ["lazy"], "input_ids": [["x"]]}), "holds no token ids"),
         (pa.table({"text": ["lazy", None], "input_ids": [[1], [2]]}), "column 'text' has nulls"),
-        (pa.table({"text": ["lazy", "x"], "input_ids": [[1], None]}), "column 'input_ids' has nulls"),
+        (
+            pa.table({"text": ["lazy", "x"], "input_ids": [[1], None]}),
+            "column 'input_ids' has nulls",
+        ),
     ],
 )
 def test_what_is_no_encoded_document_is_refused(element: Any, message: str, folder: Path) -> None:
