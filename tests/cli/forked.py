@@ -3,6 +3,9 @@
 A server imports what jobs need, and nothing more: it has run no job, started no thread of ours and
 read no option. Each command is a fork of it, with a command line, environment, folder and streams
 of its own, and ends as every Python process does. What Python reads when it starts is the server's.
+
+As a program: ``forked.py FD LISTENER`` is the server, which ends when the other end of the pipe is
+closed; ``forked.py SOCKET ARGUMENT…`` asks it to run ``bpe``, and passes its own streams on.
 """
 
 from __future__ import annotations
@@ -14,19 +17,17 @@ import importlib
 import io
 import json
 import os
-import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
 _IMPORTED = (
     "pipelines.cli.commands",
@@ -39,26 +40,29 @@ _STREAMS = 3
 _LONGEST = 1 << 20  # bytes of a command line and an environment
 
 
-@dataclass(frozen=True)
 class Server:
-    """A process that waits for commands, and the socket on which it is asked."""
+    """A process that waits for commands.
 
-    process: subprocess.Popen[bytes]
-    asked: socket.socket
-    alone: threading.Lock
+    Attributes:
+        path: of the socket on which it is asked.
+    """
 
-    @classmethod
-    def started(cls, root: Path) -> Server:
+    def __init__(self, root: Path) -> None:
         """Start one that imports the sources of ``root``; it ends when this process does."""
-        here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with there:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "tests.cli.forked", str(there.fileno())],
+        self._folder = tempfile.TemporaryDirectory()
+        self.path = str(Path(self._folder.name, "bpe"))
+        ended, self._alive = os.pipe()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self.path)
+            listener.listen()
+            fds = [ended, listener.fileno()]
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.cli.forked", *map(str, fds)],
                 cwd=root,
-                pass_fds=[there.fileno()],
+                pass_fds=fds,
                 stdin=subprocess.DEVNULL,
             )
-        return cls(process, here, threading.Lock())
+        os.close(ended)
 
     def run(
         self, command: Sequence[str], *, cwd: Path, env: dict[str, str], stdin: str, seconds: float
@@ -69,28 +73,22 @@ class Server:
             subprocess.TimeoutExpired: it took longer, and was killed.
         """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(self.alone)
             streams = [
                 stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8"))
                 for _ in range(_STREAMS)
             ]
             streams[0].write(stdin)
             streams[0].seek(0)
-            fds = array.array("i", [stream.fileno() for stream in streams])
-            request = json.dumps({"command": list(command), "cwd": str(cwd), "env": env})
-            self.asked.sendmsg(
-                [request.encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds.tobytes())]
+            asked = stack.enter_context(
+                _ask(self.path, command, cwd, env, [one.fileno() for one in streams])
             )
-            pid = int(self.asked.recv(64))
-            self.asked.settimeout(seconds)
+            pid = int(asked.recv(64))
+            asked.settimeout(seconds)
             try:
-                status = int(self.asked.recv(64))
+                status = int(asked.recv(64))
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
-                self.asked.settimeout(None)
-                self.asked.recv(64)
                 raise subprocess.TimeoutExpired(list(command), seconds) from None
-            self.asked.settimeout(None)
             said = []
             for stream in streams[1:]:
                 stream.seek(0)
@@ -98,29 +96,69 @@ class Server:
             return subprocess.CompletedProcess(list(command), status, *said)
 
 
-def _serve(fd: int) -> None:
+def _ask(
+    path: str,
+    command: Sequence[str],
+    cwd: str | Path,
+    env: Mapping[str, str],
+    streams: Sequence[int],
+) -> socket.socket:
+    """Start a command; what comes out of the socket is its process id, and then its status."""
+    asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    asked.connect(path)
+    request = json.dumps({"command": list(command), "cwd": str(cwd), "env": dict(env)})
+    fds = array.array("i", streams).tobytes()
+    asked.sendmsg([request.encode()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+    return asked
+
+
+def _client(path: str, command: Sequence[str]) -> NoReturn:
+    """Run ``bpe`` in the place of this process."""
+    with _ask(path, command, Path.cwd(), os.environ, range(_STREAMS)) as asked:
+        pid = int(asked.recv(64))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda number, _: os.kill(pid, number))
+        status = int(asked.recv(64))
+    sys.exit(status if status >= 0 else 128 - status)
+
+
+def _serve(ended: int, fd: int) -> None:
     for name in _IMPORTED:
         importlib.import_module(name)
     gc.collect()
     gc.freeze()  # or each command copies these objects to look through them
-    asked = socket.socket(fileno=fd)
-    while True:
-        message, ancillary, _, _ = asked.recvmsg(_LONGEST, socket.CMSG_LEN(4 * _STREAMS))
-        if not message:
-            return
-        fds = array.array("i")
-        fds.frombytes(ancillary[0][2])
-        pid = os.fork()
-        if not pid:
-            asked.close()
-            _become(json.loads(message), list(fds))
-        for one in fds:
-            os.close(one)
+    listener = socket.socket(fileno=fd)
+    while ended not in select.select([listener, ended], [], [])[0]:
+        asked, _ = listener.accept()
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if not os.fork():
+            os.close(ended)
+            listener.close()
+            _attend(asked)
+        asked.close()
+
+
+def _attend(asked: socket.socket) -> NoReturn:
+    """Start a command and wait for it."""
+    message, ancillary, _, _ = asked.recvmsg(_LONGEST, socket.CMSG_LEN(4 * _STREAMS))
+    fds = array.array("i", ancillary[0][2])
+    pid = os.fork()
+    if not pid:
+        asked.close()
+        _become(json.loads(message), list(fds))
+    for one in fds:
+        os.close(one)
+    with contextlib.suppress(BrokenPipeError):
         asked.send(str(pid).encode())
         asked.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+    os._exit(0)
 
 
 def _become(request: dict[str, object], fds: list[int]) -> NoReturn:
+    import runpy  # noqa: PLC0415  # the client does not wait for it
+
     for number, fd in enumerate(fds):
         os.dup2(fd, number)
         os.close(fd)
@@ -146,4 +184,7 @@ def _become(request: dict[str, object], fds: list[int]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _serve(int(sys.argv[1]))
+    if sys.argv[1].isdigit():
+        _serve(*map(int, sys.argv[1:]))
+    else:
+        _client(sys.argv[1], sys.argv[2:])

@@ -16,7 +16,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cli.process import BPE, ROOT, environment
+from tests.cli import forked
+from tests.cli.process import BPE, FRESH, ROOT, environment, server
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w./-]+\.(?:yaml|txt|jsonl))\n")
@@ -64,7 +65,8 @@ def make_command(folder: Path) -> dict[str, str]:
     """Put ``bpe`` and ``python`` into ``bin/`` of a folder; the environment, with its own home."""
     for name in ("bin", "home"):
         (folder / name).mkdir(exist_ok=True)
-    for name, arguments in (("bpe", "-m pipelines.cli"), ("python", "")):
+    command_line = "-m pipelines.cli" if FRESH else f"-IS {forked.__file__} {server().path}"
+    for name, arguments in (("bpe", command_line), ("python", "")):
         command = folder / "bin" / name
         command.write_text(f'#!/bin/sh\nexec "{BPE[0]}" {arguments} "$@"\n')
         command.chmod(0o755)

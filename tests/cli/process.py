@@ -19,7 +19,12 @@ BPE = [sys.executable, "-m", "pipelines.cli"]
 
 
 FRESH = LONG or bool(os.environ.get("BPE_FRESH"))
-_server = functools.cache(forked.Server.started)
+
+
+@functools.cache
+def server() -> forked.Server:
+    """The process whose forks the commands are."""
+    return forked.Server(ROOT)
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -44,7 +49,7 @@ def bpe(
     """
     if not (FRESH or inside or env):
         command = [os.fsdecode(argument) for argument in arguments]
-        done = _server(ROOT).run(
+        done = server().run(
             command, cwd=cwd or Path.cwd(), env=environment(), stdin=stdin, seconds=seconds
         )
     else:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow.parquet as pq
 
 from bpe import Tokenizer
 from pipelines.export.job import ExportJob
-from pipelines.export.plan import plan_export
+from pipelines.export.manifest import read_export
+from pipelines.export.plan import pinned_before, plan_export
 from pipelines.progress import SlotWriter
 from pipelines.settings import ExportSettings, OutputSettings
 from pipelines.stage.stage import make_unit
@@ -23,12 +25,39 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from pipelines.export.manifest import ExportManifest
     from pipelines.settings import Execution, ExportFormat
     from pipelines.summaries import ExportSummary
 
 FORMATS: tuple[ExportFormat, ...] = ("parquet", "bin", "megatron", "mds", "litdata")
 UNIT = 150  # tokens: a tenth of a corpus here
 PLAIN = Options()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exported:
+    """What `export_plainly` did.
+
+    Attributes:
+        output: the directory.
+        units: of work that were made, in all stages.
+        made_units: of the last stage.
+        resumed_units: of the last stage, which an earlier run had made.
+    """
+
+    output: Path
+    units: int
+    made_units: int
+    resumed_units: int
+
+    @property
+    def manifest(self) -> ExportManifest:
+        """Written when nothing broke it off."""
+        return read_export(str(self.output))
+
+    def sum_of(self, name: str) -> int:
+        """A total of both halves."""
+        return sum(getattr(half, name) for half in self.manifest.halves)
 
 
 def export(
@@ -69,39 +98,37 @@ def export_plainly(
     to: str = "parquet",
     unit_tokens: int = UNIT,
     fan_in: int = 256,
+    overwrite: bool = False,
     resume: bool = False,
     stop: int | None = None,
-) -> int:
-    """The stages of the job without Beam, which is most of a small one; how many units were made.
+    **of_format: Any,
+) -> Exported:
+    """The stages of the job without Beam, which is most of a small one.
 
-    Args:
-        sources: by name.
-        output: the directory.
-        options: about rows.
-        to: the format.
-        unit_tokens: of a unit of work.
-        fan_in: of the shuffle.
-        resume: whether an earlier run may have begun.
-        stop: break off when so many units are made.
+    ``stop``: break off when so many units are made.
     """
     directories = {name: str(directory) for name, directory in sources.items()}
-    plan, *_ = plan_export(directories, settings_of(options, to), unit_tokens=unit_tokens)
-    settings = OutputSettings(directory=str(output), resume=resume)
-    run = uuid.uuid4().hex
-    job = ExportJob(run=run, plan=plan, output=settings, fan_in=fan_in)
-    made = 0
+    plan, *_ = plan_export(
+        directories,
+        settings_of(options, to, **of_format),
+        unit_tokens=unit_tokens,
+        pinned=pinned_before(str(output)) if resume else None,
+    )
+    settings = OutputSettings(directory=str(output), overwrite=overwrite, resume=resume)
+    job = ExportJob(run=uuid.uuid4().hex, plan=plan, output=settings, fan_in=fan_in)
+    units, made, kept = 0, 0, 0
     for stage in job.stages if job.begin() else ():
-        records = []
+        records, made, kept = [], 0, 0
         for unit in stage.units():
-            if made == stop:
-                return made
+            if units == stop:
+                return Exported(output=output, units=units, made_units=made, resumed_units=kept)
             with SlotWriter(None, 0) as slot:
                 record, resumed = make_unit(stage, unit, slot=slot, stopped=lambda: False)
-            made += not resumed
+            units, made, kept = units + (not resumed), made + (not resumed), kept + resumed
             records.append(record)
         stage.fold(records)
     job.finish()
-    return made
+    return Exported(output=output, units=units, made_units=made, resumed_units=kept)
 
 
 def expected(
@@ -196,21 +223,13 @@ def export_and_check(
     *,
     to: str = "parquet",
     unit_tokens: int = UNIT,
+    execution: Execution | None = None,
     **arguments: Any,
-) -> ExportSummary:
-    summary = export(sources, output, options, to=to, unit_tokens=unit_tokens, **arguments)
-    check(sources, output, options, to=to, unit_tokens=unit_tokens)
-    return summary
-
-
-def check_plainly(
-    sources: Mapping[str, Path],
-    output: Path,
-    options: Options,
-    *,
-    unit_tokens: int = UNIT,
-    fan_in: int = 256,
 ) -> None:
-    """Export without Beam, and compare."""
-    export_plainly(sources, output, options, unit_tokens=unit_tokens, fan_in=fan_in)
-    check(sources, output, options, unit_tokens=unit_tokens)
+    """Export, without Beam where no execution is given, and compare."""
+    known: dict[str, Any] = {"to": to, "unit_tokens": unit_tokens, **arguments}
+    if execution is None:
+        export_plainly(sources, output, options, **known)
+    else:
+        export(sources, output, options, execution=execution, **known)
+    check(sources, output, options, to=to, unit_tokens=unit_tokens)

@@ -14,7 +14,7 @@ from pipelines.errors import ConfigError
 from pipelines.settings import ExportSettings
 from tests.examples import examples
 from tests.export import oracle
-from tests.export.exports import check_plainly, export, export_and_check, found
+from tests.export.exports import export_and_check, export_plainly, found
 from tests.export.oracle import Options
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def test_a_larger_budget_keeps_the_documents_of_a_smaller_one(
 ) -> None:
     sources, before = {"web": ids("web"), "code": ids("code")}, Counter[str]()
     for budget in (300, 900, 4000):
-        export(sources, tmp_path / str(budget), Options(mix=MIX, token_budget=budget))
+        export_plainly(sources, tmp_path / str(budget), Options(mix=MIX, token_budget=budget))
         taken = Counter(names(tmp_path / str(budget)))
         assert before < taken
         before = taken
@@ -114,7 +114,7 @@ def test_a_coarser_histogram_chooses_the_same(
     mix = {"edges": "1/7", "code": "2/7", "web": "4/7"}
     for budget in (1, 700, 3333):
         options = Options(mix=mix, token_budget=budget, validation="10%")
-        check_plainly(sources, tmp_path / str(budget), options)
+        export_and_check(sources, tmp_path / str(budget), options)
 
 
 @pytest.mark.parametrize("shuffle", [None, 4])
@@ -123,7 +123,7 @@ def test_of_equal_documents_the_first_are_taken(
 ) -> None:
     for budget in range(1, 1200, 199):
         options = Options(token_budget=budget, shuffle=shuffle)
-        check_plainly({"twins": ids("twins")}, tmp_path / str(budget), options)
+        export_and_check({"twins": ids("twins")}, tmp_path / str(budget), options)
 
 
 @examples(15)
@@ -154,7 +154,9 @@ def test_any_mixture(
         shuffle=shuffle,
     )
     sources = {"code": ids("code"), "edges": ids("edges")}
-    check_plainly(sources, tmp_path_factory.mktemp("mix") / "out", options, unit_tokens=unit_tokens)
+    export_and_check(
+        sources, tmp_path_factory.mktemp("mix") / "out", options, unit_tokens=unit_tokens
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_what_cannot_be_mixed_is_refused(
     reason: str,
 ) -> None:
     with pytest.raises(ConfigError, match=reason):
-        export({name: ids(name) for name in sources}, tmp_path / "out", options)
+        export_plainly({name: ids(name) for name in sources}, tmp_path / "out", options)
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 

@@ -17,7 +17,7 @@ import bpe
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
-from tests.export.exports import export, export_and_check, found
+from tests.export.exports import export_and_check, export_plainly, found
 from tests.export.oracle import Options
 from tests.pipelines.corpora import encode, sentence
 from tests.pipelines.test_keep import jsonl
@@ -43,7 +43,7 @@ def test_a_column_that_a_source_lacks_is_null(
     ids: Callable[[str], Path], tmp_path: Path, shape: str
 ) -> None:
     sources = {"edges": ids("edges"), "web": ids("web"), "code": ids("code")}
-    export(sources, tmp_path / "out", SHAPES[shape])
+    export_plainly(sources, tmp_path / "out", SHAPES[shape])
     lang = {"e": None, "c": "py"}
     pieces = [piece for row in rows(tmp_path / "out") for piece in row.get("documents", [row])]
     for one in pieces:
@@ -75,7 +75,7 @@ def test_a_column_of_two_types_is_refused(ids: Callable[[str], Path], tmp_path: 
     model = ids("web") / "tokenizer.json"
     one = encoded(tmp_path / "one", model, [{"score": "high"}] * 5, keep=("score",))
     with pytest.raises(ConfigError, match=r"score.*string.*double|score.*double.*string"):
-        export({"web": ids("web"), "one": one}, tmp_path / "out")
+        export_plainly({"web": ids("web"), "one": one}, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -84,7 +84,7 @@ def test_a_number_that_is_none_is_the_same_when_it_is_made_again(
 ) -> None:
     values: Rows = [{"score": float("nan")}, {"score": 1.5}] * 4
     source = encoded(tmp_path, ids("web") / "tokenizer.json", values, keep=("score:double",))
-    export({"one": source}, tmp_path / "out", Options(pack=16))
+    export_plainly({"one": source}, tmp_path / "out", Options(pack=16))
     inputs = InputSettings(patterns=(f"one={source}",))
     assert jobs.verify(directory=str(tmp_path / "out"), inputs=inputs).compared
 
@@ -93,12 +93,12 @@ def test_other_ids_are_refused(ids: Callable[[str], Path], tmp_path: Path) -> No
     model = ids("web") / "tokenizer.json"
     wide = encoded(tmp_path / "wide", model, [{}] * 5, id_type="uint32")
     with pytest.raises(ConfigError, match=r"uint32.*uint16|uint16.*uint32"):
-        export({"web": ids("web"), "wide": wide}, tmp_path / "out")
+        export_plainly({"web": ids("web"), "wide": wide}, tmp_path / "out")
     tokenizer = bpe.train(bpe.count_pretokens(["the quick"]), vocab_size=260)
     tokenizer.save(tmp_path / "other.json")
     other = encoded(tmp_path / "other", tmp_path / "other.json", [{}] * 5)
     with pytest.raises(ConfigError, match="tokenizer"):
-        export({"web": ids("web"), "other": other}, tmp_path / "out")
+        export_plainly({"web": ids("web"), "other": other}, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -156,7 +156,7 @@ def opened(
     if request.param == "ids":
         return ids("web")
     folder = tmp_path_factory.mktemp("open") / "out"
-    export({"web": ids("web")}, folder, SHAPES[request.param])
+    export_plainly({"web": ids("web")}, folder, SHAPES[request.param])
     left = folder / "data" / f".train-00000-of-00001.parquet.{'0' * 32}.tmp"
     left.write_bytes(b"half")
     return folder

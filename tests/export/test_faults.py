@@ -38,13 +38,12 @@ def test_rows_that_are_counted_are_there(
 ) -> None:
     """Parts whose documents are all empty were left out, and their rows counted."""
     options = Options(**shape)
-    summary = export_and_check({name: ids(name)}, tmp_path / "out", options, to=to, unit_tokens=9)
+    export_and_check({name: ids(name)}, tmp_path / "out", options, to=to, unit_tokens=9)
     totals = json.loads((tmp_path / "out" / "manifest.json").read_bytes())["training"]
-    assert (summary.rows, summary.tokens) == (totals["rows"], totals["tokens"])
     if to not in ("bin", "litdata"):
         parts = found(tmp_path / "out", to)
         rows = [row for part in parts for row in (part[0] if to == "megatron" else part)]
-        assert len(rows) == summary.rows
+        assert len(rows) == totals["rows"]
 
 
 def test_packed_documents_that_nothing_separates_are_warned_of(tmp_path: Path) -> None:

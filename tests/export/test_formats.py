@@ -14,7 +14,15 @@ from pipelines.export.megatron import check_megatron
 from pipelines.settings import EncodeSettings, ExportSettings, InputSettings
 from tests import jobs
 from tests.export import readers
-from tests.export.exports import FORMATS, check, expected, export, export_and_check, found
+from tests.export.exports import (
+    FORMATS,
+    check,
+    expected,
+    export,
+    export_and_check,
+    export_plainly,
+    found,
+)
 from tests.export.oracle import Options
 from tests.pipelines.corpora import END, FOUR, ONE, TWO, encode, sentence, tree, write_jsonl
 from tests.pipelines.object_store import ObjectStore
@@ -70,10 +78,11 @@ def test_the_matrix(
         shuffle=ORDERS[order],
     )
     sources = {name: ids(name) for name in names}
-    summary = export_and_check(sources, tmp_path / "out", options, to=to, execution=TWO)
+    made = export_plainly(sources, tmp_path / "out", options, to=to)
+    check(sources, tmp_path / "out", options, to=to)
     rows = [row for parts in expected(sources, options).values() for rows in parts for row in rows]
-    assert summary.rows == len(rows)
-    assert summary.tokens == sum(row["num_tokens"] for row in rows)
+    assert made.sum_of("rows") == len(rows)
+    assert made.sum_of("tokens") == sum(row["num_tokens"] for row in rows)
 
 
 TWICE = replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",))
@@ -102,7 +111,7 @@ def test_in_a_store_it_is_the_same(ids: Callable[[str], Path], tmp_path: Path) -
         for to in ("parquet", "megatron", "mds", "litdata"):
             output = f"store://bucket/{to}"
             export(stored_ids, output, options, to=to, execution=TWO)
-            export({"web": ids("web")}, tmp_path / to, options, to=to)
+            export_plainly({"web": ids("web")}, tmp_path / to, options, to=to)
             assert ObjectStore.tree(output) == tree(tmp_path / to)
             inputs = InputSettings(patterns=("web=store://bucket/ids",))
             assert jobs.verify(directory=output, inputs=inputs).compared
@@ -114,7 +123,7 @@ def test_in_a_store_it_is_the_same(ids: Callable[[str], Path], tmp_path: Path) -
 
 def test_bin_has_the_header_of_llm_c(ids: Callable[[str], Path], tmp_path: Path) -> None:
     options = Options(validation="20%")
-    export({"web": ids("web")}, tmp_path / "out", options, to="bin", header="llm.c")
+    export_plainly({"web": ids("web")}, tmp_path / "out", options, to="bin", header="llm.c")
     for half, parts in expected({"web": ids("web")}, options).items():
         for path, rows in zip(sorted((tmp_path / "out").glob(f"{half}-*.bin")), parts, strict=True):
             stream = [id_ for row in rows for id_ in row["input_ids"]]
@@ -128,12 +137,12 @@ def test_ids_of_32_bits(ids: Callable[[str], Path], tmp_path: Path, to: str) -> 
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(9)])
     model = ids("web") / "tokenizer.json"
     encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(id_type="uint32"))
-    export({"ids": tmp_path / "ids"}, tmp_path / "out", to=to)
+    export_plainly({"ids": tmp_path / "ids"}, tmp_path / "out", to=to)
     if to == "bin":
         (path,) = (tmp_path / "out").glob("*.bin")
         (rows,) = expected({"ids": tmp_path / "ids"}, Options())["train"]
         assert readers.flat_ids(path, "<u4") == [i for row in rows for i in row["input_ids"]]
-        export({"ids": tmp_path / "ids"}, tmp_path / "llm.c", to=to, header="llm.c")
+        export_plainly({"ids": tmp_path / "ids"}, tmp_path / "llm.c", to=to, header="llm.c")
         (path,) = (tmp_path / "llm.c").glob("*.bin")
         assert np.fromfile(path, "<i4", 2).tolist() == [20240801, 7]
     else:
@@ -142,7 +151,9 @@ def test_ids_of_32_bits(ids: Callable[[str], Path], tmp_path: Path, to: str) -> 
 
 def test_mds_has_the_ids_of_documents(ids: Callable[[str], Path], tmp_path: Path) -> None:
     options = Options(max_tokens=7, shuffle=2)
-    export({"web": ids("web")}, tmp_path / "out", options, to="mds", with_id=True, shard_size=900)
+    export_plainly(
+        {"web": ids("web")}, tmp_path / "out", options, to="mds", with_id=True, shard_size=900
+    )
     assert found(tmp_path / "out", "mds") == [
         [{"id": row["id"], "input_ids": row["input_ids"]} for row in rows]
         for rows in expected({"web": ids("web")}, options)["train"]
@@ -219,21 +230,21 @@ def rows_of(ids: Callable[[str], Path]) -> list[list[int]]:
 
 def test_megatron_reads_it(ids: Callable[[str], Path], tmp_path: Path) -> None:
     reader = needs("megatron.core.datasets.indexed_dataset", "megatron-core")
-    export({"web": ids("web")}, tmp_path / "out", to="megatron", unit_tokens=10**6)
+    export_plainly({"web": ids("web")}, tmp_path / "out", to="megatron", unit_tokens=10**6)
     dataset = reader.IndexedDataset(str(tmp_path / "out" / "train-00000-of-00001"))
     assert [dataset[i].tolist() for i in range(len(dataset))] == rows_of(ids)
 
 
 def test_streaming_reads_it(ids: Callable[[str], Path], tmp_path: Path) -> None:
     streaming = needs("streaming", "mosaicml-streaming")
-    export({"web": ids("web")}, tmp_path / "out", to="mds", shard_size=900)
+    export_plainly({"web": ids("web")}, tmp_path / "out", to="mds", shard_size=900)
     dataset = streaming.StreamingDataset(local=str(tmp_path / "out"), batch_size=1)
     assert [dataset[i]["input_ids"].tolist() for i in range(len(dataset))] == rows_of(ids)
 
 
 def test_litdata_reads_it(ids: Callable[[str], Path], tmp_path: Path) -> None:
     litdata = needs("litdata", "litdata")
-    export({"web": ids("web")}, tmp_path / "out", to="litdata")
+    export_plainly({"web": ids("web")}, tmp_path / "out", to="litdata")
     loader = litdata.TokensLoader(block_size=1)
     dataset = litdata.StreamingDataset(str(tmp_path / "out"), item_loader=loader)
     expected_ids = [id_ for row in rows_of(ids) for id_ in row]

@@ -9,7 +9,7 @@ import pytest
 from pipelines.errors import ConfigError
 from pipelines.settings import ExportSettings
 from tests.export import oracle
-from tests.export.exports import check_plainly, export_and_check, found
+from tests.export.exports import export_and_check, found
 from tests.export.oracle import Options
 from tests.pipelines.corpora import TWO
 
@@ -70,7 +70,7 @@ def test_less_memory_gives_the_same(
     for number, options in enumerate(
         (Options(shuffle=1, validation="20%"), Options(shuffle=2, pack=16), Options(pack=300))
     ):
-        check_plainly(sources, tmp_path / str(number), options, fan_in=5)
+        export_and_check(sources, tmp_path / str(number), options, fan_in=5)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**63, 1.5, "7", True])

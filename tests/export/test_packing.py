@@ -13,7 +13,7 @@ from pipelines.errors import ConfigError, RecordError
 from pipelines.settings import ADDED_COLUMNS, ExportSettings
 from tests.examples import examples
 from tests.export import oracle
-from tests.export.exports import check_plainly, export, export_and_check, found
+from tests.export.exports import export_and_check, export_plainly, found
 from tests.export.oracle import Options, Row
 from tests.pipelines.corpora import END, encode, write_jsonl
 
@@ -90,16 +90,16 @@ def test_any_rows(
     model = ids("web") / "tokenizer.json"
     encode(corpus.inputs(split_size=split_size), model, folder / "ids")
     options = Options(**shape)
-    check_plainly({"ids": folder / "ids"}, folder / "out", options, unit_tokens=unit_tokens)
+    export_and_check({"ids": folder / "ids"}, folder / "out", options, unit_tokens=unit_tokens)
 
 
 def test_a_row_names_no_endless_number_of_documents(
     ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipelines.export.rows.MAX_ROW_DOCUMENTS", 20)
-    export({"web": ids("web")}, tmp_path / "few", Options(pack=16))
+    export_plainly({"web": ids("web")}, tmp_path / "few", Options(pack=16))
     with pytest.raises(RecordError, match=r"more than 20 documents.*`append_token`"):
-        export({"edges": ids("edges")}, tmp_path / "many", Options(pack=16))
+        export_plainly({"edges": ids("edges")}, tmp_path / "many", Options(pack=16))
 
 
 @pytest.mark.parametrize(
@@ -136,5 +136,5 @@ def test_the_pad_token_is_one_of_the_tokenizer(
 ) -> None:
     options = Options(pack=8, pack_remainder="pad", pad_token=pad_token)
     with pytest.raises(ConfigError, match=message):
-        export({"web": ids("web")}, tmp_path / "out", options)
+        export_plainly({"web": ids("web")}, tmp_path / "out", options)
     assert not (tmp_path / "out").exists()

@@ -6,7 +6,7 @@ import itertools
 import json
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -60,13 +60,13 @@ def test_a_damaged_part_of_a_complete_export_is_made_again(
     sources: dict[str, Path], tmp_path: Path, *, to: str, options: Options
 ) -> None:
     output = tmp_path / "out"
-    whole = export(sources, output, options, to=to)
+    whole = export_plainly(sources, output, options, to=to)
     before, times = tree(output), stamps(output)
     path = part_of(output, to)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    again = export(sources, output, options, to=to, resume=True)
+    again = export_plainly(sources, output, options, to=to, resume=True)
     assert tree(output) == before
     assert again.resumed_units == whole.made_units - 1
     kept = {name for name, time in stamps(output).items() if times[name] == time}
@@ -75,38 +75,20 @@ def test_a_damaged_part_of_a_complete_export_is_made_again(
     }
 
 
-def test_an_export_without_its_manifest_is_summed_up_from_its_records(
-    sources: dict[str, Path], tmp_path: Path
-) -> None:
-    output = tmp_path / "out"
-    export(sources, output, PLAIN)
-    before, times = tree(output), stamps(output)
-    (output / "manifest.json").unlink()
-    assert export(sources, output, PLAIN, resume=True).made_units == 0
-    assert tree(output) == before
-    parts = {name for name in times if name.startswith("data/")}
-    assert parts <= {name for name, time in stamps(output).items() if time == times[name]}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"shuffle": 6}, r"shuffle was 5, is 6"),
-        ({"pack": 32}, r"pack was 16, is 32"),
-        ({"validation": "0.5"}, r"validation was .*, is "),
-        ({"token_budget": 3001}, r"token_budget was 3000, is 3001"),
-        ({"mix_seed": 1}, r"mix_seed was .*, is 1"),
-        ({"mix": {"web": "1/2", "code": "1/2"}}, r"mix was"),
-    ],
-)
-def test_other_settings_are_another_export(
-    sources: dict[str, Path], tmp_path: Path, changes: dict[str, Any], message: str
-) -> None:
-    export(sources, tmp_path / "out", SHUFFLED)
+def test_other_settings_are_another_export(sources: dict[str, Path], tmp_path: Path) -> None:
+    export_plainly(sources, tmp_path / "out", SHUFFLED)
     before = tree(tmp_path / "out")
-    other = Options(**{**vars(SHUFFLED), **changes})
-    with pytest.raises(OutputError, match=message):
-        export(sources, tmp_path / "out", other, resume=True)
+    for name, value, message in (
+        ("shuffle", 6, "shuffle was 5, is 6"),
+        ("pack", 32, "pack was 16, is 32"),
+        ("validation", "0.5", "validation was .*, is "),
+        ("token_budget", 3001, "token_budget was 3000, is 3001"),
+        ("mix_seed", 1, "mix_seed was .*, is 1"),
+        ("mix", {"web": "1/2", "code": "1/2"}, "mix was"),
+    ):
+        other = Options(**{**vars(SHUFFLED), name: value})
+        with pytest.raises(OutputError, match=message):
+            export_plainly(sources, tmp_path / "out", other, resume=True)
     assert tree(tmp_path / "out") == before
 
 
@@ -114,9 +96,9 @@ def test_an_export_of_another_format_is_overwritten(
     sources: dict[str, Path], tmp_path: Path
 ) -> None:
     output = tmp_path / "out"
-    export(sources, output, SHUFFLED, to="mds")
-    export(sources, output, PLAIN, to="bin", overwrite=True)
-    export(sources, tmp_path / "new", PLAIN, to="bin")
+    export_plainly(sources, output, SHUFFLED, to="mds")
+    export_plainly(sources, output, PLAIN, to="bin", overwrite=True)
+    export_plainly(sources, tmp_path / "new", PLAIN, to="bin")
     assert tree(output) == tree(tmp_path / "new")
 
 
@@ -131,7 +113,7 @@ def test_a_pinned_part_that_is_missing_is_named(sources: dict[str, Path], tmp_pa
     assert not (tmp_path / "out" / "manifest.json").exists()
     away.rename(path)
     export(sources, tmp_path / "out", SHUFFLED, resume=True)
-    export(sources, tmp_path / "new", SHUFFLED)
+    export_plainly(sources, tmp_path / "new", SHUFFLED)
     assert tree(tmp_path / "out") == tree(tmp_path / "new")
 
 
@@ -145,7 +127,7 @@ def test_a_pinned_part_that_was_altered_is_named(
     data[len(data) // 3] ^= 1  # among the values, not in the footer
     paths[2].write_bytes(paths[3].read_bytes() if kind == "other part" else data)
     with pytest.raises(InputError, match=paths[2].name):
-        export(sources, tmp_path / "out", options)
+        export_plainly(sources, tmp_path / "out", options)
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
@@ -165,7 +147,7 @@ def test_a_part_that_does_not_hold_what_its_record_says_is_named(
     value["records"].update(bytes=written.bytes, sha256=written.sha256)
     (web / "manifest.json").write_bytes(json_bytes(with_checksum(value)))
     with pytest.raises(InputError, match=rf"{part['file']}: it holds .* tokens, its manifest says"):
-        export(sources, tmp_path / "out", options)
+        export_plainly(sources, tmp_path / "out", options)
 
 
 def test_parts_added_afterwards_change_nothing(
@@ -176,17 +158,17 @@ def test_parts_added_afterwards_change_nothing(
     sources["late"] = tmp_path / "late"
     appended(sources["late"], model, tmp_path / "landing", "first")
     whole, output = tmp_path / "whole", tmp_path / "out"
-    export(sources, whole, PLAIN)
+    export_plainly(sources, whole, PLAIN)
     before = tree(whole)
     path = sorted((sources["code"] / "data").glob("*"))[2]
     away = path.rename(tmp_path / "away.parquet")
     with pytest.raises(InputError, match=path.name):
-        export(sources, output, PLAIN)
+        export_plainly(sources, output, PLAIN)
     away.rename(path)
     appended(sources["late"], model, tmp_path / "landing", "second")
-    export(sources, output, PLAIN, resume=True)
+    export_plainly(sources, output, PLAIN, resume=True)
     assert tree(output) == before
-    again = export(sources, whole, PLAIN, resume=True)
+    again = export_plainly(sources, whole, PLAIN, resume=True)
     assert again.made_units == 0
     assert tree(whole) == before
     export_and_check(sources, tmp_path / "new", PLAIN)  # one that begins now has them
@@ -213,13 +195,13 @@ def test_an_export_that_was_stopped_goes_on(
 ) -> None:
     """After any number of units; also where a bit of each file that these left was flipped."""
     to, options = STOPPED[name]
-    units = export_plainly(sources, tmp_path / "whole", options, to=to)
+    units = export_plainly(sources, tmp_path / "whole", options, to=to).units
     for stop in range(0, units, max(units // 3, 1)):
         output = tmp_path / str(stop)
-        assert export_plainly(sources, output, options, to=to, stop=stop) == stop
+        assert export_plainly(sources, output, options, to=to, stop=stop).units == stop
         if damage:
             flip_all(output)
-        made = export_plainly(sources, output, options, to=to, resume=True)
+        made = export_plainly(sources, output, options, to=to, resume=True).units
         assert made >= units - stop if damage else made == units - stop
         assert tree(output) == tree(tmp_path / "whole"), stop
 
@@ -235,7 +217,7 @@ def flip_all(output: Path) -> None:
 
 
 def test_a_manifest_is_the_last_file(sources: dict[str, Path], tmp_path: Path) -> None:
-    export(sources, tmp_path / "out", SHUFFLED)
+    export_plainly(sources, tmp_path / "out", SHUFFLED)
     manifest = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
     others = [time for name, time in stamps(tmp_path / "out").items() if name != "manifest.json"]
     assert manifest >= max(others)

@@ -7,7 +7,7 @@ import itertools
 import json
 import shutil
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from pipelines.output.names import json_bytes
 from pipelines.settings import InputSettings
 from pipelines.stage.record import read_records, write_records
 from tests import jobs
-from tests.export.exports import FORMATS, export
+from tests.export.exports import FORMATS, export_plainly
 from tests.export.oracle import Options
 from tests.pipelines.corpora import FOUR, tree
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.summaries import VerifySummary
+    from tests.export.exports import Exported
 
 OPTIONS = {
     "plain": Options(validation="20%"),
@@ -40,9 +41,29 @@ OPTIONS = {
 }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def sources(ids: Callable[[str], Path]) -> dict[str, Path]:
     return {"web": ids("web"), "code": ids("code")}
+
+
+@pytest.fixture(scope="module")
+def exported(
+    sources: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., Exported]:
+    """The export of some options to a format; nobody may change it."""
+    folder = tmp_path_factory.mktemp("exported")
+
+    @cache
+    def made(name: str = "plain", to: str = "parquet") -> Exported:
+        return export_plainly(sources, folder / f"{name}-{to}", OPTIONS[name], to=to)
+
+    return made
+
+
+@pytest.fixture
+def output(exported: Callable[..., Exported], tmp_path: Path) -> Path:
+    """A copy of the plain export to Parquet, which a test may change."""
+    return shutil.copytree(exported().output, tmp_path / "out")
 
 
 def verify(output: Path, sources: Mapping[str, Path] | None = None, **more: Any) -> VerifySummary:
@@ -56,15 +77,16 @@ def verify(output: Path, sources: Mapping[str, Path] | None = None, **more: Any)
     [*zip(FORMATS, itertools.cycle(OPTIONS)), *(("parquet", name) for name in [*OPTIONS][1:])],
 )
 def test_what_was_exported_is_right(
-    sources: dict[str, Path], tmp_path: Path, to: str, name: str
+    sources: dict[str, Path], exported: Callable[..., Exported], to: str, name: str
 ) -> None:
-    made = export(sources, tmp_path / "out", OPTIONS[name], to=to)
-    before = tree(tmp_path / "out")
-    alone, compared = verify(tmp_path / "out"), verify(tmp_path / "out", sources, execution=FOUR)
+    made = exported(name, to)
+    before = tree(made.output)
+    alone, compared = verify(made.output), verify(made.output, sources, execution=FOUR)
     assert (alone.kind, alone.compared, compared.compared) == ("export", False, True)
+    totals = tuple(made.sum_of(total) for total in ("documents", "tokens", "files"))
     for one in (alone, compared):
-        assert (one.documents, one.tokens, one.parts) == (made.documents, made.tokens, made.files)
-    assert tree(tmp_path / "out") == before
+        assert (one.documents, one.tokens, one.parts) == totals
+    assert tree(made.output) == before
 
 
 def flip(path: Path) -> None:
@@ -74,9 +96,10 @@ def flip(path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", FORMATS)
-def test_damage_of_any_file_is_found(sources: dict[str, Path], tmp_path: Path, to: str) -> None:
-    whole, output = tmp_path / "whole", tmp_path / "out"
-    export(sources, whole, OPTIONS["plain"], to=to)
+def test_damage_of_any_file_is_found(
+    sources: dict[str, Path], exported: Callable[..., Exported], tmp_path: Path, to: str
+) -> None:
+    whole, output = exported(to=to).output, tmp_path / "out"
     names = [path.relative_to(whole) for path in whole.rglob("*") if path.is_file()]
     parts = sorted(name for name in names if "-of-" in name.name)
     others = sorted(name for name in names if "-of-" not in name.name and name.name[0] != ".")
@@ -163,10 +186,8 @@ EDITS: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("edit", EDITS)
 def test_forged_rows_are_found_where_the_sources_are_given(
-    sources: dict[str, Path], tmp_path: Path, edit: str
+    sources: dict[str, Path], output: Path, edit: str
 ) -> None:
-    output = tmp_path / "out"
-    export(sources, output, OPTIONS["plain"])
     EDITS[edit](output)
     with pytest.raises(VerificationError, match=r"-of-"):
         verify(output)
@@ -177,10 +198,9 @@ def test_forged_rows_are_found_where_the_sources_are_given(
 
 @pytest.mark.parametrize("to", ["bin", "megatron", "litdata"])
 def test_other_ids_are_found_in_every_format(
-    sources: dict[str, Path], tmp_path: Path, to: str
+    sources: dict[str, Path], exported: Callable[..., Exported], tmp_path: Path, to: str
 ) -> None:
-    output = tmp_path / "out"
-    export(sources, output, OPTIONS["packed"], to=to)
+    output = shutil.copytree(exported("packed", to).output, tmp_path / "out")
     path = sorted(output.glob("train-*.bin"))[1]
     data = bytearray(path.read_bytes())
     data[-2] ^= 1
@@ -191,10 +211,8 @@ def test_other_ids_are_found_in_every_format(
 
 
 def test_the_part_the_row_and_the_document_are_named(
-    sources: dict[str, Path], tmp_path: Path
+    sources: dict[str, Path], output: Path
 ) -> None:
-    output = tmp_path / "out"
-    export(sources, output, OPTIONS["plain"])
     path = parts(output)[1]
     name = pq.read_table(path).to_pylist()[2]["id"]
     rewrite(path, lambda rows: rows[2]["input_ids"].append(1))
@@ -207,30 +225,22 @@ def set_total(name: str, manifest: dict[str, Any]) -> None:
     manifest["training"][name] = 1
 
 
-def test_wrong_totals_are_found(sources: dict[str, Path], tmp_path: Path) -> None:
-    export(sources, tmp_path / "out", OPTIONS["plain"])
-    manifest = tmp_path / "out" / "manifest.json"
+def test_wrong_totals_are_found(sources: dict[str, Path], output: Path) -> None:
+    manifest = output / "manifest.json"
     good = manifest.read_bytes()
     for count in ("documents", "rows", "tokens"):
         manifest.write_bytes(good)
-        edit_manifest(tmp_path / "out", partial(set_total, count))
+        edit_manifest(output, partial(set_total, count))
         for given in (None, sources):
             with pytest.raises(VerificationError, match=count):
-                verify(tmp_path / "out", given)
+                verify(output, given)
 
 
-def test_an_edited_manifest_is_refused(sources: dict[str, Path], tmp_path: Path) -> None:
-    export(sources, tmp_path / "out", OPTIONS["plain"])
-    path = tmp_path / "out" / "manifest.json"
-    path.write_text(path.read_text().replace('"rows": ', '"rows": 1'))
-    with pytest.raises(InputError, match="checksum mismatch"):
-        verify(tmp_path / "out")
-
-
-def test_files_that_nobody_names_are_found(sources: dict[str, Path], tmp_path: Path) -> None:
+def test_files_that_nobody_names_are_found(
+    exported: Callable[..., Exported], tmp_path: Path
+) -> None:
     for to in FORMATS:
-        output = tmp_path / to
-        export(sources, output, OPTIONS["plain"], to=to)
+        output = shutil.copytree(exported(to=to).output, tmp_path / to)
         part = next(path for path in output.rglob("train-00000*"))
         other = part.with_name(part.name.replace("00000-of-", "00099-of-"))
         other.write_bytes(part.read_bytes())
@@ -238,20 +248,16 @@ def test_files_that_nobody_names_are_found(sources: dict[str, Path], tmp_path: P
             verify(output)
 
 
-def test_an_export_that_is_not_complete_is_refused(
-    sources: dict[str, Path], tmp_path: Path
-) -> None:
-    export(sources, tmp_path / "out", OPTIONS["plain"])
-    (tmp_path / "out" / "manifest.json").unlink()
+def test_an_export_that_is_not_complete_is_refused(sources: dict[str, Path], output: Path) -> None:
+    (output / "manifest.json").unlink()
     for given in (None, sources):
         with pytest.raises(InputError, match=r"no manifest\.json: no finished job left its output"):
-            verify(tmp_path / "out", given)
+            verify(output, given)
 
 
 def test_other_sources_are_refused(
-    ids: Callable[[str], Path], sources: dict[str, Path], tmp_path: Path
+    ids: Callable[[str], Path], sources: dict[str, Path], exported: Callable[..., Exported]
 ) -> None:
-    export(sources, tmp_path / "out", OPTIONS["plain"])
     for other in (
         {"web": ids("web")},
         {"web": ids("web"), "code": ids("edges")},
@@ -259,13 +265,14 @@ def test_other_sources_are_refused(
         {**sources, "edges": ids("edges")},
     ):
         with pytest.raises(JobError, match=r"code|edges|source"):
-            verify(tmp_path / "out", other)
+            verify(exported().output, other)
 
 
-def test_a_source_that_changed_is_named(sources: dict[str, Path], tmp_path: Path) -> None:
-    export(sources, tmp_path / "out", OPTIONS["plain"])
+def test_a_source_that_changed_is_named(
+    sources: dict[str, Path], exported: Callable[..., Exported], tmp_path: Path
+) -> None:
     web = shutil.copytree(sources["web"], tmp_path / "web")
     path = sorted((web / "data").glob("*"))[2]
     flip(path)
     with pytest.raises((InputError, VerificationError), match=path.name):
-        verify(tmp_path / "out", {**sources, "web": web})
+        verify(exported().output, {**sources, "web": web})
