@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.testing.util import BeamAssertException, assert_that, equal_to
 from apache_beam.transforms.trigger import (
@@ -35,7 +34,7 @@ from apache_beam.transforms.window import (
 import bpe
 from pipelines import CountPretokens, EncodeDocuments, TrainTokenizer
 from pipelines.errors import ConfigError
-from tests.pipelines.beam_runs import at_times, pipeline, windowed
+from tests.pipelines.beam_runs import at_times, pipeline, streaming_pipeline, windowed
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
@@ -104,11 +103,6 @@ EVENTS: list[Any] = [
 def firing(trigger: Any, mode: Any, windows: Any = FIXED, **settings: Any) -> beam.WindowInto:
     """Windows that fire by a trigger."""
     return beam.WindowInto(windows, trigger=trigger, accumulation_mode=mode, **settings)
-
-
-def streaming_pipeline() -> beam.Pipeline:
-    options = PipelineOptions(["--streaming", "--allow_unsafe_triggers"])
-    return beam.Pipeline(runner="BundleBasedDirectRunner", options=options)
 
 
 def panes(counts: Any, name: str, label: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +43,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.fixture
-def ids(corpus: Corpus, model: Path, tmp_path: Path) -> Path:
-    encode(corpus.inputs(), model, tmp_path / "ids")
-    return tmp_path / "ids"
-
-
 def test_a_lossy_tokenizer_is_verified_by_encoding_again(tmp_path: Path) -> None:
     counts = bpe.count_pretokens(["a b a b"], pretokenizer="words")
     bpe.train(counts, vocab_size=256).save(tmp_path / "t.json")
@@ -77,6 +72,20 @@ def test_whitespace_that_tokens_take_is_not_missed(tmp_path: Path, special: bool
         summary = jobs.verify(directory=str(output), inputs=corpus.inputs())
         assert summary.compared
         assert summary.lossless == (special and not allowed)
+
+
+@pytest.fixture(scope="module")
+def counted(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Counts of the corpus, which nobody may change."""
+    path = tmp_path_factory.mktemp("counted") / "counts"
+    count(corpus.inputs(), path)
+    return path
+
+
+@pytest.fixture
+def counts(counted: Path, tmp_path: Path) -> Path:
+    """A copy of them."""
+    return shutil.copytree(counted, tmp_path / "counts")
 
 
 def part(ids: Path, number: int = 2) -> Path:
@@ -333,20 +342,13 @@ def test_dead_letters_of_counts_are_those_of_the_last_run(tmp_path: Path) -> Non
     assert not [*(tmp_path / "counts" / "dead-letters").iterdir()]
 
 
-def test_of_several_wrong_parts_of_counts_the_first_is_named(
-    corpus: Corpus, tmp_path: Path
-) -> None:
+def test_of_several_wrong_parts_of_counts_the_first_is_named(corpus: Corpus, counts: Path) -> None:
     """Whatever worker comes to one of them first; and shards that cannot be read are no others."""
-    count(corpus.inputs(), tmp_path / "counts")
     for number in (9, 4, 2):
-        flip(tmp_path / "counts" / "data" / f"part-{number:05}-of-00016.parquet")
+        flip(counts / "data" / f"part-{number:05}-of-00016.parquet")
     for workers, inputs in ((1, None), (4, corpus.inputs())):
         with pytest.raises(VerificationError) as raised:
-            jobs.verify(
-                directory=str(tmp_path / "counts"),
-                inputs=inputs,
-                execution=Execution(workers=workers),
-            )
+            jobs.verify(directory=str(counts), inputs=inputs, execution=Execution(workers=workers))
         assert "part-00002-of-00016.parquet has not the SHA-256" in str(raised.value)
         assert "(the first of 3 parts that are wrong, of 16)" in str(raised.value)
 
@@ -422,13 +424,9 @@ def test_the_graph_is_the_same_for_any_output(
 
 @pytest.mark.parametrize("kind", ["ids", "counts"])
 def test_a_manifest_that_is_written_anew_meanwhile_is_an_error(
-    corpus: Corpus, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    if kind == "ids":
-        encode(corpus.inputs(), model, tmp_path / "ids")
-    else:
-        count(corpus.inputs(), tmp_path / "counts")
-    out, run = tmp_path / kind, Verification.run
+    out, run = request.getfixturevalue(kind), Verification.run
 
     def changed(job: Verification, *checks: Any, **asked: Any) -> None:
         edit_manifest(out, lambda m: m["totals"].update(documents=1))
@@ -446,19 +444,17 @@ def test_what_a_runner_loses_is_not_verified(ids: Path, monkeypatch: pytest.Monk
 
 
 def test_nothing_is_written_where_nothing_is_made_again(
-    corpus: Corpus, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Corpus, encoded: Path, counted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An output that cannot be written is verified, wherever workers are."""
-    encode(corpus.inputs(), model, tmp_path / "ids")
-    count(corpus.inputs(), tmp_path / "counts")
 
     def refuse(path: str, **_: Any) -> None:
         raise AssertionError(path)
 
     monkeypatch.setattr(storage, "replacing", refuse)
-    jobs.verify(directory=str(tmp_path / "ids"))
-    jobs.verify(directory=str(tmp_path / "ids"), inputs=corpus.inputs())
-    jobs.verify(directory=str(tmp_path / "counts"))
+    jobs.verify(directory=str(encoded))
+    jobs.verify(directory=str(encoded), inputs=corpus.inputs())
+    jobs.verify(directory=str(counted))
 
 
 def test_counts_whose_manifest_names_no_dead_letters_are_read(tmp_path: Path) -> None:
