@@ -1,8 +1,9 @@
 """``bpe`` in a process that begins with Beam imported, which is most of a short job.
 
-A server imports what jobs need, and nothing more: it has run no job, started no thread of ours and
-read no option. Each command is a fork of it, with a command line, environment, folder and streams
-of its own, and ends as every Python process does. What Python reads when it starts is the server's.
+A server imports what commands need, and nothing more: it has run no job, started no thread of ours
+and read no option. Each command is a fork of it, with a command line, environment, folder and
+streams of its own, and ends as every Python process does. What Python reads when it starts is the
+server's. It has one core, so that by default jobs have one worker: two cost three times as much.
 
 As a program: ``forked.py FD LISTENER`` is the server, which ends when the other end of the pipe is
 closed; ``forked.py SOCKET ARGUMENT…`` asks it to run ``bpe``, and passes its own streams on.
@@ -30,11 +31,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _IMPORTED = (
-    "pipelines.cli.commands",
-    "pipelines.train",
-    "pipelines.encode.job",
-    "apache_beam",
-    "pyarrow.parquet",
+    *(f"pipelines.cli.{name}" for name in ("run", "export", "verify", "compare", "decode", "show")),
+    "pipelines.recipes",
+    "pipelines.export.formats",
+    "pipelines.report.job",
+    "apache_beam.runners.portability.fn_api_runner.fn_runner",
+    "apache_beam.runners.portability.fn_api_runner.worker_handlers",
+    "pyarrow.dataset",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "rich.table",
 )
 _STREAMS = 3
 _LONGEST = 1 << 20  # bytes of a command line and an environment
@@ -124,11 +130,17 @@ def _client(path: str, command: Sequence[str]) -> NoReturn:
 
 def _serve(ended: int, fd: int) -> None:
     for name in _IMPORTED:
-        importlib.import_module(name)
+        with contextlib.suppress(ModuleNotFoundError):  # the pictures are an extra
+            importlib.import_module(name)
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+        os.sched_setaffinity(0, {cores[number % len(cores)]})
     gc.collect()
     gc.freeze()  # or each command copies these objects to look through them
     listener = socket.socket(fileno=fd)
-    while ended not in select.select([listener, ended], [], [])[0]:
+    waited: list[socket.socket | int] = [listener, ended]
+    while ended not in select.select(waited, [], [])[0]:
         asked, _ = listener.accept()
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
