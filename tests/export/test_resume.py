@@ -6,7 +6,7 @@ import itertools
 import json
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -195,13 +195,14 @@ def test_an_export_that_was_stopped_goes_on(
 ) -> None:
     """After any number of units; also where a bit of each file that these left was flipped."""
     to, options = STOPPED[name]
-    units = export_plainly(sources, tmp_path / "whole", options, to=to).units
+    few: dict[str, Any] = {"to": to, "unit_tokens": 400}
+    units = export_plainly(sources, tmp_path / "whole", options, **few).units
     for stop in range(0, units, max(units // 3, 1)):
         output = tmp_path / str(stop)
-        assert export_plainly(sources, output, options, to=to, stop=stop).units == stop
+        assert export_plainly(sources, output, options, **few, stop=stop).units == stop
         if damage:
             flip_all(output)
-        made = export_plainly(sources, output, options, to=to, resume=True).units
+        made = export_plainly(sources, output, options, **few, resume=True).units
         assert made >= units - stop if damage else made == units - stop
         assert tree(output) == tree(tmp_path / "whole"), stop
 
