@@ -7,15 +7,10 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.direct import executor
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
 
 from pipelines.errors import RecordError
-
-# Idle threads of the runner of streams ask only so often whether their pipeline has ended, and it
-# waits for them: 5 seconds a pipeline.
-executor._ExecutorService._ExecutorServiceWorker.TIMEOUT = 0.05
 
 MODES = ("in_memory", "multi_threading")
 both_modes = pytest.mark.parametrize("mode", MODES)

@@ -6,11 +6,16 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from apache_beam.runners.direct import executor
 
 from tests.pipelines.corpora import Corpus, encode, small_tokenizer, write_corpus
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+# Idle threads of Beam's runner of streams ask every so many seconds whether their pipeline has
+# ended, and each pipeline waits for them: five seconds, if Beam is left to itself.
+executor._ExecutorService._ExecutorServiceWorker.TIMEOUT = 0.05
 
 
 @pytest.fixture(scope="session")

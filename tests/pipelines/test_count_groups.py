@@ -17,7 +17,7 @@ from pipelines.count.directory import group_directories, load_counts, read_count
 from pipelines.count.job import count
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
 from pipelines.settings import CountSettings, InputSettings, OutputSettings, PretokenSettings
-from pipelines.verify.job import verify
+from tests.jobs import verify
 from tests.pipelines.corpora import ONE, TWO, sentence, tree
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def test_verify_reads_all_groups_and_the_input(tmp_path: Path) -> None:
     output = tmp_path / "out"
     grouped(source, output, max_failures=1, track_order=True)
     inputs = InputSettings(patterns=(str(source),))
-    summary = verify(directory=str(output), inputs=inputs, execution=TWO)
+    summary = verify(directory=str(output), inputs=inputs)
     assert (summary.documents, summary.failures) == (len(RECORDS), 1)
     verify(directory=str(output / "lang=en"), execution=ONE)
     shutil.copy(output / "lang=en" / "manifest.json", output / "lang=de" / "manifest.json")

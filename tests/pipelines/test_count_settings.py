@@ -14,7 +14,7 @@ from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
 from tests import jobs
-from tests.pipelines.corpora import FOUR, TWO, count, train, write_jsonl
+from tests.pipelines.corpora import FOUR, count, train, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,6 @@ def test_the_order_of_files_is_that_of_their_names(tmp_path: Path) -> None:
             tmp_path / str(i),
             pretokens=PretokenSettings(pretokenizer="words"),
             track_order=True,
-            execution=TWO,
         )
         found = in_order(PretokenCounts.load(tmp_path / str(i)))
         assert found == [b"three", b"one", b"four", b"two"]
@@ -92,7 +91,7 @@ def test_a_pattern_that_looks_around_ends_the_job_with_its_name(
 ) -> None:
     way = PretokenSettings(never_split=(r"brown(?= fox)",))
     with pytest.raises(JobError, match=r"never_split 'brown\(\?= fox\)' matches 'brown' only"):
-        count(corpus.inputs(), tmp_path / "c", pretokens=way, execution=TWO)
+        count(corpus.inputs(), tmp_path / "c", pretokens=way)
 
 
 # Pruning.

@@ -22,7 +22,6 @@ from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, Ro
 from pipelines.storage import replacing
 from tests import jobs
 from tests.pipelines.corpora import (
-    TWO,
     Corpus,
     begun,
     encode,
@@ -43,7 +42,7 @@ def rows(directory: Path) -> pa.Table:
 
 
 def test_every_document_has_its_row(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    summary = encode(corpus.inputs(), model, tmp_path / "ids", execution=TWO)
+    summary = encode(corpus.inputs(), model, tmp_path / "ids")
     tokenizer = bpe.Tokenizer.load(model)
     table = rows(tmp_path / "ids")
     assert table["id"].to_pylist() == [id_ for id_, _ in corpus.documents]
@@ -217,6 +216,6 @@ def test_file_names_that_are_no_text(model: Path, tmp_path: Path) -> None:
     with pytest.raises(RecordError, match=r"caf\\xe9 \\n\.jsonl, record at byte 16: "):
         encode(inputs, model, tmp_path / "ids")
     allowed = replace(inputs, max_failures=1)
-    encode(allowed, model, tmp_path / "ids", resume=True, execution=TWO)
+    encode(allowed, model, tmp_path / "ids", resume=True)
     assert rows(tmp_path / "ids")["id"].to_pylist() == ["caf\\xe9 \n.jsonl:0"]
     assert jobs.verify(directory=str(tmp_path / "ids"), inputs=allowed).failures == 1

@@ -17,7 +17,7 @@ from pipelines.corpus.documents.jsonl import parse_line
 from pipelines.errors import InputError
 from pipelines.settings import InputSettings
 from tests import jobs
-from tests.pipelines.corpora import TWO, encode, train, tree
+from tests.pipelines.corpora import encode, train, tree
 from tests.pipelines.corpus_files import Found, read, whole
 
 if TYPE_CHECKING:
@@ -218,12 +218,11 @@ def test_jobs_read_them_from_both_formats(tmp_path: Path) -> None:
         )
         inputs = InputSettings(patterns=(str(tmp_path / folder),), split_size=300, **fields)
         out = tmp_path / "out" / folder
-        train(out / "model", inputs=inputs, execution=TWO)
+        train(out / "model", inputs=inputs)
         encode(
             inputs,
             out / "model" / "tokenizer.json",
             out / "ids",
-            execution=TWO,
         )
         assert jobs.verify(directory=str(out / "ids"), inputs=inputs).compared
         table = pq.read_table(out / "ids" / "data", columns=["id", "input_ids"])

@@ -14,7 +14,7 @@ from pipelines import CountPretokens, TrainTokenizer
 from pipelines.errors import ConfigError, JobError, OutputError
 from pipelines.settings import CountsInput, PretokenSettings, TrainSettings
 from tests.pipelines.beam_runs import pipeline
-from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree
+from tests.pipelines.corpora import ONE, Corpus, count, train, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def test_the_tokenizer_is_the_one_trained_in_memory(
 ) -> None:
     """The pre-tokenizer and the special tokens come from the file."""
     training = TrainSettings(vocab_size=330, ties=ties, extend=str(base), min_frequency=2)
-    summary = train(tmp_path / "model", inputs=corpus.inputs(), training=training, execution=TWO)
+    summary = train(tmp_path / "model", inputs=corpus.inputs(), training=training)
     counts = bpe.count_pretokens(
         corpus.texts, pretokenizer="o200k", special_tokens=["<|end|>"], track_order=True
     )
@@ -57,7 +57,7 @@ def test_counts_that_are_there(corpus: Corpus, base: Path, tmp_path: Path) -> No
     source = (CountsInput(directory=str(tmp_path / "counts")),)
     training = TrainSettings(max_merges=20, extend=str(base))
     train(tmp_path / "one", counts=source, training=training, execution=ONE)
-    train(tmp_path / "two", inputs=corpus.inputs(), training=training, execution=TWO)
+    train(tmp_path / "two", inputs=corpus.inputs(), training=training)
     for name in ("tokenizer.json", "training.json"):
         assert tree(tmp_path / "one")[name] == tree(tmp_path / "two")[name]
     count(corpus.inputs(), tmp_path / "others")

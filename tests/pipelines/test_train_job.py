@@ -25,7 +25,7 @@ from pipelines.settings import (
 )
 from pipelines.tokenizer_files import load_tokenizer, write_tokenizer
 from tests import jobs
-from tests.pipelines.corpora import ONE, TWO, Corpus, count, train, tree, write_jsonl
+from tests.pipelines.corpora import ONE, Corpus, count, train, tree, write_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,6 @@ def test_the_tokenizer_is_the_one_trained_in_memory(
         inputs=corpus.inputs(),
         training=TrainSettings(vocab_size=330, ties=ties),
         pretokens=PretokenSettings(special_tokens=("<|end|>",)),
-        execution=TWO,
     )
     counts = bpe.count_pretokens(
         corpus.texts, special_tokens=("<|end|>",), track_order=ties == "first-seen"
@@ -99,7 +98,6 @@ def test_models_and_limits(corpus: Corpus, tmp_path: Path, training: TrainSettin
         inputs=corpus.inputs(),
         training=training,
         pretokens=pretokens,
-        execution=TWO,
     )
     counts = bpe.count_pretokens(
         corpus.texts, pretokenizer="words", special_tokens=("<unk>",), track_order=True
@@ -338,7 +336,7 @@ def test_counts_that_do_not_fit_are_refused(corpus: Corpus, tmp_path: Path) -> N
     count(corpus.inputs(), tmp_path / "c2", pretokens=PretokenSettings(pretokenizer="words"))
     both = tuple(CountsInput(directory=str(tmp_path / name)) for name in ("c1", "c2"))
     with pytest.raises(InputError, match="different pretokenizer"):
-        train(tmp_path / "model", counts=both, execution=TWO)
+        train(tmp_path / "model", counts=both)
     with pytest.raises(ConfigError, match="first-seen"):
         train(
             tmp_path / "other",
@@ -397,8 +395,8 @@ def test_progress_hears_of_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         pretokens=PretokenSettings(),
         training=TrainSettings(vocab_size=900),
         output=OutputSettings(directory=str(tmp_path / "model")),
-        execution=ONE,
         progress=progress,
+        execution=ONE,
     )
     assert summary.merges > 256
     assert progress.heard
