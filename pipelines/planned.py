@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -53,7 +54,6 @@ class Planned(Inputs):
         others: paths of what the workers read beside the inputs.
         keep: names in the output directory that the job reads or manages itself.
         splits: the work.
-        worker_files: more files that the workers need, by name.
         not_applied: what the tokenizer's file asks for that is left out.
     """
 
@@ -61,7 +61,6 @@ class Planned(Inputs):
     others: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     splits: tuple[Split, ...] = ()
-    worker_files: Mapping[str, bytes] = field(default_factory=dict)
     not_applied: tuple[str, ...] = ()
 
     @property
@@ -108,16 +107,26 @@ class CorpusRequest(Job):
     Attributes:
         inputs: the corpus.
         appending: whether it takes only files that the directory has not.
+        sent: files for the workers, deflated, until the output directory has them.
         takes_again_by_job: whether all that a job has taken is taken again with a changed file.
     """
 
     inputs: InputSettings
     appending: AppendSettings = field(default_factory=AppendSettings)
+    sent: Mapping[str, bytes] = field(default_factory=dict)
     takes_again_by_job: ClassVar[bool] = False
 
     def started(self) -> Self:
         """The job of one run, which means the same whatever the working directory."""
         return replace(super().started(), inputs=anywhere(self.inputs))
+
+    def after_plan(self) -> Self:
+        """The job without the files that the output directory then has."""
+        return replace(self, sent={})
+
+    def worker_files(self) -> dict[str, bytes]:
+        """The files that the workers need in the output directory, by name."""
+        return {name: zlib.decompress(data) for name, data in self.sent.items()}
 
     @property
     def shown(self) -> dict[str, str]:
@@ -143,14 +152,13 @@ class CorpusRequest(Job):
         """
         return None, set()
 
-    def planned(self, found: Inputs, splits: Sequence[Split], plan: Plan, **more: Any) -> Planned:
+    def planned(self, found: Inputs, splits: Sequence[Split], plan: Plan) -> Planned:
         """Return the plan for these files.
 
         Args:
             found: the files.
             splits: of them.
             plan: parts and settings of this job alone.
-            **more: for `Planned`.
         """
         before = read_plan(self.directory).get("parts", ()) if found.generation else ()
         return Planned(
@@ -164,7 +172,6 @@ class CorpusRequest(Job):
                 base=found.base,
                 generation=found.generation,
             ),
-            **more,
         )
 
     def split(self, found: Inputs) -> list[Split]:
@@ -181,12 +188,9 @@ class CorpusRequest(Job):
         """
         raise NotImplementedError
 
-    def is_complete(self, planned: Planned) -> bool:  # noqa: ARG002 - of those that can tell
-        """Return whether an earlier run, which is resumed, has done everything."""
-        return False
-
-    def before(self, planned: Planned) -> None:
-        """Do what comes before the output directory is prepared."""
+    def keep(self, planned: Planned) -> bool:
+        """Keep what an earlier run has finished; return whether nothing is left to do."""
+        return self.appending.appends and not planned.files
 
     def tell(self, planned: Planned, progress: Progress) -> None:
         """Say what the user may want to know before anything is done."""
@@ -203,22 +207,16 @@ class CorpusRequest(Job):
         """
         raise NotImplementedError
 
-    def is_done(self, planned: Planned) -> bool:
-        """Return whether nothing is left to do: no file to append, or an earlier run finished."""
-        return not planned.files if self.appending.appends else self.is_complete(planned)
-
     def begin(self) -> bool:
         """Plan the job and prepare its directory, where this run has not."""
         directory = self.directory
         if run_of(directory) == self.run and read_splits(directory, self.run) is not None:
             return True
         planned = self.plan()
-        self.before(planned)
-        goes_on = self.output.resume or planned.plan.base is not None
-        if goes_on and self.is_done(planned):
+        if self.keep(planned):
             return False
-        prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
-        write_files(directory, planned.worker_files)
+        prepare(self.output, planned.plan, reads=planned.reads)
+        write_files(directory, self.worker_files())
         write_splits(directory, self.run, planned.splits, earlier=planned.earlier)
         return True
 
@@ -226,6 +224,11 @@ class CorpusRequest(Job):
         """The splits, packed, dealt to all workers."""
         step = Step(failures, _splits, self.directory, self.run)
         return dealt("Deal splits", begun | "Splits" >> beam.ParDo(step).with_output_types(bytes))
+
+
+def deflated(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Files, by name, as they travel in the graph."""
+    return {name: zlib.compress(data) for name, data in files.items()}
 
 
 def _splits(_: None, directory: str, run: str) -> Iterator[bytes]:
@@ -294,7 +297,7 @@ def run_once(
     if appends and not planned.files:
         with locked(request.directory) if held is None else contextlib.nullcontext():
             decide(request.output, planned.plan, reads=planned.reads)
-            write_files(request.directory, planned.worker_files)
+            write_files(request.directory, request.worker_files())
             request.tidy()
             return request.summarize(planned, None)
     began, job = time.monotonic(), request.started()

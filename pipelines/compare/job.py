@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from pipelines.encode.kept import find_kept
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.names import Plan, json_bytes
-from pipelines.planned import CorpusRequest, Planned, anywhere, run_planned
+from pipelines.planned import CorpusRequest, Planned, anywhere, deflated, run_planned
 from pipelines.progress import NoProgress
 from pipelines.settings import EncodeSettings, OutputSettings
 from pipelines.stage.work import are_here, temporary_work
@@ -42,14 +41,12 @@ class CompareRequest(CorpusRequest):
     """A comparison as its Beam graph holds it.
 
     Attributes:
-        tokenizers: two or more.
-        tokenizer_jsons: the tokenizers themselves, deflated: their files are those of the command.
+        tokenizers: two or more, which are sent: their files are those of the command.
         by: ``file``, or a field or column whose values are groups.
         examples: pieces to show; 0 to count none.
     """
 
     tokenizers: tuple[TokenizerFile, ...]
-    tokenizer_jsons: tuple[bytes, ...]
     by: str | None = None
     examples: int = EXAMPLES
     name = "compare"
@@ -70,12 +67,12 @@ class CompareRequest(CorpusRequest):
             InputError: a tokenizer cannot be read.
             ConfigError: nothing says how it cuts text.
         """
-        texts = [tokenizer_json(load(file), file.path) for file in tokenizers]
+        texts = [tokenizer_json(load(file), file.path).encode() for file in tokenizers]
         return cls(
             inputs=anywhere(inputs),
             output=OutputSettings(directory=directory),
             tokenizers=tuple(tokenizers),
-            tokenizer_jsons=tuple(zlib.compress(text.encode()) for text in texts),
+            sent=deflated(dict(zip(tokenizer_names(len(texts)), texts, strict=True))),
             **more,
         )
 
@@ -83,10 +80,6 @@ class CompareRequest(CorpusRequest):
     def shown(self) -> dict[str, str]:
         """Values that a runner's web UI shows of the job."""
         return {**super().shown, "tokenizers": ", ".join(one.name for one in self.tokenizers)}
-
-    def after_plan(self) -> CompareRequest:
-        """The request without the tokenizers, which then lie in the directory."""
-        return replace(self, tokenizer_jsons=())
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -109,7 +102,7 @@ class CompareRequest(CorpusRequest):
         """
         found = self.find()
         splits, column = self.split(found), _group_column(found.files, self.by)
-        texts = tuple(map(zlib.decompress, self.tokenizer_jsons))
+        texts = self.worker_files().values()
         subject = Subject(
             tokenizers=self.tokenizers,
             tokenizers_sha256=tuple(hashlib.sha256(text).hexdigest() for text in texts),
@@ -118,8 +111,7 @@ class CompareRequest(CorpusRequest):
             inputs=tuple(Input(name=file.name, size=file.size) for file in found.files),
         )
         plan = Plan(kind="comparison", parts=(len(splits),), settings=to_jsonable(subject))
-        worker_files = dict(zip(tokenizer_names(len(texts)), texts, strict=True))
-        return self.planned(found, splits, plan, worker_files=worker_files)
+        return self.planned(found, splits, plan)
 
     def finish(self) -> str:
         """The file of the comparison."""

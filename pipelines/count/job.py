@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-import zlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,7 +32,7 @@ from pipelines.option import changed, split_arguments, takes
 from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
-from pipelines.planned import CorpusRequest, Planned, planned_splits, run_once
+from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits, run_once
 from pipelines.progress import NoProgress
 from pipelines.run import options
 from pipelines.settings import (
@@ -81,13 +80,10 @@ class CountRequest(CorpusRequest):
     """A count as its Beam graph holds it.
 
     Attributes:
-        job: how the corpus is counted.
-        tokenizer_json: the tokenizer whose runs are counted, deflated, until it lies in the
-            directory; empty where pre-tokens are counted.
+        job: how the corpus is counted; where these are runs, by the tokenizer that is sent.
     """
 
     job: CountJob
-    tokenizer_json: bytes = b""
     name = "count"
     takes_again_by_job = True
 
@@ -120,12 +116,12 @@ class CountRequest(CorpusRequest):
             InputError: no tokenizer.json holds the tokenizer.
             bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
         """
-        sent = b""
+        sent: dict[str, bytes] = {}
         if appending.appends:
             _check_appending(settings)
         if runs is not None:
             pretokens = runs.pretokens(pretokens)
-            sent = zlib.compress(runs.json().encode())
+            sent = deflated({TOKENIZER: runs.json().encode()})
         job = count_job(
             *(pretokens, output, settings),
             runs=None if runs is None else runs.found,
@@ -136,7 +132,7 @@ class CountRequest(CorpusRequest):
             inputs=inputs,
             job=job,
             output=output,
-            tokenizer_json=sent,
+            sent=sent,
             appending=appending,
         )
 
@@ -144,10 +140,6 @@ class CountRequest(CorpusRequest):
         """The job of one run, which means the same in every process."""
         started = super().started()
         return replace(started, job=replace(started.job, run=started.run))
-
-    def after_plan(self) -> CountRequest:
-        """The request without the tokenizer, which then lies in the output directory."""
-        return replace(self, tokenizer_json=b"")
 
     @property
     def reading(self) -> Reading:
@@ -176,9 +168,7 @@ class CountRequest(CorpusRequest):
                 "first-seen): put them together, or use other ties"
             )
         plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=found.files)
-        sent = self.tokenizer_json
-        worker_files = {TOKENIZER: zlib.decompress(sent)} if sent else {}
-        return self.planned(found, splits, plan, worker_files=worker_files)
+        return self.planned(found, splits, plan)
 
     def appended_to(self) -> tuple[int | None, set[str]]:
         """The generation that is there, and the files whose counts were added up with others."""
@@ -187,10 +177,16 @@ class CountRequest(CorpusRequest):
             return None, set()
         return before.generation, fixed_files(self.directory, before)
 
-    def is_complete(self, planned: Planned) -> bool:
+    def keep(self, planned: Planned) -> bool:
         """Return whether an earlier run of this job finished and all its files are intact."""
+        if self.appending.appends:
+            return super().keep(planned)
         then = read_plan(self.directory)
-        if planned.plan.differences(then) or changed_inputs(self.directory, planned.files):
+        if (
+            not self.output.resume
+            or planned.plan.differences(then)
+            or changed_inputs(self.directory, planned.files)
+        ):
             return False
         try:
             check_counts(self.directory)

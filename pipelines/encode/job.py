@@ -7,9 +7,9 @@ bundle that is run again writes the same file again.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -53,6 +53,7 @@ from pipelines.planned import (
     CorpusRequest,
     Planned,
     absolute,
+    deflated,
     planned_splits,
     run_once,
 )
@@ -114,8 +115,7 @@ class EncodeRequest(CorpusRequest):
     Attributes:
         encoding: what the rows hold.
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; empty where it was given.
-        tokenizer_files: of the tokenizer, deflated, where workers may not see that file.
-        sends: whether they may not.
+        sends: whether workers may not see that file.
         drift: where it appends, how the fit of the tokenizer is measured, and when to warn.
         tokenizers: one a process.
         gauges: likewise.
@@ -123,7 +123,6 @@ class EncodeRequest(CorpusRequest):
 
     encoding: EncodeSettings
     tokenizer: str
-    tokenizer_files: Mapping[str, bytes] = field(default_factory=dict)
     sends: bool = False
     drift: DriftSettings = field(default_factory=DriftSettings)
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
@@ -148,12 +147,13 @@ class EncodeRequest(CorpusRequest):
             ConfigError: the filesystem of the output cannot be used here.
             InputError: no tokenizer.json holds the tokenizer.
         """
+        given = {} if isinstance(tokenizer, str) else files_of(tokenizer, "the tokenizer")
         if drift.baseline is not None:
             drift = replace(drift, baseline=storage.located(drift.baseline))
         return cls(
             inputs=inputs,
             tokenizer=tokenizer if isinstance(tokenizer, str) else "",
-            tokenizer_files={} if isinstance(tokenizer, str) else _deflated(tokenizer),
+            sent=deflated(given),
             sends=sends,
             output=replace(output, directory=storage.located(output.directory)),
             encoding=encoding,
@@ -166,12 +166,8 @@ class EncodeRequest(CorpusRequest):
         started = super().started()
         if not self.tokenizer:
             return started
-        sent = _deflated(self.load()) if self.sends else {}
-        return replace(started, tokenizer=absolute(self.tokenizer), tokenizer_files=sent)
-
-    def after_plan(self) -> EncodeRequest:
-        """Return the request without the tokenizer, which the output directory then holds."""
-        return replace(self, tokenizer_files={})
+        sent = deflated(self.worker_files()) if self.sends else {}
+        return replace(started, tokenizer=absolute(self.tokenizer), sent=sent)
 
     def load(self) -> Tokenizer:
         """The tokenizer.
@@ -179,10 +175,11 @@ class EncodeRequest(CorpusRequest):
         Raises:
             InputError: it cannot be read.
         """
-        if not self.tokenizer_files:
-            return load_tokenizer(self.tokenizer)
-        sent = self.tokenizer_files.items()
-        return loads({name: zlib.decompress(data) for name, data in sent})
+        return loads(super().worker_files()) if self.sent else load_tokenizer(self.tokenizer)
+
+    def worker_files(self) -> dict[str, bytes]:
+        """The files of the tokenizer."""
+        return super().worker_files() or files_of(self.load(), self.tokenizer)
 
     @property
     def shown(self) -> dict[str, str]:
@@ -260,9 +257,8 @@ class EncodeRequest(CorpusRequest):
         else:
             keep = find_kept(found.files, encoding)
         splits = self.split(found)
-        worker_files = files_of(tokenizer, self.tokenizer or "the tokenizer")
         job = encode_job(
-            *(tokenizer, worker_files[TOKENIZER].decode()),
+            *(tokenizer, self.worker_files()[TOKENIZER]),
             encoding=encoding,
             directory=self.directory,
             settings=ReadOptions.of(self.inputs, keep=keep),
@@ -270,22 +266,12 @@ class EncodeRequest(CorpusRequest):
         )
         settings = {**job.plan_settings, "vocab_size": job.tokenizer.vocab_size}
         plan = Plan(kind="encoded", parts=(len(splits),), settings=settings)
-        not_applied = tokenizer.not_applied
-        return self.planned(found, splits, plan, worker_files=worker_files, not_applied=not_applied)
+        return replace(self.planned(found, splits, plan), not_applied=tokenizer.not_applied)
 
     def appended_to(self) -> tuple[int | None, set[str]]:
         """The generation that is there, if any."""
         there = storage.exists(join(self.directory, MANIFEST))
         return read_header(self.directory).generation if there else None, set()
-
-    def is_complete(self, planned: Planned) -> bool:
-        """Return whether its parts were finished, and then discarded on request."""
-        if self._changed(planned) != []:
-            return False
-        try:
-            return read_header(self.directory, discarded=True).discarded
-        except InputError:
-            return False
 
     def _changed(self, planned: Planned) -> list[int] | None:
         """The numbers of the inputs that changed since the run to resume; None: there is none.
@@ -298,15 +284,25 @@ class EncodeRequest(CorpusRequest):
         generation = planned.plan.generation
         return changed_inputs(self.directory, planned.files, generation=generation)
 
-    def before(self, planned: Planned) -> None:
-        """Keep the records of an earlier run, except for splits whose inputs changed."""
+    def keep(self, planned: Planned) -> bool:
+        """Keep the records of an earlier run, except for splits whose inputs changed.
+
+        Returns:
+            Whether nothing is left to do: also where all parts were finished, and then discarded.
+        """
+        if super().keep(planned):
+            return True
         changed = self._changed(planned)
-        if changed is None or self.is_done(planned):
-            return
+        if changed is None:
+            return False
         if not self.appending.appends:
+            with contextlib.suppress(InputError):  # there is no manifest
+                if not changed and read_header(self.directory, discarded=True).discarded:
+                    return True
             loosen_records(self.directory)
         for split in splits_with(planned.splits, changed):
             storage.remove(record_path(self.directory, unit_name(split.file)))
+        return False
 
     def finish(self) -> dict[str, Any]:
         """Remove the records, which the manifest holds by now; return the manifest."""
@@ -388,12 +384,6 @@ class EncodeRequest(CorpusRequest):
             self.directory, measured, self.drift, trained=trained, now=time.time()
         ):
             _LOGGER.warning("encode: the tokenizer fits new text less well: %s", warning)
-
-
-def _deflated(tokenizer: Tokenizer) -> dict[str, bytes]:
-    """The files of a tokenizer, as they travel in the graph."""
-    files = files_of(tokenizer, "the tokenizer")
-    return {name: zlib.compress(data) for name, data in files.items()}
 
 
 @takes(InputSettings, EncodeSettings)

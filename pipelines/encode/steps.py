@@ -122,20 +122,14 @@ class EncodeJob(EncodedHeader):
             append=None if rows.append_token is None else special_tokens[rows.append_token],
         )
 
-    def manifest(
-        self,
-        records: Iterable[Record],
-        splits: Iterable[Split] = (),
-        dead_letters: Iterable[DeadLetters] = (),
-    ) -> EncodedManifest:
+    def manifest(self, records: Iterable[Record], splits: Iterable[Split]) -> EncodedManifest:
         """The manifest of the parts of these records, in any order.
 
         Args:
             records: of the parts.
             splits: that they are of; none where the documents were no files.
-            dead_letters: of no part.
         """
-        parts, letters, aside = made_of(sorted(records, key=lambda record: record.unit))
+        parts, dead, aside = made_of(sorted(records, key=lambda record: record.unit))
         sources = {
             piece.file_index: Source(
                 name=piece.name,
@@ -148,7 +142,6 @@ class EncodeJob(EncodedHeader):
             for piece in split.pieces
         }
         read = {one.name for part in parts for one in part.inputs}
-        dead = (*letters, *dead_letters)
         return EncodedManifest(
             **self.head,
             totals=Totals.of_parts(parts, dead),
@@ -405,7 +398,7 @@ def count_written(record: Record) -> None:
 
 def encode_job(
     tokenizer: Tokenizer,
-    text: str,
+    data: bytes,
     *,
     encoding: EncodeSettings,
     **more: Any,
@@ -414,7 +407,7 @@ def encode_job(
 
     Args:
         tokenizer: whose ids are made.
-        text: its ``tokenizer.json``.
+        data: its ``tokenizer.json``.
         encoding: what the rows hold.
         **more: how documents are read, and fields of `EncodeJob`.
 
@@ -423,7 +416,7 @@ def encode_job(
     """
     return EncodeJob(
         tokenizer=TokenizerFile(
-            sha256=hashlib.sha256(text.encode()).hexdigest(), vocab_size=tokenizer.max_id + 1
+            sha256=hashlib.sha256(data).hexdigest(), vocab_size=tokenizer.max_id + 1
         ),
         id_type=id_type(tokenizer, encoding),
         rows=encoding.rows,

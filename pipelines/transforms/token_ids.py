@@ -199,7 +199,7 @@ def _prepare(
     files = files_of(loaded, "the tokenizer")
     directory = storage.located(output.directory)
     job = encode_job(
-        *(loaded, files[TOKENIZER].decode()),
+        *(loaded, files[TOKENIZER]),
         encoding=settings,
         directory=directory,
         settings=ReadOptions(keep=keep),

@@ -172,9 +172,12 @@ class CountAgain(CountRequest):
         found = Inputs(files=tuple(files))
         splits = self.split(found)
         plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=files)
-        runs_of = [TOKENIZER] if self.job.runs else []
-        worker_files = {name: storage.read(join(self.counted, name)) for name in runs_of}
-        return self.planned(found, splits, plan, worker_files=worker_files)
+        return self.planned(found, splits, plan)
+
+    def worker_files(self) -> dict[str, bytes]:
+        """The tokenizer whose runs were counted."""
+        names = [TOKENIZER] if self.job.runs else []
+        return {name: storage.read(join(self.counted, name)) for name in names}
 
 
 def _stated(sets: Sequence[CountsSet]) -> list[Stated]:
