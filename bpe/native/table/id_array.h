@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -15,6 +17,37 @@
 
 namespace bpe {
 
+// The memory of the last large array that was given back, for the next one: pages that are fresh
+// cost a tenth of encoding, and as much as all of it where a hypervisor takes free ones away.
+// Meanwhile the system may take them, too.
+class KeptMemory {
+ public:
+  static constexpr size_t kLeast = size_t{8} << 20;
+
+  // Memory of at least so many bytes and at most twice as many, and its size; or null.
+  static std::pair<uint8_t*, size_t> take(size_t least) {
+    uint8_t* const memory = least < kLeast ? nullptr : kept_.exchange(nullptr);
+    size_t bytes = 0;
+    if (memory) std::memcpy(&bytes, memory, sizeof bytes);
+    if (bytes >= least && bytes / 2 <= least) return {memory, bytes};
+    std::free(memory);
+    return {nullptr, 0};
+  }
+
+  // memory: from std::realloc; as much of it as was never written to costs nothing.
+  static void give(uint8_t* memory, size_t bytes) {
+    if (bytes >= kLeast) {
+      std::memcpy(memory, &bytes, sizeof bytes);
+      let_go(memory + sizeof bytes, bytes - sizeof bytes);
+      memory = kept_.exchange(memory);
+    }
+    std::free(memory);
+  }
+
+ private:
+  inline static std::atomic<uint8_t*> kept_ = nullptr;
+};
+
 // A growing array that a caller may write into past its end, and that leaves unused memory behind
 // when it is done. (std::vector can do neither.)
 class IdArray {
@@ -23,7 +56,12 @@ class IdArray {
   // is not written to is never touched and costs nothing; huge pages that are moved are split, and
   // cost much.
   IdArray(bool narrow, size_t most) : width_(narrow ? sizeof(uint16_t) : sizeof(uint32_t)) {
-    static_cast<void>(try_resize(most));
+    const auto [kept, bytes] = KeptMemory::take(most * width_);
+    data_.reset(kept);
+    if (kept)
+      capacity_ = bytes / width_;
+    else
+      static_cast<void>(try_resize(most));
   }
 
   bool is_narrow() const { return width_ == sizeof(uint16_t); }
@@ -52,9 +90,11 @@ class IdArray {
   // Its ids; the array is empty afterwards.
   Buffer finish() {
     const size_t bytes = size_ * width_;
-    resize(std::max<size_t>(size_, 1));
+    if (capacity_ * width_ < KeptMemory::kLeast) resize(std::max<size_t>(size_, 1));
     uint8_t* const data = data_.get();
-    std::shared_ptr<void> owner(data_.release(), std::free);
+    std::shared_ptr<uint8_t> owner(data_.release(), [kept = capacity_ * width_](uint8_t* memory) {
+      KeptMemory::give(memory, kept);
+    });
     size_ = capacity_ = 0;
     return {std::move(owner), data, bytes};
   }

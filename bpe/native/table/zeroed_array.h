@@ -14,18 +14,31 @@
 
 namespace bpe {
 
+#ifdef __linux__
+// Advice on the pages that lie in the memory entirely. It may fail.
+inline void advise(void* data, size_t bytes, int advice) {
+  constexpr uintptr_t kPage = 4096;
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t begin = (address + kPage - 1) & ~(kPage - 1);
+  const uintptr_t end = (address + bytes) & ~(kPage - 1);
+  if (begin < end) (void)madvise(reinterpret_cast<void*>(begin), end - begin, advice);
+}
+#endif
+
 // Asks the system for huge pages, if the memory is large. With pages of 4 KiB nearly every access
 // to a table of tens of MB misses the TLB, and not even a prefetch goes out before the page is
 // found (a third of the time of counting); and each page that is written to first takes a fault.
 inline void advise_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
 #ifdef __linux__
-  constexpr uintptr_t kPage = 4096;
   constexpr size_t kHugePage = size_t{1} << 21;
-  const auto address = reinterpret_cast<uintptr_t>(data);
-  const uintptr_t begin = (address + kPage - 1) & ~(kPage - 1);
-  const uintptr_t end = (address + bytes) & ~(kPage - 1);
-  if (end >= begin + 2 * kHugePage)  // only advice: it may fail
-    (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  if (bytes > 2 * kHugePage) advise(data, bytes, MADV_HUGEPAGE);
+#endif
+}
+
+// Tells the system that it may take the pages of this memory until they are written to again.
+inline void let_go([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
+#ifdef __linux__
+  advise(data, bytes, MADV_FREE);
 #endif
 }
 
