@@ -33,12 +33,10 @@ class Counter {
   // place of each document in the corpus, where neighbours of one place are parts of one document;
   // it may be empty where order is not tracked.
   int64_t add(const TextColumn& column, std::span<const int64_t> places) {
+    require_pattern(pretokenizer_);
     check_places(places, column.rows());
     const std::lock_guard lock(mutex_);
-    return with_scanner(pretokenizer_, [&](const auto& scanner_of) {
-      return ordered_ ? add_rows<true>(column, places, scanner_of)
-                      : add_rows<false>(column, places, scanner_of);
-    });
+    return ordered_ ? add_rows<true>(column, places) : add_rows<false>(column, places);
   }
 
   size_t size() const {
@@ -69,9 +67,8 @@ class Counter {
                                     " is negative: " + std::to_string(places[row]));
   }
 
-  template <bool Ordered, class MakeScanner>
-  int64_t add_rows(const TextColumn& column, std::span<const int64_t> places,
-                   const MakeScanner& scanner_of) {
+  template <bool Ordered>
+  int64_t add_rows(const TextColumn& column, std::span<const int64_t> places) {
     CountBatch<Ordered> batch(table_);
     const uint8_t* const readable = column.readable();
     int64_t total = 0;
@@ -88,9 +85,10 @@ class Counter {
         ++place.position;
       };
       const auto cut = [&](const uint8_t* from, const uint8_t* to) {
-        auto scanner = scanner_of(from, to);
-        for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
-          batch.push(begin, end, readable, place);
+        scan(pretokenizer_.patterns, from, to, [&](auto& scanner) {
+          for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
+            batch.push(begin, end, readable, place);
+        });
       };
       const auto cut_around = [&](const uint8_t* from, const uint8_t* to) {
         pretokenizer_.never_split.cut(from, to, cut, count);

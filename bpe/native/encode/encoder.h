@@ -69,13 +69,11 @@ class Encoder {
   // narrow: whether ids have 16 bits.
   EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
                      const Noise& noise, bool narrow) const {
+    require_pattern(pretokenizer_);
     const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
     const Rows rows{column.rows(), column.bytes(), column.readable(), noise, narrow};
-    return with_scanner(pretokenizer_, [&](const auto& scanner_of) {
-      return encode_rows(rows, [&](size_t row, WordBatch& batch) {
-        encode_text(column[row], *cutter, scanner_of, batch);
-      });
-    });
+    return encode_rows(
+        rows, [&](size_t row, WordBatch& batch) { encode_text(column[row], *cutter, batch); });
   }
 
   // What stands in a piece instead of the id of a token.
@@ -89,6 +87,7 @@ class Encoder {
                             std::span<const int64_t> row_ends, bool cut, const Noise& noise,
                             bool narrow) const {
     check_pieces(data, pieces, row_ends);
+    if (cut) require_pattern(pretokenizer_);
     const Rows rows{row_ends.size(), data.size(), data.data() + data.size(), noise, narrow};
     return encode_rows(rows, [&](size_t row, WordBatch& batch) {
       const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
@@ -101,8 +100,7 @@ class Encoder {
         } else if (id != kText) {
           batch.push_token(vocabulary().checked(id));
         } else if (cut) {
-          with_scanner(pretokenizer_,
-                       [&](const auto& scanner_of) { encode_segment(bytes, scanner_of, batch); });
+          encode_segment(bytes, batch);
         } else if (!bytes.empty()) {
           batch.push(bytes.data(), bytes.data() + bytes.size());
         }
@@ -225,32 +223,28 @@ class Encoder {
     return encoded;
   }
 
-  template <class MakeScanner>
-  void encode_text(Bytes text, const Cutter& cutter, const MakeScanner& scanner_of,
-                   WordBatch& batch) const {
+  void encode_text(Bytes text, const Cutter& cutter, WordBatch& batch) const {
     cutter.matcher.cut(
         text.data(), text.data() + text.size(),
-        [&](const uint8_t* from, const uint8_t* to) {
-          encode_segment({from, to}, scanner_of, batch);
-        },
+        [&](const uint8_t* from, const uint8_t* to) { encode_segment({from, to}, batch); },
         [&](size_t which, const uint8_t*, const uint8_t*) {
           batch.push_token(static_cast<uint32_t>(cutter.ids[which]));
         });
   }
 
-  template <class MakeScanner>
-  void encode_segment(Bytes text, const MakeScanner& scanner_of, WordBatch& batch) const {
+  void encode_segment(Bytes text, WordBatch& batch) const {
     pretokenizer_.never_split.cut(
         text.data(), text.data() + text.size(),
-        [&](const uint8_t* from, const uint8_t* to) { cut_segment(from, to, scanner_of, batch); },
+        [&](const uint8_t* from, const uint8_t* to) {
+          scan(pretokenizer_.patterns, from, to,
+               [&](const auto& scanner) { push_all(scanner, batch); });
+        },
         [&](const uint8_t* from, const uint8_t* to) { batch.push(from, to); });
   }
 
-  // Never inlined: with one caller alone, the compiler inlines the scanner here.
-  template <class MakeScanner>
-  [[gnu::noinline]] static void cut_segment(const uint8_t* from, const uint8_t* to,
-                                            const MakeScanner& scanner_of, WordBatch& batch) {
-    auto scanner = scanner_of(from, to);
+  // Never inlined, so that the scanner, which is a copy, lives in registers.
+  template <class Scanner>
+  [[gnu::noinline]] static void push_all(Scanner scanner, WordBatch& batch) {
     batch.push_all([&](auto& begin, auto& end) { return scanner.next(begin, end); });
   }
 

@@ -13,21 +13,21 @@ namespace bpe {
 
 namespace {
 
-Buffer scan(const PretokenizerArgument& pretokenizer, const py::buffer& data) {
+Buffer scan_text(const PretokenizerArgument& pretokenizer, const py::buffer& data) {
   const Pretokenizer chosen = pretokenizer_of(pretokenizer);
+  require_pattern(chosen);
   const View<uint8_t> text(data);
   const Unlocked unlocked;
   std::vector<int64_t> spans;
   const auto add = [&](const uint8_t* begin, const uint8_t* end) {
     spans.insert(spans.end(), {begin - text.begin(), end - text.begin()});
   };
-  with_scanner(chosen, [&](const auto& scanner_of) {
-    const auto cut = [&](const uint8_t* from, const uint8_t* to) {
-      auto scanner = scanner_of(from, to);
+  const auto cut = [&](const uint8_t* from, const uint8_t* to) {
+    bpe::scan(chosen.patterns, from, to, [&](auto& scanner) {
       for (const uint8_t *begin, *end; scanner.next(begin, end);) add(begin, end);
-    };
-    chosen.never_split.cut(text.begin(), text.end(), cut, add);
-  });
+    });
+  };
+  chosen.never_split.cut(text.begin(), text.end(), cut, add);
   return Buffer(std::move(spans));
 }
 
@@ -65,7 +65,7 @@ void bind_scanner(py::module_& module) {
   py::class_<PatternTable, std::shared_ptr<PatternTable>>(module, "PatternTable")
       .def(py::init(&make_table), py::arg("symbols"), py::arg("steps"), py::arg("roles"),
            py::arg("few"));
-  module.def("scan", &scan, py::arg("pretokenizer"), py::arg("data"));
+  module.def("scan", &scan_text, py::arg("pretokenizer"), py::arg("data"));
   module.def("malformed_rows", &malformed_rows, py::arg("column"));
 }
 

@@ -6,10 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
-#include <tuple>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include "text/ascii.h"
 #include "text/pretokenizers.h"
@@ -57,67 +54,31 @@ class Scanner {
   Positions64 ends_ = 0;  // of pre-tokens, from window_ on
 };
 
-// Calls f with what makes the scanner of a text, [begin, end), by one pattern: a functor of one
-// type for each pattern of the list, and of one for all tables.
-template <class F>
-decltype(auto) with_pattern_scanner(const CutPattern& pattern, F&& f) {
+// Calls use(scanner) with a scanner of the type that a pattern has, for the text [begin, end).
+template <class Use>
+void with_scanner(const CutPattern& pattern, const uint8_t* begin, const uint8_t* end, Use&& use) {
   if (const auto* table = std::get_if<std::shared_ptr<const PatternTable>>(&pattern))
-    return std::forward<F>(f)([&table = **table](const uint8_t* begin, const uint8_t* end) {
-      return TableScanner(table, begin, end);
-    });
-  return with_pattern(std::get<NamedPattern>(pattern), [&](auto named) {
-    return std::forward<F>(f)([](const uint8_t* begin, const uint8_t* end) {
-      return Scanner<typename decltype(named)::type>(begin, end);
-    });
-  });
+    return use(TableScanner(**table, begin, end));
+  with_pattern(std::get<NamedPattern>(pattern),
+               [&](auto named) { use(Scanner<typename decltype(named)::type>(begin, end)); });
 }
 
-// The pre-tokens of [begin, end) by several patterns, each of which cuts the pieces of the one
-// before. A piece is a text of its own to the next pattern.
-class StepsScanner {
- public:
-  StepsScanner(std::span<const CutPattern> patterns, const uint8_t* begin, const uint8_t* end)
-      : patterns_(patterns) {
-    levels_.reserve(patterns.size());
-    enter(begin, end);
-  }
+// Throws std::invalid_argument where a pre-tokenizer has no pattern.
+inline void require_pattern(const Pretokenizer& pretokenizer) {
+  if (pretokenizer.patterns.empty())
+    throw std::invalid_argument("there is no pre-tokenizer: give pieces");
+}
 
-  bool next(const uint8_t*& begin, const uint8_t*& end) {
-    while (!levels_.empty()) {
-      if (!std::visit([&](auto& scanner) { return scanner.next(begin, end); }, levels_.back()))
-        levels_.pop_back();
-      else if (levels_.size() == patterns_.size())
-        return true;
-      else
-        enter(begin, end);
-    }
-    return false;
-  }
-
- private:
-  template <class... Pattern>
-  static std::variant<TableScanner, Scanner<Pattern>...> any_of(const std::tuple<Pattern...>*);
-  using AnyScanner = decltype(any_of(static_cast<Patterns*>(nullptr)));
-
-  void enter(const uint8_t* begin, const uint8_t* end) {
-    with_pattern_scanner(patterns_[levels_.size()], [&](const auto& scanner_of) {
-      levels_.emplace_back(scanner_of(begin, end));
-    });
-  }
-
-  std::span<const CutPattern> patterns_;
-  std::vector<AnyScanner> levels_;  // of the text, of a piece of it, of a piece of that, …
-};
-
-// As with_pattern_scanner, by all patterns of a pre-tokenizer, between what is never split. Throws
-// std::invalid_argument where it has none.
-template <class F>
-decltype(auto) with_scanner(const Pretokenizer& pretokenizer, F&& f) {
-  const std::vector<CutPattern>& patterns = pretokenizer.patterns;
-  if (patterns.empty()) throw std::invalid_argument("there is no pre-tokenizer: give pieces");
-  if (patterns.size() == 1) return with_pattern_scanner(patterns.front(), std::forward<F>(f));
-  return std::forward<F>(f)([&patterns](const uint8_t* begin, const uint8_t* end) {
-    return StepsScanner(patterns, begin, end);
+// Calls use(scanner) with the scanners that give the pre-tokens of [begin, end), in order. Each
+// pattern cuts the pieces of the one before it, and a piece is a text of its own: the last pattern
+// has a scanner for each. There is at least one.
+template <class Use>
+void scan(std::span<const CutPattern> patterns, const uint8_t* begin, const uint8_t* end,
+          const Use& use) {
+  with_scanner(patterns.front(), begin, end, [&](auto scanner) {
+    if (patterns.size() == 1) return use(scanner);
+    for (const uint8_t *from, *to; scanner.next(from, to);)
+      scan(patterns.subspan(1), from, to, use);
   });
 }
 
