@@ -14,9 +14,10 @@ import apache_beam as beam
 
 from bpe._native import merge_runs
 from bpe.counts.files import run_to_ipc
-from pipelines.count.results import write_shard_of
+from pipelines.count.results import write_shard
 from pipelines.count.steps import (
     Counters,
+    InGroup,
     count_arrived,
     count_split,
     merged,
@@ -138,8 +139,10 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
 
 def _written(element: tuple[tuple[str, int], bytes], job: CountJob) -> Iterator[bytes]:
     """The file of a shard, written, packed."""
-    job = replace(job, generation=job.plan().get(GENERATION, 0))
-    return map(pack, write_shard_of(*element, job))
+    (group, shard), run = element
+    job = replace(job.of_group(group), generation=job.plan().get(GENERATION, 0))
+    for result in write_shard(shard, run, job):
+        yield pack(InGroup(group, result))
 
 
 def merge_shards(

@@ -40,13 +40,6 @@ from pipelines.count.steps import PLACE_BITS, InGroup, Outcome, check_groups
 _Kind = TypeVar("_Kind")
 
 
-def write_shard_of(key: tuple[str, int], run: bytes, job: CountJob) -> Iterator[InGroup]:
-    """`write_shard` of a (group, shard)."""
-    group, shard = key
-    for result in write_shard(shard, run, job.of_group(group)):
-        yield InGroup(group, result)
-
-
 def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | CutRuns | Losses]:
     """Write the file of a shard; yield what it is, and what it lost to pruning.
 

@@ -10,7 +10,7 @@ from bpe._inputs_file import INPUTS
 from pipelines import storage
 from pipelines.corpus.reading import check_failures
 from pipelines.encode.duplicates import duplicate_ids
-from pipelines.encode.manifest import Totals, made_of, read_encoded, read_header, records_of
+from pipelines.encode.manifest import Part, Totals, read_encoded, read_header, records_of
 from pipelines.errors import JobError
 from pipelines.output.directory import plan_of_run, remove_temporaries
 from pipelines.output.names import (
@@ -117,24 +117,24 @@ def appended(
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(order))}
 
     def place(record: Record) -> tuple[int, str, int, str]:
-        (part,), _, _ = made_of([record])
+        part = Part.of_record(record)
         name, start = (part.inputs[0].name, part.inputs[0].start) if part.inputs else ("", 0)
         return ranks.get(part.source, -1), name, start, part.file
 
     earlier = (
-        record for record in records_of(before, directory) if taken.isdisjoint(_files_of(record))
+        record
+        for record in records_of(before, directory)
+        if taken.isdisjoint(_files_of(Part.of_record(record)))
     )
     ordered = sorted([*earlier, *records], key=place)
-    whole = manifest.of_records(ordered)
-    begun = (one.name for part in whole.parts for one in part.inputs if one.start == 0)
-    totals = Totals.of_parts(whole.parts, whole.dead_letters)
-    return replace(whole, totals=totals, inputs=tuple(inputs[name] for name in begun)), ordered
+    parts = tuple(map(Part.of_record, ordered))
+    begun = tuple(inputs[one.name] for part in parts for one in part.inputs if one.start == 0)
+    return replace(manifest, totals=Totals.of_parts(parts), inputs=begun, parts=parts), ordered
 
 
-def _files_of(record: Record) -> list[str]:
-    """The names of the files that a record is of, those set aside included."""
-    (part,), _, aside = made_of([record])
-    return [*(one.name for one in part.inputs), *(one.name for one in aside)]
+def _files_of(part: Part) -> list[str]:
+    """The names of the files that a part is of, those set aside included."""
+    return [*(one.name for one in part.inputs), *(one.name for one in part.set_aside)]
 
 
 def tidy(directory: str, generation: int, *, prune: bool) -> None:

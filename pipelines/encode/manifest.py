@@ -18,6 +18,7 @@ from pipelines.output.names import (
     DATA,
     MANIFEST,
     RECORDS_FILE,
+    PartName,
     dead_letters_file,
     json_bytes,
     of_generation,
@@ -32,7 +33,7 @@ from pipelines.storage import join
 from pipelines.totals import DuplicateIds, SetAside, SourceTotals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pipelines.corpus.splits import Split
 
@@ -67,7 +68,10 @@ class SourceRange:
 class Part(Sums):
     """A part: its file with size in bytes and SHA-256, what is in it, and what it was read from.
 
-    ``fingerprint`` is the SHA-256 (hex) of all that its bytes depend on.
+    Attributes:
+        fingerprint: SHA-256 (hex) of all that its bytes depend on.
+        dead_letters: the file of the bad records that were read with it, if any.
+        set_aside: files that could not be read, of a job that appends.
     """
 
     file: str
@@ -76,6 +80,18 @@ class Part(Sums):
     sha256: str
     inputs: tuple[SourceRange, ...]
     source: str = ""
+    dead_letters: DeadLetters | None = None
+    set_aside: tuple[SetAside, ...] = ()
+
+    @classmethod
+    def of_record(cls, record: Record) -> Part:
+        """The part of a record.
+
+        Raises:
+            ValueError, LookupError, TypeError: it is not of an encoded corpus.
+        """
+        totals = record.totals
+        return from_jsonable(cls, {**totals, **totals["part"]})
 
 
 def unit_name(file: str) -> str:
@@ -102,8 +118,8 @@ class Totals(Sums):
     sources: Mapping[str, SourceTotals] = field(default_factory=dict)
 
     @classmethod
-    def of_parts(cls, parts: Sequence[Part], dead_letters: Iterable[DeadLetters]) -> Totals:
-        """The sums over these parts, and over these files of bad records."""
+    def of_parts(cls, parts: Sequence[Part]) -> Totals:
+        """The sums over these parts, and over their files of bad records."""
         sources: dict[str, Sums] = {}
         for part in parts:
             if part.source:
@@ -111,7 +127,7 @@ class Totals(Sums):
         return cls(
             **vars(sum(parts, NOTHING)),
             bytes=sum(part.bytes for part in parts),
-            failures=sum(letters.records for letters in dead_letters),
+            failures=sum(part.dead_letters.records for part in parts if part.dead_letters),
             sources={
                 name: SourceTotals(one.documents, one.tokens, one.text_bytes)
                 for name, one in sources.items()
@@ -158,15 +174,12 @@ class EncodedHeader:
 class EncodedManifest(EncodedHeader):
     """The manifest of an encoded corpus: the fields of the file, in its order.
 
-    In ``manifest.json``, ``records`` names the file that holds the dead letters, the parts and the
-    files set aside.
+    In ``manifest.json``, ``records`` names the file that holds the parts.
 
     Attributes:
         totals: sums over the parts.
         inputs: every file that was read, in order.
-        dead_letters: the files of bad records.
         parts: in order.
-        set_aside: files that could not be read, of a job that appends.
         records: the file of the records of all parts.
         duplicate_ids: None where files were appended, whose ids nobody compares.
         discarded: whether the parts were removed, after their export was verified.
@@ -175,9 +188,7 @@ class EncodedManifest(EncodedHeader):
 
     totals: Totals
     inputs: tuple[Source, ...]
-    dead_letters: tuple[DeadLetters, ...]
     parts: tuple[Part, ...]
-    set_aside: tuple[SetAside, ...] = ()
     records: StoredFile | None = None
     duplicate_ids: DuplicateIds | None = None
     discarded: bool = False
@@ -195,15 +206,20 @@ class EncodedManifest(EncodedHeader):
         parts = [part for part in self.parts if part.inputs]
         return add_formats(*({of[part.inputs[0].name]: part.documents} for part in parts))
 
-    def of_records(self, records: Iterable[Record]) -> EncodedManifest:
-        """The same of the parts of these records; errors of `made_of`."""
-        parts, dead, aside = made_of(records)
-        return replace(self, parts=parts, dead_letters=dead, set_aside=aside)
+    @property
+    def dead_letters(self) -> tuple[DeadLetters, ...]:
+        """The files of bad records."""
+        return tuple(part.dead_letters for part in self.parts if part.dead_letters)
+
+    @property
+    def set_aside(self) -> tuple[SetAside, ...]:
+        """The files that could not be read, of jobs that append."""
+        return tuple(one for part in self.parts for one in part.set_aside)
 
     def files(self) -> dict[str, bytes]:
         """Return the files to write, by name, the manifest last; see `bpe._inputs_file`."""
         named = {**self.to_json()}
-        del named["parts"], named["dead_letters"], named["set_aside"]
+        del named["parts"]
         file = of_generation(INPUTS, self.generation)
         value, inputs = take_out(with_checksum(named), file)
         before = {} if inputs is None else {file: inputs}
@@ -243,7 +259,7 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
         file = of_generation(INPUTS, value.get("generation", 0))
         inputs = join(storage.located(directory), file)
         value = put_back(value, lambda: storage.read(inputs))
-        return from_jsonable(EncodedManifest, {"dead_letters": [], "parts": [], **value})
+        return from_jsonable(EncodedManifest, {"parts": [], **value})
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{path}: damaged: {error}: encode the corpus again") from error
 
@@ -262,53 +278,27 @@ def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
     """
     header = read_header(directory, discarded=discarded)
     try:
-        manifest = header.of_records(records_of(header, directory))
-        _check_names(manifest)
+        # Of very many records, one as JSON at a time.
+        parts = tuple(map(Part.of_record, records_of(header, directory)))
+        _check_names(parts, header.generation)
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(
             f"{_path(directory)}: damaged: {error}: encode the corpus again"
         ) from error
-    return manifest
+    return replace(header, parts=parts)
 
 
-def made_of(
-    records: Iterable[Record],
-) -> tuple[tuple[Part, ...], tuple[DeadLetters, ...], tuple[SetAside, ...]]:
-    """The parts of records, their files of bad records, and the files that could not be read.
-
-    Raises:
-        ValueError, LookupError, TypeError: a record is not of an encoded corpus.
-    """
-    parts: list[Part] = []
-    dead: list[DeadLetters] = []
-    aside: list[SetAside] = []
-    for record in records:  # of very many, one as JSON at a time
-        parts.append(from_jsonable(Part, record.totals["part"]))
-        if record.totals["dead_letters"] is not None:
-            dead.append(from_jsonable(DeadLetters, record.totals["dead_letters"]))
-        aside += (from_jsonable(SetAside, one) for one in record.totals.get("set_aside", ()))
-    return tuple(parts), tuple(dead), tuple(aside)
-
-
-def _check_names(manifest: EncodedManifest) -> None:
+def _check_names(parts: Sequence[Part], generation: int) -> None:
     """Refuse names that a job never gives: no manifest leads out of its directory."""
-    if manifest.generation:
-        files = [part.file for part in manifest.parts]
-        files += [letters.file for letters in manifest.dead_letters]
-        for file in files:
-            name = parse_part(file)
-            if name is None or name.generation > manifest.generation:
-                raise ValueError(f"a part is {file!r}")
-        if len(set(files)) < len(files):
-            raise ValueError("a part is named twice")
-        return
-    parts = len(manifest.parts)
-    for number, part in enumerate(manifest.parts):
-        if part.file != part_file(number, parts):
-            raise ValueError(f"part {number} is {part.file!r}")
-    named = {letters.file for letters in manifest.dead_letters}
-    if unknown := named - {dead_letters_file(number, parts) for number in range(parts)}:
-        raise ValueError(f"dead letters {min(unknown)!r}")
+    for place, part in enumerate(parts):
+        name = parse_part(part.file) if generation else PartName(place, len(parts), 0)
+        known = name is not None and name.generation <= generation
+        if name is None or not known or part.file != part_file(**vars(name)):
+            raise ValueError(f"part {place} is {part.file!r}")
+        if part.dead_letters and part.dead_letters.file != dead_letters_file(**vars(name)):
+            raise ValueError(f"the dead letters of part {place} are {part.dead_letters.file!r}")
+    if len({part.file for part in parts}) < len(parts):
+        raise ValueError("a part is named twice")
 
 
 def _path(directory: str) -> str:

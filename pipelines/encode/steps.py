@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._codec import from_jsonable, to_jsonable
+from bpe._codec import to_jsonable
 from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.documents.types import type_text
@@ -24,7 +24,6 @@ from pipelines.encode.manifest import (
     Source,
     TokenizerFile,
     Totals,
-    made_of,
     ranges_of,
     unit_name,
 )
@@ -129,7 +128,7 @@ class EncodeJob(EncodedHeader):
             records: of the parts.
             splits: that they are of; none where the documents were no files.
         """
-        parts, dead, aside = made_of(sorted(records, key=lambda record: record.unit))
+        parts = tuple(map(Part.of_record, sorted(records, key=lambda record: record.unit)))
         sources = {
             piece.file_index: Source(
                 name=piece.name,
@@ -144,11 +143,9 @@ class EncodeJob(EncodedHeader):
         read = {one.name for part in parts for one in part.inputs}
         return EncodedManifest(
             **self.head,
-            totals=Totals.of_parts(parts, dead),
+            totals=Totals.of_parts(parts),
             inputs=tuple(one for _, one in sorted(sources.items()) if one.name in read),
-            set_aside=aside,
             parts=parts,
-            dead_letters=dead,
         )
 
     def fingerprint(self, split: Split) -> str:
@@ -370,13 +367,15 @@ def write_part(
     )
     dead = made.dead_letters
     files: list[Part | DeadLetters] = [part, *([] if dead is None else [dead])]
+    stated = to_jsonable(part)
+    del stated["dead_letters"], stated["set_aside"]
     return Record(
         unit=unit_name(split.file),
         fingerprint=part.fingerprint,
         files=tuple(StoredFile(file=one.file, bytes=one.bytes, sha256=one.sha256) for one in files),
         totals={
             "documents": part.documents,
-            "part": to_jsonable(part),
+            "part": stated,
             "dead_letters": to_jsonable(dead),
         },
     )
@@ -384,7 +383,7 @@ def write_part(
 
 def count_written(record: Record) -> None:
     """Tell Beam's counters of a part that was made."""
-    part = from_jsonable(Part, record.totals["part"])
+    part = Part.of_record(record)
     for name, number in (
         ("documents_encoded", part.documents),
         ("text_bytes_encoded", part.text_bytes),

@@ -39,22 +39,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bpe import Tokenizer
-    from bpe.counts.manifest import DeadLetters
     from pipelines.encode.manifest import EncodedManifest, Part
     from pipelines.progress import SlotWriter
     from pipelines.settings import InputSettings
     from pipelines.stage.record import Record
     from pipelines.totals import DuplicateIds
     from pipelines.verify.checks import Verification
-
-
-@dataclass(frozen=True)
-class SplitOutput:
-    """The output of a split, as the manifest states it: its part, and its bad records if any."""
-
-    part: Part
-    split: Split
-    dead_letters: DeadLetters | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,20 +63,21 @@ class CheckParts(Check):
     duplicates: DuplicateIds | None
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
 
-    def pieces(self) -> Iterator[tuple[SplitOutput, int]]:
-        """The parts of the manifest."""
+    def pieces(self) -> Iterator[tuple[tuple[Part, Split], int]]:
+        """The parts of the manifest, each with its split."""
         manifest = read_encoded(self.output)
         paths = paths_of(self.output, manifest, self.inputs)
-        for stored in split_outputs(manifest, paths):
-            yield stored, stored.part.bytes if paths is None else stored.split.size
+        for part, split in zip(manifest.parts, splits_of(manifest, paths), strict=True):
+            yield (part, split), part.bytes if paths is None else split.size
 
     def check(
-        self, stored: SplitOutput, /, *, slot: SlotWriter, stopped: Callable[[], bool]
+        self, piece: tuple[Part, Split], /, *, slot: SlotWriter, stopped: Callable[[], bool]
     ) -> dict[str, Any]:
         """Check the files of a part against the manifest and each other, and its rows."""
-        part, letters = stored.part, stored.dead_letters
+        part, split = piece
+        letters = part.dead_letters
         path = join(self.output, part.file)
-        if part.fingerprint != self.job.fingerprint(stored.split):
+        if part.fingerprint != self.job.fingerprint(split):
             raise VerificationError(
                 f"{path}: it was made from other inputs or with other settings than the manifest "
                 "says"
@@ -100,7 +91,7 @@ class CheckParts(Check):
                     open_part(source), path=path, part=part, job=self.job, tokenizer=tokenizer
                 )
                 if self.inputs is not None:
-                    self._compare(stored, rows, tokenizer, slot=slot, stopped=stopped)
+                    self._compare(part, split, rows, tokenizer, slot=slot, stopped=stopped)
                 for _ in rows.left():
                     if stopped():
                         raise StoppedError
@@ -114,7 +105,8 @@ class CheckParts(Check):
 
     def _compare(
         self,
-        stored: SplitOutput,
+        part: Part,
+        split: Split,
         rows: StoredRows,
         tokenizer: Tokenizer,
         *,
@@ -124,7 +116,7 @@ class CheckParts(Check):
         """Make a part again, and compare it with the one that is there."""
         check = partial(check_decoded, tokenizer=tokenizer, settings=self.job.rows, where=rows.path)
         made = make(
-            *(stored.split, self.job, tokenizer, stopped),
+            *(split, self.job, tokenizer, stopped),
             add=rows.compare,
             observe=check,
             slot=slot,
@@ -135,8 +127,8 @@ class CheckParts(Check):
                 f"{table[ID][0].as_py()!r} is not in the input"
             )
         stated = {
-            **{name: getattr(stored.part, name) for name in vars(made.sums)},
-            "bad records": stored.dead_letters.records if stored.dead_letters else 0,
+            **{name: getattr(part, name) for name in vars(made.sums)},
+            "bad records": part.dead_letters.records if part.dead_letters else 0,
         }
         for name, found in {**vars(made.sums), "bad records": made.bad_records}.items():
             if found != stated[name]:
@@ -180,7 +172,7 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
     manifest = read_encoded(root)
     own = check_encoded(root, manifest)
     paths = paths_of(root, manifest, job.inputs)
-    parts = split_outputs(manifest, paths)
+    splits = splits_of(manifest, paths)
     check = CheckParts(
         output=root,
         job=EncodeJob.of(manifest, root),
@@ -189,8 +181,8 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
         reads=paths is None,
     )
     totals = manifest.totals
-    size = totals.bytes if paths is None else sum(one.split.size for one in parts)
-    job.run(check, reads=paths or (), pieces=len(parts), size=size)
+    size = totals.bytes if paths is None else sum(split.size for split in splits)
+    job.run(check, reads=paths or (), pieces=len(splits), size=size)
     _check_totals(manifest)
     if not manifest.generation:
         job.refuse_another(manifest, read_encoded(root))
@@ -199,7 +191,7 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
             f"{root} was encoded with another tokenizer than the one beside it: encode it again"
         )
     return {
-        "parts": len(parts),
+        "parts": len(splits),
         "documents": totals.documents,
         "bytes": totals.text_bytes,
         "tokens": totals.tokens,
@@ -232,9 +224,7 @@ def check_encoded(root: str, manifest: EncodedManifest) -> Tokenizer:
     Raises:
         VerificationError: something is not as it must be.
     """
-    letters = [letters.file for letters in manifest.dead_letters]
-    if len({*letters}) < len(letters):
-        raise VerificationError("the manifest names a file of dead letters twice")
+    letters = (letters.file for letters in manifest.dead_letters)
     named = {*letters, *(part.file for part in manifest.parts), *inputs_file_names(manifest.inputs)}
     check_names(root, "encoded", named=named | {RECORDS_FILE}, appended=manifest.generation > 0)
     try:
@@ -253,7 +243,7 @@ def check_encoded(root: str, manifest: EncodedManifest) -> Tokenizer:
 
 
 def _check_totals(manifest: EncodedManifest) -> None:
-    stated, found = manifest.totals, Totals.of_parts(manifest.parts, manifest.dead_letters)
+    stated, found = manifest.totals, Totals.of_parts(manifest.parts)
     for name in (one.name for one in fields(Totals)):
         if getattr(stated, name) != getattr(found, name):
             raise VerificationError(
@@ -262,19 +252,18 @@ def _check_totals(manifest: EncodedManifest) -> None:
             )
 
 
-def split_outputs(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[SplitOutput]:
-    """The parts of a manifest.
+def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Split]:
+    """The splits of the parts of a manifest.
 
     Args:
         manifest: of the corpus.
         paths: where its inputs lie by now; None where they are not read.
 
     Raises:
-        VerificationError: parts, inputs and dead letters of the manifest do not go together.
+        VerificationError: parts and inputs of the manifest do not go together.
     """
-    dead = {letters.file: letters for letters in manifest.dead_letters}
     index = -1
-    stored = []
+    splits = []
     for part in manifest.parts:
         pieces = []
         for piece in part.inputs:
@@ -309,11 +298,9 @@ def split_outputs(manifest: EncodedManifest, paths: Sequence[str] | None) -> lis
                 f"the manifest says that {part.file} is of the source {part.source!r}, and its "
                 f"inputs of {split.source!r}"
             )
-        stored.append(SplitOutput(part, split, dead.pop(split.dead_letters_file, None)))
+        splits.append(split)
     if index != len(manifest.inputs) - 1:
         raise VerificationError(
             f"the manifest names {len(manifest.inputs)} inputs, its parts are of {index + 1}"
         )
-    for letters in dead.values():
-        raise VerificationError(f"the manifest names {letters.file}, which is of no part")
-    return stored
+    return splits

@@ -206,7 +206,7 @@ KINDS = {
             parts="data/part-*",
             changed='pretokenizer was "gpt2", is "words"',
             keeps="complete",
-            step="pipelines.count.beam.write_shard_of",
+            step="pipelines.count.beam.write_shard",
         ),
         Kind(
             name="train",
