@@ -131,7 +131,7 @@ class Pass:
 
     @property
     def directory(self) -> str:
-        """Where the records lie."""
+        """The directory of the records."""
         return self.work
 
     def pins(self) -> list[Pin]:
@@ -147,7 +147,7 @@ class Pass:
         return _spans(self.output, self.run, self.plan.unit_tokens)
 
     def selection(self) -> Selection:
-        """What is taken of each source, once `Measure` and `Choose` are folded.
+        """The documents taken of each source; known once `Measure` and `Choose` are folded.
 
         Raises:
             InputError: it cannot be read.
@@ -249,7 +249,7 @@ def _rest(taken: Taken) -> int:
 
 
 def _asked(plan: ExportPlan, available: Sequence[Count | Source]) -> list[Taken]:
-    """What is asked of each source, of which there are so many documents and tokens.
+    """Return the tokens asked of each source, given its documents and tokens.
 
     Raises:
         ConfigError: it has no training tokens.
@@ -355,7 +355,7 @@ def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Count]) ->
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """What becomes a part: what of a span is in a half, in one epoch of its source; or a bucket.
+    """The rows of one part: those of a span in one half and epoch, or a bucket.
 
     Attributes:
         validation: whether its documents are held out.

@@ -64,7 +64,7 @@ class _Segments:
         return _lists(places, self.sizes)
 
     def cu_seqlens(self) -> pa.ListArray:
-        """Where in the row each piece that is not empty begins, and the length of the row."""
+        """The positions in the row at which pieces that are not empty begin, then its length."""
         filled = self.lengths > 0
         rows = self.rows[filled]
         ends = np.cumsum(self.lengths)[filled] - (np.cumsum(self.sizes) - self.sizes)[rows]

@@ -59,7 +59,7 @@ _KEEP = "keep."  # before the names of columns that pass through: none is that o
 
 @dataclass(frozen=True, kw_only=True)
 class Buckets:
-    """How the documents of both halves are dealt to buckets.
+    """The assignment of the documents of both halves to buckets.
 
     Attributes:
         training: how many buckets training has.
@@ -85,21 +85,21 @@ class Buckets:
 
     @property
     def groups(self) -> int:
-        """How many groups of spans are merged apart."""
+        """The number of groups of spans that are merged apart."""
         return -(-self.spans // self.fan_in)
 
     @property
     def merged(self) -> int:
-        """How many consecutive buckets a merged file holds."""
+        """The number of consecutive buckets in a merged file."""
         return -(-self.count // self.fan_in)
 
     @property
     def ranges(self) -> int:
-        """How many merged files a group has."""
+        """The number of merged files of a group."""
         return -(-self.count // self.merged)
 
     def places(self, hashes: Hashes, *, validation: bool) -> Numbers:
-        """Where documents go: twice the number of the bucket, and one more but in its head."""
+        """The keys of documents: twice the number of the bucket, plus one outside its head."""
         buckets = self.validation if validation else self.training
         bucket = range_of(hashes, buckets)
         is_tail = range_of(hashes, buckets * _HEAD) > bucket * _HEAD
@@ -290,7 +290,7 @@ def _sorted(tables: list[pa.Table], sources: Numbers, *, kind: pa.DataType) -> I
     """Documents in order, in portions that depend on the documents alone.
 
     Args:
-        tables: of documents, as they are stored; emptied, so that they lie in memory once.
+        tables: of documents, as they are stored; emptied, so that memory holds them once.
         sources: the number of the source of each part.
         kind: of the lists of ids.
     """

@@ -137,7 +137,7 @@ class ExportJob(Job):
 
     @property
     def work(self) -> str:
-        """Where stages leave what later ones need."""
+        """The directory of what stages leave for later ones."""
         return join(self.directory, WORK)
 
     @property
@@ -154,7 +154,7 @@ class ExportJob(Job):
 
     @property
     def same(self) -> Plan:
-        """What makes two runs the same export, for the directory."""
+        """The settings by which two jobs are the same export."""
         return Plan(kind="export", settings=self.plan.header, run=self.run)
 
     @property
@@ -251,7 +251,7 @@ def check_export(directory: str, manifest: ExportManifest) -> None:
 
 
 def check_tokenizer(directory: str, manifest: ExportManifest) -> None:
-    """Refuse another tokenizer beside the rows than theirs.
+    """Refuse an output whose tokenizer file is not that of its rows.
 
     Raises:
         VerificationError: it is another, or damaged.
@@ -298,7 +298,7 @@ def export(
         output: where the files go.
         settings: which documents, in rows of which shape, and in which format.
         execution: where the work is done.
-        progress: told how far it is.
+        progress: gets the work done so far.
         unit_tokens: as in `ExportPlan`; None for the default.
         fan_in: as in `ExportJob`.
 

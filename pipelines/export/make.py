@@ -1,6 +1,6 @@
 """Making the parts of an export: documents to rows to files.
 
-A packed row belongs to the section in which its first id lies. So a section leaves out the ids, and
+A packed row belongs to the section that has its first id. So a section leaves out the ids, and
 empty documents, that end a row of the section before, and reads on into the next ones until its
 last row is full.
 """
@@ -48,7 +48,7 @@ class Make(Pass):
 
     @property
     def directory(self) -> str:
-        """Where the files and records of parts lie: in the export itself."""
+        """The directory of the files and records of parts: the export itself."""
         return self.output
 
     def sections(self) -> Sections:
@@ -86,7 +86,7 @@ class Make(Pass):
         Args:
             unit: of the stage.
             outputs: where its files go.
-            slot: told how far it is.
+            slot: gets the work done so far.
             stopped: asked whether nobody needs the result any more.
 
         Returns:
@@ -210,7 +210,7 @@ class _Part:
         if self._skip is None:
             return documents
         ends = np.cumsum(documents.lengths)
-        # Empty documents after a row's last id stand in that row.
+        # Empty documents after a row's last id belong to that row.
         at = int(np.searchsorted(ends, self._skip, side="right"))
         if at == len(ends):
             self._skip -= int(ends[-1]) if len(ends) else 0

@@ -27,7 +27,7 @@ VERSION = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """A directory of ids, as `bpe encode` writes them, wherever it lies; ``pins`` of its parts."""
+    """A directory of ids, as `bpe encode` writes them, under any path; ``pins`` of its parts."""
 
     name: str
     files: int
@@ -77,7 +77,7 @@ class ExportHeader:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What a plan says of it, as JSON values."""
+        """Return its fields in a plan, as JSON values."""
         head = self.head
         del head["kind"], head["version"]
         settings = {"to": self.settings.to, **changed(self.settings)}

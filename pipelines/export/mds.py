@@ -39,7 +39,7 @@ class MdsPart(ShardedPart):
 
     @property
     def config(self) -> bytes:
-        """What a shard says of itself."""
+        """The description in each shard."""
         return _config(self.layout)
 
     def sizes(self, rows: Rows) -> Numbers:
@@ -51,7 +51,7 @@ class MdsPart(ShardedPart):
         return found
 
     def samples(self, rows: Rows) -> npt.NDArray[np.uint8]:
-        """The columns of each row behind their sizes."""
+        """The columns of each row after their sizes."""
         data = rows.ids.astype(self.id_type, copy=False).tobytes()
         names = None
         if self.layout.settings.with_id and rows.names is not None:
@@ -89,7 +89,7 @@ def mds_index(files: Sequence[StoredFile], layout: RowLayout, mark: str) -> byte
 
 
 def _config(layout: RowLayout) -> bytes:
-    """What each shard says of itself, and the index of each shard."""
+    """Return the description in each shard, and that of the index."""
     columns = [*([ID] if layout.settings.with_id else []), INPUT_IDS]
     encodings = {ID: "str", INPUT_IDS: f"ndarray:{layout.id_type}"}
     value = {

@@ -43,6 +43,6 @@ def shuffle_hashes(
 
 
 def range_of(hashes: Hashes, ranges: int) -> npt.NDArray[np.int64]:
-    """Which of so many equal ranges of 64 bits each hash lies in; at most 2^32 ranges."""
+    """Return, for each hash, its range among equal ones of 64 bits; at most 2^32."""
     found: npt.NDArray[np.uint64] = ((hashes >> np.uint64(32)) * np.uint64(ranges)) >> np.uint64(32)
     return found.astype(np.int64)

@@ -2,7 +2,7 @@
 
 The plan pins the parts of each source as its manifest names them when the export begins: name,
 size, SHA-256. Parts that are added later change nothing; a pinned part that is missing or changed
-is an error. The pins lie in ``sources.parquet``; their fingerprint is in the header of the plan.
+is an error. The pins are in ``sources.parquet``; their fingerprint is in the header of the plan.
 """
 
 from __future__ import annotations
@@ -108,10 +108,10 @@ def parse_sources(given: Sequence[str]) -> dict[str, str]:
     """Directories by the name of the source, from ``NAME=DIR`` or ``DIR``.
 
     A source without a name is called ``source-0`` and so on, by its position, so that no bytes
-    depend on where it lies; `with_inner` names those of inputs with names.
+    depend on its path; `with_inner` names those of inputs with names.
 
     Raises:
-        ConfigError: there is none, or a name stands for two.
+        ConfigError: there is none, or two have one name.
     """
     if not given:
         raise ConfigError("there is no source: name a directory that bpe encode wrote")
@@ -160,7 +160,7 @@ def read_sources(sources: Mapping[str, str], *, discarded: bool = False) -> list
 
     Raises:
         InputError: a source is not a complete directory of ids.
-        ConfigError: a name stands for two.
+        ConfigError: two have one name.
     """
     found: dict[str, SourceIds] = {}
     for given, directory in sources.items():
@@ -444,7 +444,7 @@ def write_pins(directory: str, pins: Sequence[Pin]) -> None:
 
 
 def stored_pins(directory: str) -> list[Pin]:
-    """The pinned parts that lie in an output directory.
+    """Return the pinned parts in an output directory.
 
     Raises:
         InputError: they cannot be read.

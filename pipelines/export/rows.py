@@ -33,7 +33,7 @@ MAX_ROW_DOCUMENTS = MAX_PACK + (1 << 20)  # as many empty ones as others
 
 @dataclass(frozen=True, kw_only=True)
 class RowLayout:
-    """What the rows of an export look like.
+    """The layout of the rows of an export.
 
     Attributes:
         settings: how documents become rows.
@@ -49,12 +49,12 @@ class RowLayout:
 
     @property
     def describes(self) -> bool:
-        """Whether packed rows say which documents they are of; Parquet alone has a place for it."""
+        """True if packed rows name their documents; only Parquet can."""
         return self.settings.to == "parquet" or self.settings.pack is None
 
     @property
     def piece(self) -> list[pa.Field]:
-        """What is said of a document, or of each piece of one in a packed row."""
+        """The columns about a document, or about each piece of one in a packed row."""
         return [*document_columns(self.settings), *self.kept]
 
     @property
@@ -77,7 +77,7 @@ class RowLayout:
 
 
 def document_columns(settings: ExportSettings) -> list[pa.Field]:
-    """What is said of a document; of each piece of one where rows are packed."""
+    """Return the columns about a document, or about each piece of one in packed rows."""
     columns = [pa.field(ID, pa.string())]
     if settings.pack is not None:
         columns += [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
@@ -107,7 +107,7 @@ class Documents:
 
     @property
     def lengths(self) -> Numbers:
-        """How many ids each has."""
+        """The number of ids of each."""
         lengths: Numbers = np.diff(self.input_ids.offsets.to_numpy()).astype(np.int64)
         return lengths
 
@@ -164,7 +164,7 @@ class RowMaker(ABC):
 
 
 def row_maker(layout: RowLayout) -> RowMaker:
-    """What makes rows of this layout."""
+    """Return the maker of rows of this layout."""
     if layout.settings.best_fit:
         return _BestFitRows(layout)
     if layout.settings.pack is not None:
@@ -191,7 +191,7 @@ class _DocumentRows(RowMaker):
 class _JoinedRows(RowMaker):
     """Rows of one length, cut out of the joined documents.
 
-    An empty document stands in the row in which the one before it ends. So the last row is held
+    An empty document belongs to the row in which the one before it ends. So the last row is held
     back even when it is full: what comes next may belong to it.
     """
 
@@ -420,7 +420,7 @@ def without_padding(input_ids: pa.ListArray, num_tokens: pa.Array) -> tuple[Ids,
 
     Args:
         input_ids: of rows.
-        num_tokens: how many ids of each are of documents; those behind them are padding.
+        num_tokens: how many ids of each are of documents; the rest is padding.
     """
     values, bounds = flat(input_ids)
     sizes, lengths = np.diff(bounds), num_tokens.to_numpy().astype(np.int64)
@@ -458,7 +458,7 @@ def as_lists(data: pa.LargeBinaryArray, kind: pa.DataType) -> pa.ListArray:
 
 
 def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
-    """Which thing each of ``counts`` copies is of, and its number among the copies of it.
+    """Return, for each of ``counts`` copies, the thing it is of and its number among them.
 
     >>> [numbers.tolist() for numbers in numbered(np.array([2, 1]))]
     [[0, 0, 1], [0, 1, 0]]
@@ -469,7 +469,7 @@ def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _columns(layout: RowLayout, documents: Documents) -> dict[str, pa.Array]:
-    """What all rows of a document say of it, by name."""
+    """Return the columns that all rows of a document share, by name."""
     if not layout.describes:
         return {}
     kept = zip((field.name for field in layout.kept), documents.kept, strict=True)

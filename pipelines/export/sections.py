@@ -34,7 +34,7 @@ class Sections:
 
     @property
     def units(self) -> list[tuple[Section, ...]]:
-        """What is made together: a section; of a span that is read once, those of both halves."""
+        """The sections made together: one, or those of both halves where a span is read once."""
         held_out = {section.span: section for section in self.validation if section.source >= 0}
         units = []
         for section in self.training:

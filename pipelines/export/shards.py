@@ -34,7 +34,7 @@ class ShardedPart(PartWriter):
 
     @property
     def config(self) -> bytes:
-        """What stands between the table of offsets and the samples."""
+        """The bytes between the table of offsets and the samples."""
         return b""
 
     @property
@@ -87,5 +87,5 @@ class ShardedPart(PartWriter):
 
 
 def base_name(file: StoredFile) -> str:
-    """The name of a file in its folder, as the index beside it has it."""
+    """Return the name of a file in its folder, as the index there has it."""
     return PurePosixPath(file.file).name

@@ -148,7 +148,7 @@ class _Part:
             if sha256 != self._pin.sha256:
                 raise self._changed(f"its SHA-256 is {sha256}, not {self._pin.sha256}")
             with _damage(self._name, self._directory):
-                # Bytes that were compared need no checksum of each page beside.
+                # Bytes that were compared need no checksum of each page.
                 self._parquet = pq.ParquetFile(source, page_checksum_verification=not self._verify)
             self._stack = self._stack.pop_all()
         return self

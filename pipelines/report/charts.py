@@ -19,7 +19,7 @@ from pipelines.report.page import number
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# Colours that stand for those of the page, light or dark.
+# Colours that are replaced by those of the page, light or dark.
 _INK, _GRID, _SERIES, _SECOND = "#010203", "#040506", "#070809", "#0a0b0c"
 _OF_PAGE = {
     _INK: "currentColor",
@@ -53,7 +53,7 @@ class Chart:
     """A chart, ready for a page.
 
     Attributes:
-        name: what it shows, for those who cannot see it; also what tells it from other charts.
+        name: what it shows, for those who cannot see it; no other chart has it.
         svg: the picture; empty without matplotlib.
         heads: of the table of its figures.
         rows: of this table; empty where there is nothing to show.
@@ -117,13 +117,13 @@ def bars(
     second: Sequence[float] | None = None,
     legend: tuple[str, str] = ("", ""),
 ) -> Chart:
-    """Bars that stand beside each other, in the order given.
+    """Bars next to each other, in the order given.
 
     Args:
         name: as of `Chart`.
         values: what each bar is, and its height.
         axes: what the bars are, and what their height is.
-        second: the heights of a second bar beside each.
+        second: the heights of a second bar next to each.
         legend: what the two kinds of bars are.
     """
 
@@ -217,7 +217,7 @@ def _plain_numbers(axis: Any) -> None:
 
 
 def _in_page(svg: str, name: str) -> Markup:
-    """What stands in the page of an SVG file: no head, no names of groups, the page's colours."""
+    """Return an SVG file for a page: no head, no names of groups, the page's colours."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)

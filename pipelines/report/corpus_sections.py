@@ -29,7 +29,7 @@ _SHARES = {
 
 
 def counted(counts: Counts, tokenizer: Tokenizer | None = None) -> Facts:
-    """What was counted: pre-tokens, or runs of the tokens of a tokenizer."""
+    """The counts: of pre-tokens, or of runs of the tokens of a tokenizer."""
     facts = counts.facts
     text: Callable[[bytes], bytes] = bytes
     name, unit = ("pre-token", "bytes") if counts.manifest.runs is None else ("run", "tokens")
@@ -103,7 +103,7 @@ def text_scripts(counts: Counts) -> Facts | None:
 
 
 def sources(encoded: Encoded) -> Facts | None:
-    """What each named source holds."""
+    """The documents, bytes and tokens of each named source."""
     totals = encoded.manifest.totals
     return {"totals": totals} if totals.sources else None
 
@@ -143,7 +143,7 @@ def samples(encoded: Encoded, tokenizer: Tokenizer) -> Facts | None:
 
 
 def export(export: ExportManifest) -> Facts:
-    """What was taken of each source of an export, and the rows that it became."""
+    """The documents taken of each source of an export, and the rows made of them."""
     halves = {"training": export.training, "validation": export.validation}
     return {
         "halves": {name: half for name, half in halves.items() if half.documents},

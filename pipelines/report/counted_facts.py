@@ -1,4 +1,4 @@
-"""What counts hold, read in bounded memory."""
+"""The contents of counts, read in bounded memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOP = 40
 
 @dataclass(kw_only=True)
 class CountedFacts:
-    """What the counts hold, of pre-tokens or of runs.
+    """The contents of counts, of pre-tokens or of runs.
 
     Attributes:
         id_bytes: of each id in a run; None of pre-tokens.
@@ -48,7 +48,7 @@ class CountedFacts:
 
     @property
     def distinct(self) -> int:
-        """How many distinct pre-tokens or runs there are."""
+        """The number of distinct pre-tokens or runs."""
         return self.distinct_lengths.total()
 
     def add(self, keys: list[bytes], counts: list[int]) -> None:
@@ -74,7 +74,7 @@ def _top(kept: list[_Row], more: Iterable[_Row]) -> list[_Row]:
 
 
 def counted_facts(counts: PretokenCounts) -> CountedFacts:
-    """What counts in memory hold."""
+    """Return the contents of counts in memory."""
     facts = CountedFacts(id_bytes=None if counts.runs is None else counts.runs.id_bytes)
     for first in range(0, len(counts), _ROWS):
         columns = (one.slice(first, _ROWS) for one in (counts.pretokens, counts.counts))
@@ -90,7 +90,7 @@ def read_counted_facts(
     Args:
         directory: of the counts.
         manifest: its manifest.
-        advance: told after each part how many of how many are read.
+        advance: called after each part with the number of parts read, and of all.
 
     Raises:
         InputError: a part is missing, damaged or another than the manifest names.

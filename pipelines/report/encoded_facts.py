@@ -1,4 +1,4 @@
-"""What encoded corpora hold, read in bounded memory."""
+"""The contents of encoded corpora, read in bounded memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAMPLE_TOKENS = 200  # of a row
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRow:
-    """A row of an encoded corpus, as far as it is shown.
+    """The part of a row of an encoded corpus that is shown.
 
     Attributes:
         file: the part that holds it.
@@ -49,7 +49,7 @@ class SampleRow:
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedFacts:
-    """What the parts that were read hold.
+    """The contents of the parts that were read.
 
     Attributes:
         parts: how many were read, evenly spread over all.
@@ -65,7 +65,7 @@ class EncodedFacts:
 
     @property
     def rows(self) -> int:
-        """How many rows were read."""
+        """The number of rows read."""
         return int(self.lengths.sum())
 
     def length_at(self, share: float) -> int:
@@ -93,7 +93,7 @@ def read_encoded_facts(
         directory: of the corpus.
         manifest: its manifest.
         sample_parts: how many parts to read at most; None for all.
-        advance: told after each part how many of how many are read.
+        advance: called after each part with the number of parts read, and of all.
 
     Raises:
         InputError: a part is missing, damaged or another than the manifest names.

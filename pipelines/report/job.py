@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pipelines.report.page import Facts
     from pipelines.report.sources import Sources
 
-# In their order; each is left out where there is nothing to say. Comparisons stand between the two.
+# In their order; each is left out where there is nothing to say. Comparisons come between the two.
 _OF_TOKENIZER_AND_CORPUS: tuple[Callable[..., Facts | None], ...] = (
     tokenizer_sections.compression,
     tokenizer_sections.superwords,
@@ -99,7 +99,7 @@ def report(
         tokenizer: the one that ``path`` is the file of, where it is loaded already.
         sample_parts: parts of an encoded corpus to read at most, evenly spread; the report says so.
         comparisons: files that ``bpe compare --output`` has written, to show too.
-        progress: told how far it is.
+        progress: gets the work done so far.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -136,7 +136,7 @@ def report(
 
 
 def _named(path: str, sources: Sources) -> str:
-    """What was typed, unless that says nothing, such as a dot."""
+    """Return the path as typed, or a longer one where that says nothing, such as a dot."""
     typed = path.rstrip("/")
     return typed if typed.strip("./") else sources.directory.rpartition("/")[2]
 

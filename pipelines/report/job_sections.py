@@ -21,7 +21,7 @@ _LISTED = 50  # files of a manifest
 
 
 def dead_letters(counts: Counts | None = None, encoded: Encoded | None = None) -> Facts | None:
-    """Why records were set aside."""
+    """The reasons for which records were set aside."""
     jobs = [
         (stage, failures, read_reasons(job.directory))
         for stage, job in (("count", counts), ("encode", encoded))
@@ -36,7 +36,7 @@ def throughput(
     encoded: Encoded | None = None,
     training: Training | None = None,
 ) -> Facts | None:
-    """How fast each step was."""
+    """The speed of each step."""
     appended = [
         *(["count"] if counts and counts.is_appended else []),
         *(["encode"] if encoded and encoded.manifest.generation else []),
@@ -57,7 +57,7 @@ def throughput(
 
 
 def counts_manifest(counts: Counts) -> Facts:
-    """What the manifest of the counts says."""
+    """The manifest of the counts."""
     value = json.loads(counts.manifest.to_json())
     if counts.are_many:
         del value[CHECKSUM]  # no file holds all of it
@@ -66,13 +66,13 @@ def counts_manifest(counts: Counts) -> Facts:
 
 
 def encoded_manifest(encoded: Encoded) -> Facts:
-    """What the manifest of the encoded corpus says."""
+    """The manifest of the encoded corpus."""
     manifest = encoded.manifest
     return _manifest("encoded corpus", manifest.to_json(), is_appended=manifest.generation > 0)
 
 
 def export_manifest(export: ExportManifest) -> Facts:
-    """What the manifest of the export says."""
+    """The manifest of the export."""
     return _manifest("export", export.to_json(), is_appended=False)
 
 

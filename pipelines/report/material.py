@@ -73,10 +73,10 @@ def gather(
     """Read what there is.
 
     Args:
-        sources: where it lies.
+        sources: the paths to read.
         tokenizer: that of the file, where it is loaded already.
         sample_parts: how many parts of a corpus to read at most; None for all.
-        progress: told how far it is.
+        progress: gets the work done so far.
 
     Raises:
         InputError: something is damaged, or does not go together.

@@ -35,7 +35,7 @@ class Section:
     Attributes:
         key: what a link leads to, ``#key``; of letters and hyphens.
         title: the heading.
-        body: what stands below it; text that is no Markup is escaped.
+        body: the HTML below it; text that is no Markup is escaped.
     """
 
     key: str
@@ -149,7 +149,7 @@ def _shown(value: object) -> object:
 
 
 def _is_figure(value: object) -> bool:
-    """Return whether a cell stands to the right."""
+    """Return whether a cell is aligned to the right."""
     if isinstance(value, int | float):
         return True
     return isinstance(value, str) and (value == DASH or _NUMBER.fullmatch(value) is not None)

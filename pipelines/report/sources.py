@@ -37,7 +37,7 @@ class Sources:
 
 
 def find_sources(path: str) -> Sources:
-    """What ``path`` holds: a directory that a job has written to, a tokenizer or a comparison.
+    """Find the contents of ``path``: a job's directory, a tokenizer or a comparison.
 
     Raises:
         InputError: it holds none of it, or not all of what was begun there.

@@ -106,7 +106,7 @@ def merges(training: Training) -> Facts | None:
 
 
 def parity(training: Training) -> Facts | None:
-    """How alike the groups of a parity-aware training are compressed."""
+    """The compression of each group of a parity-aware training."""
     if (parity := training.parity) is None:
         return None
     return {
@@ -117,7 +117,7 @@ def parity(training: Training) -> Facts | None:
 
 
 def ties(training: Training) -> Facts | None:
-    """What the tie rule decided."""
+    """The choices of the tie rule."""
     if not training.merges:
         return None
     examples, half = proven_ties(training), _EXAMPLES // 2
@@ -151,7 +151,7 @@ def proven_ties(training: Training) -> list[int]:
 
 
 def lengths(tokenizer: Tokenizer, encoded: Encoded | None = None) -> Facts:
-    """How long tokens are, and the longest ones."""
+    """The lengths of tokens, and the longest ones."""
     ids = ordinary(tokenizer)
     occurrences = None if encoded is None else encoded.facts.tokens
     sizes: Counter[int] = Counter()
@@ -180,7 +180,7 @@ def lengths(tokenizer: Tokenizer, encoded: Encoded | None = None) -> Facts:
 
 
 def scripts(tokenizer: Tokenizer, encoded: Encoded | None = None) -> Facts:
-    """What scripts the vocabulary covers, and how well."""
+    """The scripts that the vocabulary covers, and how well."""
     tokens: Counter[str] = Counter()
     unused: Counter[str] = Counter()
     times: Counter[str] = Counter()

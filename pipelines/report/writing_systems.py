@@ -26,7 +26,7 @@ _ANY = regex.compile("|".join(rf"(?P<{name}>\p{{Script={name}}})" for name in _S
 
 
 def kind_of(token: bytes) -> str:
-    r"""What a token is of: by its first letter, else by what else is in it.
+    r"""Return the kind of a token: by its first letter, else by its other characters.
 
     Args:
         token: without what marks the beginning or end of words.
