@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def lines(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> list[str]:
-    """Rows of cells as lines, two spaces apart; those in the columns ``right`` stand there."""
+    """Return rows of cells as lines, two spaces apart; columns of ``right`` end at the right."""
     from bpe.explain import columns
 
     widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]

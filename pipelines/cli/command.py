@@ -163,7 +163,7 @@ class JobCommand(Command):
     """A command that uses Beam: ``--`` hands over to it, ``--config`` gives defaults."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take Beam's arguments off first; what stands before them is the command's own."""
+        """Take Beam's arguments off first; those before them are the command's own."""
         place = args.index("--") if "--" in args else len(args)
         args, given = args[:place], args[place + 1 :]
         for one in given:

@@ -167,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_streams() -> None:
-    """Where the process was started without stdout or stderr, what goes there goes nowhere.
+    """Replace a stdout or stderr that was closed at the start by one that drops all.
 
     Python has None in their place then, and the next file that is opened would get their number.
     """
@@ -181,7 +181,7 @@ def _one_heap() -> Iterator[None]:
     """Let all threads, and Arrow, allocate from one heap, which gives back what nobody needs.
 
     glibc otherwise begins a heap for each thread and keeps what was freed in each (15 to 40 % of
-    the peak of a job); Arrow's own allocator keeps its share beside it (20 to 25 %). Our threads
+    the peak of a job); Arrow's own allocator keeps a share of its own (20 to 25 %). Our threads
     allocate in large blocks: they do not wait for each other.
     """
     chosen = sys.platform != "linux" or _POOL in os.environ

@@ -133,7 +133,7 @@ def _compare_two(ctx: click.Context, files: tuple[TokenizerFile, ...]) -> None:
 
 
 def _changes(facts: dict[str, Any], limit: int) -> list[str]:
-    """What changed, with at most ``limit`` tokens and merges of each kind."""
+    """Return the changes, with at most ``limit`` tokens and merges of each kind."""
     lines = [f"{'tokens':10}{facts['old']['tokens']:,} → {facts['new']['tokens']:,}"]
     if facts["same"]:
         return [*lines, f"{'':10}nothing differs"]

@@ -37,7 +37,7 @@ Dialect = Literal["huggingface", "beam-bpe"]
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion(Settings):
-    """What becomes of a tokenizer that a format cannot hold.
+    """The handling of a tokenizer that a format cannot hold.
 
     Attributes:
         leave_out: Omit this from TO if its format cannot hold it, instead of failing; repeatable.

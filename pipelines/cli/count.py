@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Runs(Settings):
-    """Whether runs are counted.
+    """The choice to count runs.
 
     Attributes:
         runs: Count runs, not pre-tokens: adjacent pre-tokens that are one token each. Superwords

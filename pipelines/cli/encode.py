@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Encoder(Settings):
-    """What a corpus is encoded with.
+    """The tokenizer of the command.
 
     Attributes:
         tokenizer: tokenizer.json, written by bpe train or by Hugging Face's tokenizers; or the name

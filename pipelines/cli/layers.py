@@ -281,7 +281,7 @@ def choose(ctx: click.Context, first: str, second: str) -> None:
     """Settle two options that exclude each other: the one from the higher layer is the one meant.
 
     Raises:
-        click.UsageError: both stand on the command line, or both in the file.
+        click.UsageError: both are on the command line, or both in the file.
     """
     if any(is_absent(ctx.params[name]) for name in (first, second)):
         return

@@ -99,7 +99,7 @@ def put_back() -> Iterator[None]:
 
 
 def set_up_logging() -> None:
-    """Show warnings, not what Beam tells at INFO; call it before Beam is imported.
+    """Show warnings, not Beam's messages of INFO; call it before Beam is imported.
 
     Importing Beam configures the root logger if nobody has, in its own format.
     """
@@ -149,7 +149,7 @@ class FileLog(logging.Handler, JobLog):
 
     Attributes:
         path: the file; removed by `close` unless `keep` was called.
-        stream: the open file, which can stand in for stderr.
+        stream: the open file, which can replace stderr.
         errors: the texts of the first errors.
     """
 
@@ -212,7 +212,7 @@ def job_log() -> Iterator[FileLog]:
     root.setLevel(min(level, logging.INFO))
     commanded = any(handler.get_name() == OWN_HANDLER for handler in root.handlers)
     stderr = sys.stderr
-    if commanded:  # workers of this process print tracebacks too, beside what they log
+    if commanded:  # workers of this process print the tracebacks that they log, too
         sys.stderr = log.stream
     try:
         yield log

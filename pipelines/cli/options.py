@@ -33,7 +33,7 @@ NO_RUNNER = ("runner", "workers", "stage", "shared_path")  # of commands that ha
 
 @dataclass(frozen=True, kw_only=True)
 class Config(Settings):
-    """Where defaults come from.
+    """The file of defaults.
 
     Attributes:
         config: YAML file of defaults, by option name; repeatable. Later files override earlier
@@ -47,7 +47,7 @@ class Config(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Preset(Settings):
-    """Where defaults come from that neither the command line nor a file gives.
+    """The preset: defaults that neither the command line nor a file gives.
 
     Attributes:
         preset: Published description of BPE to follow (docs/systems.md). --config and other
@@ -74,7 +74,7 @@ class JsonResult(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class Messages(JsonResult):
-    """What to say.
+    """The amount and form of messages.
 
     Attributes:
         quiet: No progress on stderr.
@@ -88,7 +88,7 @@ class Messages(JsonResult):
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularyPath(Settings):
-    """Where files of published vocabularies are looked for.
+    """The folder of published vocabularies.
 
     Attributes:
         vocabulary_path: Folder in which to look for the file of a published vocabulary (gpt2,
@@ -102,7 +102,7 @@ class VocabularyPath(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class FileSettings(VocabularyPath):
-    """How text is cut, and what is special, for tokenizer files that do not say it.
+    """The pre-tokenizer and special tokens, for tokenizer files that do not name them.
 
     Attributes:
         pretokenizer: Pre-tokenizer, for a file that does not record it (.tiktoken, vocab.json).
@@ -163,7 +163,7 @@ def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
 
 
 def training_file(tokenizer: str) -> Path:
-    """Where the training of a tokenizer stands, if anywhere: beside it."""
+    """Return the ``training.json`` in the folder of a tokenizer, if there is one."""
     path = Path(tokenizer)
     return (path if path.is_dir() else path.parent) / "training.json"
 
@@ -218,7 +218,10 @@ def execution(ctx: click.Context) -> Execution:
 
 
 def progress(ctx: click.Context) -> Progress:
-    """Where progress goes: stderr, unless ``--quiet``. Logs of jobs elsewhere go to files."""
+    """Return the display of progress: stderr, unless ``--quiet``.
+
+    Logs of jobs elsewhere go to files.
+    """
     from pipelines.cli.logs import job_log
     from pipelines.progress import NoProgress, progress_on
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Settings):
-    """What is written, and of what.
+    """The page and its sources.
 
     Attributes:
         output: File to write.

@@ -32,7 +32,7 @@ _HEADS = ("vocabulary", "tokens", "tokens per word", "bytes per token")
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted(Settings):
-    """What is shown of a tokenizer.
+    """The parts of a tokenizer to show.
 
     Attributes:
         allow_special: Special token to recognize in each WORD, or all; repeatable.
@@ -247,7 +247,7 @@ def _cut(
 
 
 def _unmerged(tokenizer: Tokenizer, pretoken: bytes, steps: Sequence[MergeStep]) -> str | None:
-    """Why a pre-token became a token without merges; None where it did not."""
+    """Return the reason why a pre-token became a token without merges; None if it did not."""
     from bpe import WordPiece
 
     if len(steps) < 2 or any(step.merge for step in steps):
@@ -260,7 +260,7 @@ def _unmerged(tokenizer: Tokenizer, pretoken: bytes, steps: Sequence[MergeStep])
 
 
 def _as_text(word: dict[str, Any]) -> str:
-    """The steps one below the other, what was merged beside them, tokens and ids at the end."""
+    """Return the steps in lines with their merges, then tokens and ids."""
     lines = [click.style(word["word"] or "(nothing)", bold=True)]
     for pretoken in word["pretokens"]:
         if len(word["pretokens"]) > 1:
@@ -363,7 +363,7 @@ def _show_curve(tokenizer: str, *, sizes: tuple[int, ...], as_json: bool) -> Non
     """Print what vocabularies of these sizes do to the corpus they were trained on.
 
     Args:
-        tokenizer: the file beside which ``training.json`` is.
+        tokenizer: the file in whose folder ``training.json`` is.
         sizes: vocabulary sizes; none for all of them as JSON, and some of them as text.
         as_json: print a list of objects.
 
@@ -406,7 +406,7 @@ def _cells(row: CurvePoint) -> tuple[str, ...]:
 
 
 def _notes(training: Training, sizes: tuple[int, ...], rows: list[CurvePoint]) -> list[str]:
-    """What became of sizes that no training gives."""
+    """Return notes on the sizes that no training gives."""
     notes = []
     for size, row in zip(sizes, rows, strict=False):
         if size < row.vocab_size:

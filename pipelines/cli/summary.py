@@ -32,7 +32,7 @@ def show_summary(asked: Mapping[str, Any], **summaries: Summary) -> None:
 
     Args:
         asked: the options, for ``json`` and the size that was asked for.
-        summaries: by the name of the job. One alone is one JSON object; of several, each stands
+        summaries: by the name of the job. One alone is one JSON object; of several, each is
             under its name.
     """
     if asked["json"]:
@@ -71,7 +71,7 @@ def _all_warnings(asked: Mapping[str, Any], summaries: Collection[Summary]) -> l
 
 
 def warning_lines(warnings: Iterable[str]) -> list[str]:
-    """Warnings as they stand below a summary, each once."""
+    """Return the warnings below a summary, each once."""
     return [f"{'warning':10}{text}" for text in dict.fromkeys(warnings)]
 
 
@@ -296,7 +296,7 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
 
 
 def too_small(size: int, wanted: int) -> str:
-    """What to say of a vocabulary that its alphabet alone fills.
+    """Return the warning about a vocabulary that its alphabet alone fills.
 
     Args:
         size: tokens that it has.

@@ -39,7 +39,7 @@ _SENTENCEPIECE = "sentencepiece-bpe"
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture(Settings):
-    """What a tokenizer is trained on.
+    """The sources of a training, with their weights.
 
     Attributes:
         tokenizer: With --counts of runs: the tokenizer of words whose runs were counted, to which

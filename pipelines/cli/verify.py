@@ -28,7 +28,7 @@ TRAINING = "training.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Temporary(Settings):
-    """Where temporary files are.
+    """The folder of temporary files.
 
     Attributes:
         temp: Directory for temporary files, where counts or an export are compared with --input:
@@ -141,8 +141,8 @@ def _verify_tokenizer(tokenizer: Tokenizer, path: str) -> dict[str, Any]:
     """Check a tokenizer that was read from ``path``; return what was found, as JSON values.
 
     A token is *unreachable* where merging its bytes does not end in it: no text has it. It is
-    *cut* where it can be merged, but the text that it stands for is cut in several pre-tokens, so
-    that it stands in longer ones, if anywhere.
+    *cut* if it can be merged, but its text is cut in several pre-tokens, so
+    that it occurs in longer ones, if anywhere.
     """
     unreachable = tokenizer.unreachable()
     return {
@@ -156,7 +156,7 @@ def _verify_tokenizer(tokenizer: Tokenizer, path: str) -> dict[str, Any]:
 
 
 def _read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
-    """The tokenizer of a file or a directory; ``training.json``, where it is beside, is read too.
+    """Read the tokenizer of a file or a directory, and ``training.json`` if it is there.
 
     Raises:
         BpeError: one of them is damaged.

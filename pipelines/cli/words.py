@@ -25,7 +25,7 @@ NOT_HERE = ("extend", "superwords", "boundless", "prune_runs_below")  # two phas
 
 @dataclass(frozen=True, kw_only=True)
 class Shown(Settings):
-    """What is shown beside the training.
+    """The output besides the training.
 
     Attributes:
         encode: Also encode this word, which is not trained on; repeatable.

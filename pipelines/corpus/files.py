@@ -32,7 +32,7 @@ RECORD_SUFFIXES = (
     *(".tfrecord", ".tfrecords", ".msgpack", ".bson", ".jsonlines", ".warc", ".sqlite", ".sqlite3"),
     *(".h5", ".hdf5", ".npy", ".npz", ".pkl", ".pickle"),
 )
-# What is put behind the name of a file to keep it beside another.
+# Added to the name of a file that is kept next to another.
 _BACKUP = re.compile(r"(?:\.(?:bak|backup|old|orig|save|tmp|copy|part|[0-9][0-9-]*)|~)+\Z")
 
 
@@ -44,7 +44,7 @@ class InputFile:
         path: where it is: an absolute local path, or a URL of one of Beam's filesystems.
         name: the path below the deepest folder that holds all inputs, with ``/`` between its
             parts; bytes of a file name that are not UTF-8 are written ``\xNN``. Document ids
-            and manifests use it, so that they do not depend on where a corpus lies.
+            and manifests use it, so that they do not depend on the path of the corpus.
         file_size: bytes as stored.
         format: how it holds documents.
         compression: how it is packed.

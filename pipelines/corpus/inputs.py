@@ -5,10 +5,10 @@ directory (walked to the bottom), or a glob that matches files; `pipelines.corpu
 syntax.
 
 A directory or glob passes over what is no input by anybody's convention: hidden files and folders
-(``.name``), the markers that other systems leave beside their data (`MARKERS`), and, where formats
+(``.name``), the markers that other systems leave with their data (`MARKERS`), and, where formats
 go by names (``auto``), files that are about the data (``README*``, ``LICENSE*``). Name such a file
 in full to read it. Folders below the one that is walked are passed over where a job of this
-package writes to them, so that its output may lie among its inputs. Symbolic links to files are
+package writes to them, so that its output may be among its inputs. Symbolic links to files are
 read; links to folders are not followed; links that lead nowhere are passed over. `Inputs` tells
 how many were passed over, and why.
 """
@@ -103,7 +103,7 @@ class Inputs:
 
 @dataclass
 class Matches:
-    """What a pattern matches: the inputs by path, and what is none with the reason."""
+    """The matches of a pattern: inputs by path, and other files with the reason."""
 
     files: dict[str, Listed] = field(default_factory=dict)
     passed_over: dict[str, str] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Matches:
             self.passed_over[path] = reason
 
     def summary(self) -> tuple[PassedOver, ...]:
-        """What was passed over, by reason."""
+        """The files passed over, by reason."""
         over = {path: why for path, why in self.passed_over.items() if path not in self.files}
         return summary_of(over)
 
@@ -137,7 +137,7 @@ def summary_of(passed_over: Mapping[str, str]) -> tuple[PassedOver, ...]:
 
 
 def find_inputs(settings: InputSettings, *, below: str | None = None) -> Inputs:
-    """List the files that the patterns of ``settings`` stand for, each once.
+    """List the files that match the patterns of ``settings``, each once.
 
     They are sorted by source, in the order of the patterns, then by path.
 
@@ -239,7 +239,7 @@ def _nothing(pattern: str, matches: Matches, source: str) -> str:
 
 
 def describe_inputs(files: Sequence[InputFile]) -> dict[str, Any]:
-    """The ``inputs`` of a `Plan`: nothing in it depends on where the corpus lies."""
+    """The ``inputs`` of a `Plan`: nothing in it depends on the path of the corpus."""
     return {
         "files": len(files),
         "bytes": sum(file.size for file in files),
@@ -259,7 +259,7 @@ def _base(paths: Sequence[str]) -> str:
 
 
 def _name(path: str, base: str) -> str:
-    """What a file is called: its path below a folder; its whole path where there is none.
+    """Return the name of a file: its path below the folder, or its whole path.
 
     Raises:
         InputError: it is not below the folder.
@@ -286,7 +286,7 @@ def _folder(pattern: str) -> str:
 
 
 def match(pattern: str, asked: str, *, changing: bool = False) -> Matches:
-    """What ``pattern`` stands for, where formats are ``asked`` for or ``auto``.
+    """Match ``pattern``, with formats that are ``asked`` for or ``auto``.
 
     Args:
         pattern: of the command line.
@@ -378,7 +378,7 @@ class _Below:
 
     def walk(self) -> None:
         """Look at all folders of a local one."""
-        folders = [""]  # below root, each with a slash behind it
+        folders = [""]  # below root, each with a slash at its end
         while folders:
             folder = folders.pop()
             try:

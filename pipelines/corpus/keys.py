@@ -2,7 +2,7 @@
 
 The key of a document says what an export does with it. It depends on the document's id alone, or on
 its text where the record has no id of its own: it stays the same when the corpus grows, wherever
-the file lies, and a duplicate has the same one.
+the file is, and a duplicate has the same one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 ``*`` is any text without ``/``, ``?`` one character but ``/``, ``[abc]``, ``[a-z]`` and ``[!abc]``
 one character of a set, ``**`` any text, and ``**/`` any number of folders, none included. Every
-other character stands for itself, a backslash too.
+other character matches itself, a backslash too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ABOUT_DATA = re.compile(r"(README|LICEN[CS]E).*|((?i:readme|licen[cs]e))(\..*)?
 
 
 def is_glob(pattern: str) -> bool:
-    """Return whether any character of ``pattern`` stands for others."""
+    """Return whether any character of ``pattern`` is a wildcard."""
     return GLOB_CHARACTERS.search(pattern) is not None
 
 

@@ -1,6 +1,6 @@
 """The documents of one split, and what every job does on the way.
 
-Bad records are set aside, progress and metrics told, and the work stopped where another worker
+Bad records are set aside, progress and metrics reported, and the work stopped where another worker
 has failed.
 """
 
@@ -78,7 +78,7 @@ class SplitReader:
         split: to read.
         reading: how.
         stopped: asked between blocks, whether nobody needs the rest.
-        slot: told how far it is; None where nobody watches.
+        slot: gets the work done so far; None if nobody watches.
 
     Attributes:
         documents: documents so far.
@@ -201,7 +201,7 @@ def text_bytes(texts: pa.Array) -> int:
 
 
 def describe(bad: BadRecord) -> str:
-    """Where a bad record is and what is wrong with it; in one line of valid Unicode."""
+    """Describe a bad record and its position, in one line of valid Unicode."""
     path = bad.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     path = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
     return f"{path}, record at {bad.unit} {bad.place}: {bad.reason}"

@@ -2,7 +2,7 @@
 
 The plan depends on nothing but the sorted list of files and the split size: part numbers, and so
 the names of output files, are the same on every runner and for any number of workers. The first
-step of a job stores its splits beside its plan.
+step of a job stores its splits with its plan.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _fitting_size(files: Sequence[InputFile], split_size: int, *, whole: bool) -
 def straggler(files: Sequence[InputFile], splits: Sequence[Split]) -> InputFile | None:
     """The largest file that cannot be cut, where it keeps one worker busy when others are done.
 
-    It does where it is several times as large as the splits beside it (as the default size, where
+    It does if it is several times as large as the other splits (as the default size, where
     there are none), and as the least size of a split that a worker would notice.
     """
     uncut = {i: file for i, file in enumerate(files) if not file.can_be_cut}
@@ -304,9 +304,9 @@ def _stored(directory: str) -> pa.Table | None:
 
 
 def earlier_pieces(directory: str, generation: int) -> pa.Table | None:
-    """What stands of the plans up to a generation, a row a piece; None: nobody can tell.
+    """Return the pieces in the plans up to a generation, a row a piece; None if unknown.
 
-    Of a file that was taken several times, the last stands.
+    Of a file that was taken several times, the last piece counts.
     """
     table = _stored(directory)
     if table is None:
@@ -321,7 +321,7 @@ def earlier_pieces(directory: str, generation: int) -> pa.Table | None:
 def changed_inputs(directory: str, files: Sequence[InputFile], *, generation: int = 0) -> list[int]:
     """The numbers of the files that changed since the splits in ``directory`` were stored.
 
-    All of them where that cannot be told.
+    All of them if that is unknown.
 
     Args:
         directory: of the output of an earlier run of the same job.

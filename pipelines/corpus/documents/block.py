@@ -157,7 +157,7 @@ class BadRecord:
 
     Attributes:
         name: the file, as document ids call it.
-        path: the file, as it is opened.
+        path: the file, under the path that is opened.
         place: where the record begins, counted from 0 in ``unit``.
         unit: ``byte`` of the uncompressed file, or ``row`` (parquet).
         reason: what is wrong with it, in words.
@@ -190,7 +190,7 @@ class BadRecord:
 
     @classmethod
     def lost(cls, source: FileRange, place: int, reason: str, raw: bytes = b"") -> BadRecord:
-        """What ``source`` held from ``place`` on, as far as is known: the file itself is gone."""
+        """Return the known part of ``source`` from ``place`` on: the file itself is gone."""
         begin = min(max(place, source.start), source.end)
         if source.compression != "none" or FILE_FORMATS[source.format].unit != "byte":
             begin = source.start  # the place is not one of the bytes as stored
@@ -326,7 +326,7 @@ def use_good_rows(
     use: Callable[..., Result],
     set_aside: Callable[[int, str], object] = lambda _row, _reason: None,
 ) -> tuple[Result, list[int]]:
-    """What ``use`` makes of the rows that it takes, and the numbers of the others, ascending.
+    """Return the results of ``use`` for the rows that it takes, and the others' numbers.
 
     Args:
         columns: of equal length; the first has texts.
@@ -346,7 +346,7 @@ def use_good_rows(
 
 
 def malformed(raw: bytes | pa.Buffer) -> str:
-    """Where and why ``raw``, which is not well-formed UTF-8, is not, in words."""
+    """Describe where and why ``raw`` is not well-formed UTF-8."""
     view, step = memoryview(raw).cast("B"), 1 << 20  # the bytes of a buffer of Arrow have signs
     decoder = codecs.getincrementaldecoder("utf-8")()  # in steps: a record can be a gigabyte
     for begin in range(0, len(view), step):

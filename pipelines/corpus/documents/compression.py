@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.files import Compression
 
 STEP = 64 << 10
-# A Zstandard block of 128 KiB can take 4 bytes, and its decoder cannot be told to stop: 2 KiB of
+# A Zstandard block of 128 KiB can take 4 bytes, and its decoder cannot be stopped: 2 KiB of
 # input make at most 64 MiB. Larger steps were not measurably faster.
 ZSTD_STEP = 2 << 10
 XZ_MEMORY = 256 << 20  # `xz -9` needs 65 MiB to unpack
@@ -144,7 +144,7 @@ class UnpackedStream:
             self._damage = DamagedDataError(self._describe(error))
 
     def _before_damage(self) -> bytes:
-        """What the member still gives when it is fed byte by byte: errors take a step's output."""
+        """Return the output of the member before the damage, fed byte by byte."""
         self._stored.seek(self._member_begin)
         member, position, known = self._open_member(), self._member_begin, self._given
         pieces: list[bytes] = []
@@ -237,7 +237,7 @@ class _ZstdFrame:
 
 _ERRORS = (zlib.error, zstandard.ZstdError, lzma.LZMAError, OSError, EOFError, ValueError)
 _CODECS: dict[Compression, tuple[str, Callable[[], _Member], bytes]] = {
-    # name, one member, what may fill up a file behind its members
+    # name, one member, what may fill up a file after its members
     "gz": ("gzip", _GzipMember, b"\0"),
     "zst": ("Zstandard", _ZstdFrame, b""),
     "bz2": ("bzip2", bz2.BZ2Decompressor, b""),

@@ -68,7 +68,7 @@ def field_value(record: dict[str, Any], name: str) -> Any:
 
 
 def lone_surrogate(value: str) -> str:
-    """The first half of a pair that stands alone, in words; empty where there is none."""
+    """Describe the first half of a pair without the other; empty if there is none."""
     try:
         value.encode()
     except UnicodeEncodeError as error:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 SEARCH_BYTES = 64 << 10
-_Piece: TypeAlias = tuple[int, bytes, tuple[BadRecord, ...]]  # place, whole lines, what is behind
+_Piece: TypeAlias = tuple[int, bytes, tuple[BadRecord, ...]]  # place, whole lines, the rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Lines:
     Attributes:
         place: where they begin: byte offset in the uncompressed file.
         data: the lines with their ends; the last may be without.
-        bad: a record among or behind them that cannot be read.
+        bad: a record among or after them that cannot be read.
         input_bytes: bytes of input, as stored, since the ``Lines`` before.
     """
 
@@ -190,7 +190,7 @@ def _pieces(
             return
         if not chunk:
             break
-        # The first line end at or behind the last byte of the range ends its last line.
+        # The first line end at or after the last byte of the range ends its last line.
         final = chunk.find(b"\n", max(0, last - position))
         cut = (final if final >= 0 else chunk.rfind(b"\n")) + 1
         position += len(chunk)

@@ -152,7 +152,7 @@ class _Rows:
         input_bytes: int = 0,
         id_type: pa.DataType | None = None,
     ) -> Block:
-        """The documents among the rows; what is none joins ``bad``.
+        """The documents among the rows; other rows join ``bad``.
 
         Args:
             source: the file.
@@ -256,7 +256,7 @@ class _Reader:
     def _stretches(
         self, index: int, first: int, rows: int
     ) -> Iterator[tuple[list[_Rows], list[BadRecord]]]:
-        """Rows of a row group by about ``block_bytes``, and the damage behind them."""
+        """Rows of a row group by about ``block_bytes``, and the damage after them."""
         held: list[_Rows] = []
         held_bytes = 0
         row = first
@@ -439,7 +439,7 @@ def _counting(first: int, length: int) -> pa.Int64Array:
 
 
 def _check_rows(metadata: pq.FileMetaData) -> None:
-    """A row group of which the footer tells too few rows would lose the others in silence.
+    """A row group with too small a number of rows in the footer would lose the others in silence.
 
     Raises:
         ValueError: the rows of the row groups are not those of the file.
@@ -450,9 +450,9 @@ def _check_rows(metadata: pq.FileMetaData) -> None:
 
 
 def _beginnings(metadata: pq.FileMetaData, file_size: int) -> list[int]:
-    """Where in the file each row group begins, going by their sizes; always inside the file.
+    """Return the beginning of each row group in the file, from their sizes.
 
-    Not the offsets in the footer: those of a damaged file can lie anywhere, and to ask pyarrow
+    Not the offsets in the footer: those of a damaged file can be anywhere, and to ask pyarrow
     for them can end the process.
     """
     sizes = [

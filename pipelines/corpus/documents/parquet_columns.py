@@ -134,7 +134,7 @@ def _described(schema: pa.Schema) -> str:
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
-    """The type of the values themselves, where they stand in a dictionary."""
+    """Return the type of the values, of those in the dictionary if there is one."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 

@@ -68,7 +68,7 @@ def _whole(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
             try:
                 data = stream.read(limit + 1)
                 if len(data) <= limit:
-                    stream.read(1)  # nothing, unless the data is damaged behind the text
+                    stream.read(1)  # nothing, unless the data is damaged after the text
             except DamagedDataError as damage:
                 return BadRecord.of(source, 0, str(damage), data)
             size = len(data)
