@@ -1,7 +1,7 @@
 """Appending: which files a job takes, that no earlier one of its directory took.
 
 What begins a directory is generation 0; each job that appends to it is one more. Which files were
-taken, and in which version, stands beside the plan (`pipelines.corpus.splits.write_splits`); what
+taken, and in which version, is stored with the plan (`pipelines.corpus.splits.write_splits`); what
 is complete, in the manifest: a generation that it does not name yet is of a job that was killed.
 """
 
@@ -146,7 +146,7 @@ def _sharing_units(pieces: pa.Table, names: Iterable[str], *, by_job: bool) -> s
 
 
 def _incomplete(file: InputFile, settings: AppendSettings, now: float) -> str:
-    """Why a file is not complete, as far as it can be told; empty where it is."""
+    """Return the known reason why a file is not complete; empty if it is complete."""
     if settings.complete_when == "marker":
         return "" if storage.exists(file.path + MARKER) else f"without a file NAME{MARKER}"
     age = now - file.version.modified / 1e9 if file.version else settings.settled_after

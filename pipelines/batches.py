@@ -320,7 +320,7 @@ class IdEncoder:
 
 
 def id_arrays(ids: pa.ChunkedArray) -> Iterator[Ids]:
-    """The ids of each text as a numpy array that stands by itself: none keeps a batch alive.
+    """Return the ids of each text as a numpy array of its own: none keeps a batch alive.
 
     Args:
         ids: what `IdEncoder` made.
@@ -371,7 +371,7 @@ def _copied(table: pa.Table) -> pa.Table:
 def with_ids(
     table: pa.Table, encoder: IdEncoder, *, text_field: str, output_field: str, use: CacheUse
 ) -> tuple[pa.Table, list[tuple[pa.Table, str]]]:
-    """A table with a column of ids; rows that cannot be encoded stand apart, each with the reason.
+    """Return a table with a column of ids, and the rows that cannot be encoded, with reasons.
 
     A column of the name ``output_field`` is replaced.
 

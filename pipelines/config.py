@@ -38,8 +38,8 @@ def read_config(
 
     Args:
         path: a local file.
-        keys: what may stand in it, by name (with underscores).
-        owner: tells of which other command a key is, if of any.
+        keys: the names that it may have (with underscores).
+        owner: returns the other command that has a key, if any.
         sections: the keys that each section of the file may hold, by its name.
 
     Returns:
@@ -99,7 +99,7 @@ def _section(path: str, name: str, value: Any, keys: Mapping[str, Option]) -> di
 
 
 class _UniqueKeysLoader(yaml.SafeLoader):
-    """YAML's safe loader, refusing a key that stands twice (YAML itself keeps the last)."""
+    """YAML's safe loader, refusing a key that is given twice (YAML itself keeps the last)."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()

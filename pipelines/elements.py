@@ -160,7 +160,7 @@ def forget_once() -> None:
 
 
 class _Held:
-    """What Beam can hold a weak reference to, which it cannot to every value."""
+    """A value that Beam can hold a weak reference to, which it cannot to every one."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -197,7 +197,7 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
         """A copy with two outputs: what it makes, and the bad elements, each with its error.
 
         As of ``beam.Map``: a bad element is ``(element, (type, repr, traceback))``, and the outputs
-        are those of a tuple, or stand under their tags.
+        are those of a tuple, or have their tags as names.
 
         Args:
             main_tag: of what it makes.
@@ -266,7 +266,7 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
         return result if handling else main
 
     def apply_after(self, result: Any, steps: Callable[[Any], Any]) -> Any:
-        """Add steps to what `apply_step` made; bad elements stay beside what comes out of them."""
+        """Add steps to the result of `apply_step`; its bad elements remain an output."""
         if self._handling is None or self._handling["error_handler"]:
             return steps(result)
         tags = self._handling["main_tag"], self._handling["dead_letter_tag"]
@@ -274,7 +274,7 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
 
 
 class _Outputs(tuple[Any, ...]):  # noqa: SLOT001 - a tuple has no slots for its tags
-    """PCollections as Beam gives several: they unpack, and stand under their tags."""
+    """PCollections as Beam gives several: they unpack, and have their tags as names."""
 
     def __new__(cls, outputs: Mapping[str, Any]) -> Self:
         """A tuple of the outputs."""
@@ -349,7 +349,7 @@ def keyed_type(kind: Any) -> tuple[Any, Any]:
 
 
 def _no_document(kind: Any, text_field: str) -> str:
-    """Why elements of a type are no documents; empty where they may be."""
+    """Return the reason why elements of a type are no documents; empty if they may be."""
     if kind is None or any(is_consistent_with(one, kind) for one in _DOCUMENTS):
         return ""
     try:
@@ -366,7 +366,7 @@ def _no_document(kind: Any, text_field: str) -> str:
 
 
 def fires_once(windowing: Any) -> bool:
-    """Whether a window has one pane at most: when the watermark passes its end, or never."""
+    """Return whether a window has one pane at most, when the watermark passes its end."""
     trigger, in_time = windowing.triggerfn, windowing.allowed_lateness == 0
     if isinstance(trigger, AfterWatermark):
         return trigger.early is None and (in_time or trigger.late is None)

@@ -8,7 +8,7 @@ from typing import ClassVar
 class JobError(Exception):
     """Base of the errors of ``pipelines``: the job failed (exit status 1).
 
-    A setting to change stands between backticks, by the name of its argument: `` `overwrite` ``.
+    A setting to change is between backticks, by the name of its argument: `` `overwrite` ``.
     The command line shows it as the option ``--overwrite``.
     """
 
@@ -38,7 +38,7 @@ class VerificationError(JobError):
 
 
 class StoppedError(JobError):
-    """The job winds down: it was told to, or another worker has failed."""
+    """The job winds down: it was stopped, or another worker has failed."""
 
     def __init__(self, message: str = "the job was stopped") -> None:
         super().__init__(message)

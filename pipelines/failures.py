@@ -92,7 +92,7 @@ def as_job_error(error: BaseException) -> JobError:
 
 
 def is_proxied() -> bool:
-    """Return whether gRPC may look for this machine behind a proxy."""
+    """Return whether gRPC may look for this machine through a proxy."""
     return any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy"))
 
 
@@ -173,7 +173,7 @@ class Failures:
 
     @contextlib.contextmanager
     def reported(self) -> Iterator[None]:
-        """Report what the block raises; where it is left in a file, go on behind the block."""
+        """Report what the block raises; if it is left in a file, go on after the block."""
         try:
             yield
         except Exception as error:  # an error of any kind must reach the caller as one of ours

@@ -53,7 +53,7 @@ WITH_COLUMNS = tuple(name for name, traits in FILE_FORMATS.items() if traits.has
 
 
 def documents_described() -> str:
-    """What is a document in each format, for ``--help``."""
+    """Describe the document of each format, for ``--help``."""
     of: dict[str, list[str]] = {}
     for name, traits in FILE_FORMATS.items():
         of.setdefault(traits.document, []).append(name)
@@ -61,7 +61,7 @@ def documents_described() -> str:
 
 
 def suffixes_described() -> str:
-    """Which suffixes say which format, for ``--help``."""
+    """Describe the suffixes of each format, for ``--help``."""
     return "; ".join(
         f"{name}: {' '.join(traits.suffixes)}"
         for name, traits in FILE_FORMATS.items()

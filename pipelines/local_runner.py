@@ -73,7 +73,7 @@ _REPLACED = (
     # threads alone, none for its own side.
     _Replaced(f"{_RUNNER}.worker_handlers", "DATA_BUFFER_TIME_LIMIT_MS", lambda _: 0),
     # At the end of a bundle Beam waits for a thread that looks where time is spent, and that sleeps
-    # for up to 0.2 s: a tenth of a job on 400 MB. Only its constructor can be told to look oftener.
+    # for up to 0.2 s: a tenth of a job on 400 MB. Only its constructor takes a shorter pause.
     _Replaced("apache_beam.runners.worker.statesampler", "StateSampler", _sampled_often),
 )
 _lock = threading.Lock()

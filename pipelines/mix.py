@@ -60,8 +60,8 @@ def with_weights(
 ) -> tuple[CountsInput, ...]:
     """Weights in place of shares: the smallest is 1, the others have up to four decimals.
 
-    So each count is taken once at least, and no share is more than 0.01 % of itself beside what was
-    asked for.
+    So each count is taken once at least, and no share differs by more than 0.01 % of itself from
+    the one asked for.
 
     Args:
         sources: all with a share, or none.

@@ -76,7 +76,7 @@ class StorageOptions:
 
 
 def _value(text: str) -> bool | int | float | str:
-    """What a text stands for: true, false, a number, or itself; in double quotes it is text."""
+    """Return the value of a text: true, false, a number, or itself; in double quotes it is text."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1]
     if text.lower() in ("true", "false"):
@@ -87,7 +87,7 @@ def _value(text: str) -> bool | int | float | str:
 
 
 class _Process:
-    """What the stores of this process are: options, and the filesystems that were made."""
+    """The stores of this process: options, and the filesystems that were made."""
 
     def __init__(self) -> None:
         self.options = StorageOptions()

@@ -77,19 +77,19 @@ _Class = TypeVar("_Class")
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """What a reader, a shell and a check need to know of an option.
+    """An option, as help, completion and checks need it.
 
     Attributes:
         name: with underscores, on the command line and in YAML.
         field: its name in Python.
-        help: sentences; the first one alone stands in the short ``--help``.
+        help: sentences; the short ``--help`` has the first one alone.
         group: where ``--help`` lists it.
         kind: of its value, or of each of several.
         several: whether it is given several times, or as a list.
         default: that of the field.
         required: whether the field has no default.
         default_is: the default in words, where the value does not say it.
-        metavar: what stands for the value in help.
+        metavar: the name of the value in help.
         choices: the texts allowed; empty for any.
         suggestions: what shells complete, where any text is allowed.
         minimum: the smallest number allowed; None for any.
@@ -127,7 +127,7 @@ class Option:
         return f"--{self.name}".replace("_", "-")
 
     def parse(self, text: str) -> Any:
-        """The value that a text stands for.
+        """Return the value of a text.
 
         Raises:
             ValueError: the text is of another kind, or the value has a `problem`.
@@ -149,7 +149,7 @@ class Option:
         return value
 
     def problem(self, value: Any) -> str:
-        """Why the declaration does not allow a value; empty where it does."""
+        """Return the reason why the declaration refuses a value; empty if it does not."""
         if self.choices and value not in self.choices:
             near, known = did_you_mean(self, value), ", ".join(self.choices)
             return f"{value!r} is unknown{near}: use one of {known}"
@@ -285,7 +285,7 @@ def _declared(settings: type) -> Mapping[str, Option]:
 
 
 def _attributes(settings: type) -> dict[str, str]:
-    """What the docstrings of a class and its bases say of each attribute, in one line."""
+    """Return the text about each attribute in the docstrings of a class and its bases."""
     entries: dict[str, str] = {}
     for base in reversed(settings.__mro__):
         _, _, attributes = inspect.cleandoc(base.__doc__ or "").partition("\nAttributes:\n")
@@ -296,7 +296,7 @@ def _attributes(settings: type) -> dict[str, str]:
 
 
 def _of_type(hint: Any) -> dict[str, Any]:
-    """What the type of a field says of its option."""
+    """Return the parts of an option that follow from the type of its field."""
     leaves = list(_leaves(hint))
     kinds = {bool: "flag", int: "integer", float: "number"}
     said = {
@@ -320,7 +320,7 @@ def _leaves(hint: Any) -> Iterator[Any]:
 def changed(settings: Any) -> dict[str, Any]:
     """The fields of settings that are not as by default, as JSON values.
 
-    What tells jobs apart goes by these, so a new option changes nothing for those that do not give
+    Fingerprints of jobs are of these, so a new option changes nothing for those that do not give
     it.
     """
     from bpe._codec import to_jsonable  # noqa: PLC0415 - `--help` does not wait for bpe
@@ -372,7 +372,7 @@ def _values(name: str, value: Any, spec: Option) -> Any:
 def takes(
     *settings: type, leave_out: Collection[str] = ()
 ) -> Callable[[type[_Class]], type[_Class]]:
-    """A class whose keyword arguments are options: they stand in its signature and docstring."""
+    """Decorate a class whose keyword arguments are options: signature and docstring get them."""
 
     def decorate(cls: type[_Class]) -> type[_Class]:
         own = inspect.signature(cls)
@@ -474,7 +474,7 @@ def check_rules(
 
 
 def did_you_mean(spec: Option, value: object) -> str:
-    """What to say of a value that is none of the choices; empty where no other is meant."""
+    """Return a hint for a value that is none of the choices; empty if no other is near."""
     if spec.name != "pretokenizer":
         return ""
     from bpe import pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe

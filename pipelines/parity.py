@@ -40,7 +40,7 @@ class Groups:
     parity: ParitySettings
 
     def settings(self) -> dict[str, Any]:
-        """What makes two trainings the same, beside their counts.
+        """Return the settings by which two trainings are the same, besides their counts.
 
         Raises:
             InputError, bpe.errors.CountsError: held-out counts are not there, or are damaged.

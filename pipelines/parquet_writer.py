@@ -19,7 +19,7 @@ ROW_GROUP_TOKENS = 2 << 20
 ROW_GROUP_ROWS = 1 << 17
 ROW_GROUP_BYTES = 64 << 20  # in memory, of all columns: those that pass through may be large
 _WITH_STATISTICS = ("id", "chunk_index", "num_tokens")
-# Measured beside other levels, page sizes and encodings: benchmarks/LOG.md, "Parquet of ids".
+# Measured against other levels, page sizes and encodings: benchmarks/LOG.md, "Parquet of ids".
 _ENCODINGS = {
     "id": "DELTA_BYTE_ARRAY",
     "input_ids": "BYTE_STREAM_SPLIT",

@@ -51,7 +51,7 @@ class Planned(Inputs):
 
     Attributes:
         plan: what the job is, for its output directory.
-        others: paths of what the workers read beside the inputs.
+        others: paths of what the workers read besides the inputs.
         keep: names in the output directory that the job reads or manages itself.
         splits: the work.
         not_applied: what the tokenizer's file asks for that is left out.
@@ -102,7 +102,7 @@ class NothingArrivedError(InputError):
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusRequest(Job):
-    """A job over files, which stores its splits beside its plan.
+    """A job over files, which stores its splits with its plan.
 
     Attributes:
         inputs: the corpus.
@@ -276,7 +276,7 @@ def run_once(
     Args:
         request: the job, with paths as they were given, for messages.
         execution: where the work is done.
-        progress: told how far it is.
+        progress: gets the work done so far.
         held: as in `run_planned`.
         ready: likewise.
         takes: whether a job that appends takes files; False: it only says what is there.
@@ -325,11 +325,11 @@ def run_planned(
 
     Args:
         job: the job.
-        planned: what the command saw. It lists the inputs as well, which costs little beside
+        planned: what the command saw. It lists the inputs as well, which costs little compared to
             reading them, to fail before a job is sent anywhere and to show totals; the first step
             of the pipeline lists them again, and decides.
         execution: where the work is done.
-        progress: told how far it is.
+        progress: gets the work done so far.
         held: a directory that the caller has locked.
         ready: called with ``planned`` when nothing speaks against the job, before it changes
             anything; it may refuse it.

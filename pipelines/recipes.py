@@ -132,7 +132,7 @@ def count_and_train(
         training: the vocabulary.
         output: the directory.
         execution: where the work is done.
-        counting: what the counts of ``inputs`` hold, beside what the training needs of them.
+        counting: the contents of the counts of ``inputs``, besides what the training needs.
         roles: of special tokens, which become special tokens.
         share_of: what shares of ``counts``, or of ``mix``, are of.
         share_tokenizer: a tokenizer file, where they are of tokens.
@@ -140,7 +140,7 @@ def count_and_train(
             choose merges in turn.
         runs: how runs are found, of which superwords are learnt.
         mix: ``NAME=SHARE`` of each source of ``inputs``, whose patterns begin with ``NAME=``.
-        progress: told how far it is.
+        progress: gets the work done so far.
         then: as in `pipelines.train.TrainRequest`.
 
     Returns:
@@ -269,7 +269,7 @@ def count_and_train(
 
 
 def _of_counts(counts: Iterable[CountsInput]) -> dict[str, Any]:
-    """What a training says of its counts: where they are, and what errors call them."""
+    """Return the paths of a training's counts, and their names in errors."""
     named = [(replace(one, directory=storage.located(one.directory)), one.title) for one in counts]
     places, titles = zip(*named, strict=True)
     return {"counts": places, "paths": titles}
@@ -303,7 +303,7 @@ def run(
         exporting: what it is exported to; None: it is not. Its mix is that of the training too.
         discard_ids: whether the encoded parts go when their export is verified.
         roles: as in `count_and_train`.
-        progress: told how far it is.
+        progress: gets the work done so far.
         **more: arguments of `count_and_train`.
 
     Returns:

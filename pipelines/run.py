@@ -152,7 +152,7 @@ def check_job(
 
     Args:
         execution: where the work is to be done.
-        progress: told what the user may want to know.
+        progress: gets messages to the user.
         reads: what workers read: files or directories.
         writes: the output directory.
 
@@ -183,8 +183,8 @@ def run(
         build: adds the transforms to the pipeline; they report errors to what it is given.
         execution: where to run.
         pieces: in how many the work can be done; more local workers are not started.
-        stage: told what a runner elsewhere says of the job.
-        progress: told where the job can be looked at, and what becomes of it when it is
+        stage: gets what a runner elsewhere says of the job.
+        progress: gets where the job can be looked at, and what becomes of it when it is
             interrupted; keeps its log.
         name: what is done, for the name of the job on its runner.
 

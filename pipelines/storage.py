@@ -89,10 +89,10 @@ def reason(error: OSError) -> str:
 
 
 class Version(NamedTuple):
-    """What a filesystem says of one version of a file, beside its size.
+    """The version of a file by its filesystem, besides its size.
 
     Attributes:
-        modified: nanoseconds since 1970; whole seconds on a store, which tells more only in lists.
+        modified: nanoseconds since 1970; whole seconds on a store, which has more only in lists.
         tag: the inode, the time of its last change of any kind (which no program can set), and the
             machine; or the ETag or what a store has for it; empty where nobody asked.
     """
@@ -127,7 +127,7 @@ class Version(NamedTuple):
 
 
 def file_version(path: str) -> Version | None:
-    """The version of the file at ``path`` as it is now; None where there is none.
+    """Return the present version of the file at ``path``; None if there is none.
 
     Raises:
         InputError: it cannot be asked for.
@@ -169,7 +169,7 @@ def version_of(path: str, file: Any) -> Version:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What stands under a name in a directory; a symbolic link is not followed."""
+    """An entry of a directory; a symbolic link is not followed."""
 
     name: str
     kind: Literal["file", "directory", "link", "other"]
@@ -184,7 +184,7 @@ _KINDS: dict[Any, Literal["file", "directory", "other"]] = {
 
 
 def entries(directory: str) -> list[Entry]:
-    """What ``directory`` holds, sorted by name, not recursively; nothing where it is not there.
+    """Return the entries of ``directory`` by name, not recursively; none if it is not there.
 
     Raises:
         OutputError: ``directory`` is a file, or cannot be listed.
@@ -209,7 +209,7 @@ def entries(directory: str) -> list[Entry]:
 
 
 def _listed(directory: str, *, recursive: bool) -> Iterator[tuple[str, Any]]:
-    """What is below a directory of a store: the name relative to it, and what pyarrow says."""
+    """Yield each file below a directory of a store: its relative name, and pyarrow's info."""
     at = place(directory.rstrip("/"))
     selector = pafs.FileSelector(at.path, allow_not_found=True, recursive=recursive)
     for info in at.filesystem.get_file_info(selector):
@@ -217,7 +217,7 @@ def _listed(directory: str, *, recursive: bool) -> Iterator[tuple[str, Any]]:
 
 
 class Listed(NamedTuple):
-    """What a list says of a file: size in bytes, and the version that it has then.
+    """A file in a list: size in bytes, and the version that it has then.
 
     Lists of stores have no tags.
     """
@@ -263,7 +263,7 @@ def object_at(path: str) -> Listed | None:
 
 
 def _local_entry(entry: os.DirEntry[str]) -> Entry | None:
-    """What stands there; None where it is gone again."""
+    """Return the entry; None if it is gone again."""
     if entry.is_symlink():
         return Entry(name=entry.name, kind="link", size=0)
     if entry.is_dir():
@@ -316,7 +316,7 @@ def read_if_there(path: str) -> bytes | None:
 
 
 def digest(path: str) -> Written:
-    """Size and SHA-256 of the file ``path`` as it is now.
+    """Return the present size and SHA-256 of the file ``path``.
 
     Raises:
         InputError: it cannot be read.
@@ -464,10 +464,10 @@ class HashingFile(io.RawIOBase):
 def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
     """Write the file ``path``: it appears, or is replaced, whole when the block ends.
 
-    A local file lies beside it until then, under a hidden name of its own (`is_temporary`), which
+    A local file is next to it until then, under a hidden name of its own (`is_temporary`), which
     is removed where the block raises. Its contents reach the disk before its name does, and the
     name before this returns, so a power cut leaves the old file or the new one. What goes to a
-    store, which cannot rename, lies in the temporary folder of this machine, and is sent under its
+    store, which cannot rename, is in the temporary folder of this machine, and is sent under its
     own name when it is whole. Two writers of one path do not disturb each other: the last wins.
 
     Args:

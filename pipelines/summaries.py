@@ -141,7 +141,7 @@ class TrainSummary(_Summary):
 
     @property
     def bytes_per_token(self) -> float | None:
-        """How well the vocabulary compresses the text it was trained on; None without text."""
+        """The compression of the text it was trained on; None without text."""
         return self.initial_bytes / self.tokens if self.tokens else None
 
 
@@ -181,7 +181,7 @@ class EncodeSummary(_Summary):
 
     @property
     def bytes_per_token(self) -> float | None:
-        """How well the tokenizer compresses this corpus; None without tokens."""
+        """The compression of this corpus; None without tokens."""
         return self.bytes / self.tokens if self.tokens else None
 
 

@@ -12,7 +12,7 @@ class Table(pa.Table):  # type: ignore[misc]  # pyarrow has no types
     """The type of elements that are ``pyarrow.Table``; none is made of this class.
 
     Beam pickles elements whose type has no coder, the first ten of each step and others now and
-    then only to learn their size: 3 ms for a table of 4 MB. `TableCoder` stands under this name,
+    then only to learn their size: 3 ms for a table of 4 MB. `TableCoder` has this name,
     not that of ``pyarrow.Table``, so that other transforms keep the coder that they have.
     """
 

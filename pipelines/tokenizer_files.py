@@ -119,7 +119,7 @@ def _loaded(path: Path, pretokenizer: str | None) -> Tokenizer:
 
 
 def _key(path: Path, pretokenizer: str | None) -> tuple[Any, ...]:
-    """What says which tokenizer local files hold."""
+    """Return a key of the tokenizer in local files."""
     others = [*companions(path), *(one for one in may_have(path) if one.exists())]
     digests = (hashlib.sha256(one.read_bytes()).digest() for one in (path, *others))
     return (pretokenizer, *(one.name for one in others), *digests)

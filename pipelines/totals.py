@@ -24,7 +24,7 @@ class Limit:
 
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """What is taken of a source for training.
+    """The part of a source that is taken for training.
 
     Attributes:
         name: of the source.

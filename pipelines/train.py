@@ -120,7 +120,7 @@ class TrainRequest(Job):
         return {**super().shown, "counts": ", ".join(self.paths), "ties": self.training.ties}
 
     def folder(self, name: str) -> str:
-        """Where something lies that is made for the training, such as its counts."""
+        """Return the folder of something made for the training, such as its counts."""
         return join(self.directory, name)
 
     def plan(self) -> Planned:
@@ -495,7 +495,7 @@ def trained_in_groups(
 
 
 def _limits(training: TrainSettings) -> dict[str, Any]:
-    """What trainings of words have in common: which pairs merge, and until when."""
+    """Return the limits of a training of words: which pairs merge, and until when."""
     names = ("vocab_size", "max_merges", "ties", "pair_counts", "min_frequency", "prune_below")
     return {name: getattr(training, name) for name in names}
 

@@ -27,7 +27,7 @@ def watch(request: CorpusRequest, every: float, *, execution: Execution, progres
         request: the job.
         every: seconds between two looks for files.
         execution: where the work is done: in this process.
-        progress: told that it waits.
+        progress: gets a message while it waits.
 
     Raises:
         JobError: the error that ended it.

@@ -153,8 +153,8 @@ def compare(
         by: ``file``, or a field or column whose values are groups.
         examples: how many pieces to show on which two tokenizers differ most; 0: do not look.
         output: a file to write the result to; where workers do not share this machine, needed:
-            their temporary files lie beside it.
-        progress: told how far it is.
+            their temporary files are next to it.
+        progress: gets the work done so far.
 
     Raises:
         JobError: something is wrong; the class says what.

@@ -1,6 +1,6 @@
 """The pieces of text that several tokenizers encode by themselves, and where they differ on them.
 
-Tokenizers cut text in different places. What lies between two places where all of them cut is a
+Tokenizers cut text in different places. The text between two places where all of them cut is a
 piece that each encodes by itself; counted like pre-tokens, pieces say which of them make the
 difference, exactly and in the memory of a count.
 """
@@ -42,7 +42,7 @@ class PieceCutter:
 
     Attributes:
         counted: how pieces are to be counted: the pre-tokenizer that all have in common, or the
-            one that takes each piece as it is.
+            one that does not cut a piece.
     """
 
     def __init__(self, pretokenizers: Iterable[Pretokenizer]) -> None:

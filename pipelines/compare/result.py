@@ -42,7 +42,7 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What is compared, as it stands in the plan.
+    """The subject of a comparison, as in the plan.
 
     Attributes:
         tokenizers: their files and names.

@@ -54,7 +54,7 @@ class CompareSplits:
 
     Attributes:
         directory: where the job keeps its files while it runs.
-        run: the id of the run, whose plan and splits lie there.
+        run: the id of the run, whose plan and splits are there.
         max_failures: bad records the whole job may set aside.
         examples: pieces to show; 0 to count none.
         tokenizers: one of each a process.
@@ -68,7 +68,7 @@ class CompareSplits:
     name: str = "compare"
 
     def subject(self) -> Subject:
-        """What the first step has planned.
+        """The subject that the first step has planned.
 
         Raises:
             OutputError: another job has taken the directory over.
@@ -87,7 +87,7 @@ class CompareSplits:
             )
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Encode a split; a file of counted pieces and, behind them, of totals by group."""
+        """Encode a split; a file of counted pieces, then of totals by group."""
         comparer = self._comparer()
         subject, pieces = comparer.subject, PretokenCounter(comparer.cutter.counted)
         totals = Totals()
@@ -190,7 +190,7 @@ class CompareSplits:
 
 
 class _Comparer:
-    """What a process needs to encode documents with all tokenizers of a comparison."""
+    """The encoders of a process, for all tokenizers of a comparison."""
 
     def __init__(self, subject: Subject, directory: str) -> None:
         self.subject = subject

@@ -72,7 +72,7 @@ class AppendedSet:
 
 @dataclass(frozen=True, kw_only=True)
 class AppendedManifest:
-    """What ``manifest.json`` says: the sets, and those that this generation has superseded."""
+    """The manifest: the sets, and those that this generation has superseded."""
 
     generation: int
     sets: tuple[AppendedSet, ...]

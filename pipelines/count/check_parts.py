@@ -1,4 +1,4 @@
-"""Counts as they lie in a directory: is each part, and are their sums, what the manifest says?"""
+"""The check of counts in a directory: each part, and their sums, against the manifest."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def stored_sets(directory: str) -> list[CountsSet]:
 
 
 def check_tokenizers(directory: str, sets: Sequence[CountsSet]) -> None:
-    """See that the tokenizer whose runs were counted lies beside the counts, and those of groups.
+    """Refuse counts of runs without the tokenizer of the runs; those of groups too.
 
     Counts that no job wrote may have none.
 

@@ -379,7 +379,7 @@ def count(
         runs: count these, not pre-tokens.
         sources: of the inputs, which are counted apart; none: all together.
         appending: whether only files are taken that the directory has not, and how often.
-        progress: told how far it is.
+        progress: gets the work done so far.
         ready: as in `run_planned`.
 
     Raises:

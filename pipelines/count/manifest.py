@@ -73,7 +73,7 @@ class GroupedManifest:
     sources: tuple[MixSource, ...] = ()
 
     def folder(self, group: CountedGroup) -> str:
-        """Where the counts of a group lie, below the directory."""
+        """The folder of a group's counts, below the directory."""
         return group_folder(self.group_by, group.value)
 
     def files(self) -> dict[str, bytes]:

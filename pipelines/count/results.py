@@ -43,7 +43,7 @@ _Kind = TypeVar("_Kind")
 def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | CutRuns | Losses]:
     """Write the file of a shard; yield what it is, and what it lost to pruning.
 
-    Of the pairs in runs that were cut, which come behind the last shard, only how many they are.
+    Of the pairs in runs that were cut, which come after the last shard, only how many they are.
     """
     counts = run_from_ipc(run)
     if shard == job.settings.shards:
@@ -126,7 +126,7 @@ def write_manifest(results: Iterable[Outcome], job: CountJob) -> dict[str, Any]:
 
 
 def write_files_of(manifest: CountsManifest | GroupedManifest, job: CountJob) -> None:
-    """Write a manifest, and what stands beside it."""
+    """Write a manifest, and the files that go with it."""
     remove_temporaries(job.directory)
     for name, data in manifest.files().items():
         storage.write(join(job.directory, name), data)
@@ -226,7 +226,7 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -
         ]
         manifest = manifest_of([*outcomes, *empty], group_job, files=inputs)
         write_files_of(replace(manifest, inputs=()), group_job)
-        if job.runs is not None:  # whose ids these are: a group's directory stands by itself
+        if job.runs is not None:  # whose ids these are: a group's directory is complete by itself
             tokenizer = storage.read(join(job.directory, TOKENIZER))
             storage.write(join(group_job.directory, TOKENIZER), tokenizer)
         groups.append(CountedGroup.of(group, manifest))

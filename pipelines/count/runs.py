@@ -1,4 +1,4 @@
-"""Which runs a job counts: those of a tokenizer, which decides how text is cut too."""
+"""The runs that a job counts: those of a tokenizer, by which text is cut too."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class CountJob:
 
     @property
     def unit(self) -> str:
-        """What is counted."""
+        """The pre-tokens or runs that are counted."""
         return "pre-token" if self.runs is None else "run"
 
     def plan(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class CountJob:
         return prune(counts, self.settings.prune_below, id_bytes=id_bytes)
 
     def of_group(self, group: str) -> CountJob:
-        """How a group is counted, in its own directory; the one of all documents, in this one."""
+        """Return the job of a group in its own directory, or of all documents in this one."""
         if self.settings.group_by is None:
             return self
         folder = group_folder(self.settings.group_by, group)
@@ -297,7 +297,7 @@ def count_arrived(
     *,
     slot: SlotWriter | None = None,
 ) -> list[Any]:
-    """What `count_split` yields of what can be read of a split, and the files set aside."""
+    """Yield as `count_split` for the readable part of a split, and the files set aside."""
 
     def make(pieces: Sequence[FileRange]) -> list[Any]:
         storage.remove(join(job.directory, split.dead_letters_file))
@@ -337,7 +337,7 @@ def count_block(block: Block, job: CountJob, counts: AnyCounter, set_aside: SetA
 
 
 def _places(block: Block) -> pa.Int64Array:
-    """Where each document stands in the corpus: numbers that ascend with its order.
+    """Return the place of each document in the corpus: numbers that ascend with its order.
 
     Raises:
         InputError: a file is too long for them.

@@ -59,14 +59,14 @@ if TYPE_CHECKING:
     from pipelines.output.names import Plan
     from pipelines.settings import OutputSettings
 
-# What becomes of what lies in the directory of a job: it is removed, if anything is there; the job
+# The treatment of the contents of a job's directory: it is removed, if anything is there; the job
 # goes on with it; or this very run began there, and its runner has started it anew.
 Action: TypeAlias = Literal["begin", "resume", "own"]
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a kind of job gives below its directory, beside those of every job.
+    """The names that a kind of job gives below its directory, besides those of every job.
 
     Attributes:
         command: that makes such a directory.
@@ -170,7 +170,7 @@ def decide(
     Args:
         output: the directory, and what may be done with what is in it.
         plan: of the job; None where it is not known yet.
-        reads: files the job reads; none of them may lie in the directory.
+        reads: files the job reads; none of them may be in the directory.
         keep: folders in the directory that the job reads or manages itself, such as ``counts``.
 
     Raises:
@@ -261,7 +261,7 @@ def prepare(
 
 
 def run_of(directory: str) -> str | None:
-    """The id of the run whose plan lies in a directory; None where there is none."""
+    """Return the id of the run whose plan is in a directory; None if there is none."""
     run = read_plan(directory).get(RUN)
     return run if isinstance(run, str) else None
 
@@ -363,7 +363,7 @@ def remove_temporaries(directory: str) -> None:
 
 
 def remove_ours(directory: str) -> None:
-    """Remove what the job whose plan lies in ``directory`` left there, and nothing else.
+    """Remove what the job whose plan is in ``directory`` left there, and nothing else.
 
     Raises:
         OutputError: something cannot be removed.
@@ -396,7 +396,7 @@ def _above(name: str) -> Iterator[str]:
 
 
 def _group(plan: Mapping[str, Any]) -> str:
-    """How the folders begin that hold counts of one group each; empty where none do."""
+    """Return the beginning of the names of folders of one group each; empty if none are."""
     field = plan["settings"].get("group_by") if plan.get("kind") == "counts" else None
     return group_folder(field, "") if isinstance(field, str) else ""
 
@@ -423,7 +423,7 @@ def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
     """Refuse a directory that holds what the job reads.
 
     Raises:
-        OutputError: a path of ``reads`` lies in it.
+        OutputError: a path of ``reads`` is in it.
     """
     roots = _places(directory)
     for path in reads:
@@ -435,7 +435,7 @@ def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
 
 
 def _places(path: str) -> set[str]:
-    """A path as it is named and, where it is local, as links lead there."""
+    """Return a path as named and, if it is local, with links resolved."""
     path = path.rstrip("/")
     return {path, os.path.realpath(path)} if storage.is_local(path) else {path}
 

@@ -32,7 +32,7 @@ RUN = "run"  # of a plan: the id of the run that wrote it
 MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
 TRAINING = "training.json"
-ROLES_FILES = ("tokenizer_config.json", "special_tokens_map.json")  # beside `TOKENIZER`
+ROLES_FILES = ("tokenizer_config.json", "special_tokens_map.json")  # in the folder of `TOKENIZER`
 TIMINGS = ".timings.json"
 PINS = "sources.parquet"  # of an export: the parts that it is made of
 EXPORT_INDEX = "index.json"  # of an export whose format has one
@@ -55,7 +55,7 @@ BASE = "base"  # likewise
 GENERATION = "generation"  # likewise
 GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
 APPENDED_KIND = "appended-counts"  # of the manifest above counts of several generations
-# Of `PLAN`, by what is made: 3 where stages make it, 1 had its parts beside the manifest.
+# Of `PLAN`, by what is made: 3 where stages make it, 1 had its parts next to the manifest.
 PLAN_VERSIONS = {"counts": 2, "tokenizer": 2, "encoded": 3, "comparison": 2, "export": 3}
 TRAIN = "train"  # the split name of encoded rows
 VALIDATION = "validation"  # that of rows held out
@@ -123,7 +123,7 @@ def _numbers(part: int, parts: int, generation: int) -> str:
 
 @dataclass(frozen=True)
 class PartName:
-    """What the name of a part, or of dead letters, says: its numbers, as `part_file` takes them."""
+    """The name of a part, or of dead letters: its numbers, as `part_file` takes them."""
 
     part: int
     parts: int
@@ -131,7 +131,7 @@ class PartName:
 
 
 def parse_part(file: str) -> PartName | None:
-    """What the name of a file below the output directory says; None if no job gives such a name.
+    """Parse the name of a file below the output directory; None if no job gives such a name.
 
     >>> parse_part("data/train-00003-of-00042.parquet")
     PartName(part=3, parts=42, generation=0)
@@ -169,7 +169,7 @@ class Plan:
     then: Kind | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as it stands in `PLAN`."""
+        """Return the plan as `PLAN` has it."""
         then = {} if self.then is None else {THEN: self.then}
         return {
             "program": PROGRAM,
@@ -184,7 +184,7 @@ class Plan:
         }
 
     def differences(self, other: Mapping[str, Any]) -> list[str]:
-        """What makes a plan that was read from a file another job, one phrase for each value."""
+        """Return the values in which a plan from a file differs, one phrase for each."""
         mine = self.to_json()
         found = [
             f"{key} was {_short(other.get(key))}, is {_short(mine[key])}"
@@ -199,7 +199,7 @@ class Plan:
 
 
 def dead_letters_in(directory: str) -> list[str]:
-    """The files of bad records that lie below an output directory, whatever wrote them there."""
+    """Return the files of bad records below an output directory, of any kind of job."""
     listed = storage.entries(join(directory, DEAD_LETTERS))
     names = (f"{DEAD_LETTERS}/{entry.name}" for entry in listed)
     return [name for name in names if parse_part(name)]

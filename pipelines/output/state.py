@@ -53,7 +53,7 @@ class Output:
         directory: where it is.
         kind: what a job made, or began to make, in it; None: nothing says so.
         problem: the error that the directory is, where it holds output that is not complete.
-        inner: what the folders that a job makes beside a tokenizer or an export hold.
+        inner: the contents of the folders that a job makes besides a tokenizer or an export.
         folder: of the directory of a job, where this is one.
     """
 
@@ -65,10 +65,10 @@ class Output:
 
 
 def inspect(directory: str) -> Output:
-    """What ``directory`` holds; on an object store, one that does not exist holds nothing.
+    """Find the output in ``directory``; on an object store, one that does not exist is empty.
 
     The plan says what a job makes there, also before it has made anything; the manifest what is
-    complete, also where hidden files were left behind. They must agree.
+    complete, even if hidden files were left. They must agree.
 
     Raises:
         InputError: there is no such directory.
@@ -87,7 +87,7 @@ def inspect(directory: str) -> Output:
 
 
 def complete(directory: str, *kinds: Kind) -> Output:
-    """What ``directory`` holds; whether its folders are complete is not asked.
+    """Find the output in ``directory``, without asking whether its folders are complete.
 
     Args:
         directory: of any filesystem.
@@ -129,7 +129,7 @@ def _plan(root: str) -> dict[str, Any]:
 
 
 def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str | None]:
-    """What was made in a directory, and why it is not complete."""
+    """Return the kind of output in a directory, and why it is not complete."""
     planned: Kind | None = plan.get("kind")
     path = join(root, MANIFEST)
     if not storage.exists(path):
@@ -156,7 +156,7 @@ def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str
 
 
 def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind | None, str | None]:
-    """What is in a directory without a manifest of ours, in which no corpus is read or written."""
+    """Find the output in a directory without a manifest, in which no corpus is read or written."""
     if planned is None and _parts(root):
         return None, _unfinished(name)
     if storage.exists(join(root, TOKENIZER)):
@@ -230,7 +230,7 @@ def _other(output: Output, kinds: tuple[Kind, ...]) -> str:
 
 
 def _kind_of(manifest: dict[str, Any]) -> Kind | None:
-    """What a manifest is of."""
+    """Return the kind of output that a manifest is of."""
     kind = manifest.get("kind")
     if kind in ("counts", APPENDED_KIND, GROUPED_KIND):
         return "counts"

@@ -1,4 +1,4 @@
-"""How long the steps of a job took: a hidden file beside its output, no part of the output.
+"""The times of the steps of a job: a hidden file with its output, no part of it.
 
 Times differ from run to run, so no file that must be the same bytes can hold them.
 """

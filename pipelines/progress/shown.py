@@ -122,8 +122,8 @@ def _bar(stream: TextIO) -> Bar:
 class JsonProgress(LineProgress):
     """A JSON object a line: when a step begins, every ten seconds, and when it ends.
 
-    Each has ``time`` (UTC, ISO 8601), ``level`` and ``message``; what tells of a step has its
-    figures beside them. ``docs/metrics.md`` lists the fields.
+    Each has ``time`` (UTC, ISO 8601), ``level`` and ``message``; the one about a step has its
+    figures, too. ``docs/metrics.md`` lists the fields.
     """
 
     def log(self, message: str) -> None:

@@ -41,7 +41,7 @@ def make_slots(parts: int) -> str:
 
 
 def add_slots(path: str) -> tuple[int, ...]:
-    """What the slots of a file hold, over all of them, in the order of their fields.
+    """Add up the slots of a file, in the order of their fields.
 
     Raises:
         OSError: the file cannot be read.

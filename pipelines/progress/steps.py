@@ -15,9 +15,9 @@ from pipelines.progress.text import duration, many, size_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-# A runner elsewhere tells what it has counted every few seconds, within a bundle too.
+# A runner elsewhere reports what it has counted every few seconds, within a bundle too.
 _STALLED = 60.0
-_TELLING = 0.02  # of the merges: what comes before says little of those behind
+_TELLING = 0.02  # of the merges: the first ones say little about later ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Snapshot:
     """Progress of a step at one moment; ``seconds`` since it began, sizes in bytes.
 
     ``state`` is what a runner elsewhere calls it, which is all there may be to say; ``unchanged``
-    is for how many seconds that runner has told of no new work.
+    is the number of seconds since that runner reported new work.
     """
 
     seconds: float
@@ -82,7 +82,7 @@ class Snapshot:
 
     def measures(self) -> str:
         """Counts and speed, as one phrase."""
-        if self.why and not self.total:  # nobody told how far it was
+        if self.why and not self.total:  # without a report of progress
             return self.why
         if self.why:
             return f"{self.done:,} {self.unit} of {self.total:,} at most: {self.why}"
@@ -108,7 +108,7 @@ class Snapshot:
         return self.measures()
 
     def stall(self) -> str:
-        """What it means that nothing moves, as one phrase; empty where something does."""
+        """Return a phrase that explains why nothing moves; empty if something does."""
         if not self.is_stalled:
             return ""
         return (
@@ -230,7 +230,7 @@ class Stage:
 
 
 class JobLog:
-    """What is logged while a job runs elsewhere; here nobody keeps it.
+    """The log of a job that runs elsewhere; this one is not kept.
 
     Attributes:
         errors: texts of errors, which may say more than Beam's exception.
@@ -239,7 +239,7 @@ class JobLog:
     errors: Sequence[str] = ()
 
     def keep(self) -> str:
-        """Let the log stay; returns where it lies, or nothing."""
+        """Keep the log; return its path, or nothing."""
         return ""
 
 

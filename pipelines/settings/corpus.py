@@ -1,4 +1,4 @@
-"""What a job reads, how it cuts text, where it writes, and which files it takes."""
+"""The settings of a job's inputs, output, pre-tokens and appending."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NO_NORMALIZER = "none"
 
 @dataclass(frozen=True, kw_only=True)
 class InputSettings(Settings):
-    """Which documents a job reads; a place is ``name:position`` where a record has no id.
+    """The documents that a job reads; one without an id has ``name:position`` as its id.
 
     Attributes:
         patterns: File, directory or glob (quote it) to read; repeatable. A local path, or a
@@ -149,7 +149,7 @@ class InputSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputSettings(Settings):
-    """Where a job writes, and what it does with what is there already.
+    """The output directory of a job, and the treatment of its contents.
 
     Attributes:
         directory: Output directory; created if missing.
@@ -172,7 +172,7 @@ class OutputSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class PretokenSettings(Settings):
-    """How text is cut before it is counted or trained on.
+    """The cutting of text before it is counted or trained on.
 
     A pattern takes the place of the pre-tokenizer; several are applied one after the other.
 
@@ -221,7 +221,7 @@ class PretokenSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class AppendSettings(Settings):
-    """Whether a job takes only the files that its directory has not yet; times in seconds.
+    """The choice to take only files that the directory has not yet; times in seconds.
 
     Attributes:
         append: Take only files that DIR does not have yet, or that changed; begin DIR if it is

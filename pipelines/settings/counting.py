@@ -1,4 +1,4 @@
-"""What counts hold."""
+"""The settings of counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def prune_below() -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class CountSettings(Settings):
-    """What counts hold, and in how many files.
+    """The contents of counts, and the number of their files.
 
     Attributes:
         track_order: Also record where each pre-token first occurs. --ties first-seen needs it.
@@ -52,7 +52,7 @@ class CountSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class RunSettings(Settings):
-    """Which adjacent tokens are a run, of which superwords are learnt.
+    """The adjacent tokens that are a run, of which superwords are learnt.
 
     Attributes:
         merge_pattern: With runs: only pre-tokens that this regular expression matches somewhere

@@ -19,7 +19,7 @@ MAX_ROW_TOKENS = 1 << 28
 
 @dataclass(frozen=True, kw_only=True)
 class RowSettings(Settings):
-    """How documents become rows of token ids; the manifest says it, and `bpe verify` does it again.
+    """The making of rows of token ids from documents; it is in the manifest, for `bpe verify`.
 
     What is not as by default goes into the fingerprint of a part: with another default, raise
     ``LAYOUT`` in encode/steps.py.
@@ -63,7 +63,7 @@ class RowSettings(Settings):
 
     @property
     def rows(self) -> RowSettings:
-        """How documents become rows, without what they hold beside ids."""
+        """The making of rows, without their columns besides ids."""
         return RowSettings(**{one.name: getattr(self, one.name) for one in fields(RowSettings)})
 
 
@@ -99,7 +99,7 @@ class EncodeSettings(RowSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class DriftSettings(Settings):
-    """How the fit of the tokenizer is measured, and when to warn.
+    """The measure of the tokenizer's fit, and the limit of a warning.
 
     Attributes:
         baseline: With --append: counts that the tokenizer was trained on, to detect unseen

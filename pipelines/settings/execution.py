@@ -18,7 +18,7 @@ RUNNERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Execution(Settings):
-    """Which runner does the work and with how many workers.
+    """The runner that does the work, and the number of its workers.
 
     Attributes:
         beam_args: passed to Beam unchanged (the arguments after ``--``).

@@ -21,12 +21,12 @@ AddedColumn = Literal["document_ids", "position_ids", "cu_seqlens"]
 ADDED_COLUMNS: tuple[AddedColumn, ...] = get_args(AddedColumn)
 MAX_PACK = 1 << 20
 SHARD_SIZE = 64 << 20  # of an export whose format has shards of a size
-MAX_SHARD_SIZE = 1 << 31  # their offsets are numbers of 32 bits, and a last row may lie behind it
+MAX_SHARD_SIZE = 1 << 31  # their offsets are numbers of 32 bits, and a last row may end past it
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSettings(Settings):
-    """Which documents become rows of which shape, in which order and format.
+    """The choice, shape, order and format of the rows of an export.
 
     Attributes:
         to: Format of the files. parquet; bin: ids and nothing else (nanoGPT, llm.c); megatron:
@@ -41,7 +41,7 @@ class ExportSettings(Settings):
             share is taken several times. With several sources, --mix gives the shares.
         mix_seed: With --mix or --token-budget: another seed takes other documents.
         shuffle: Shuffle the documents, before they are packed. The same seed gives the same
-            order. Until the job ends, the ids lie in temporary files below DIR/.work.
+            order. Until the job ends, the ids are in temporary files below DIR/.work.
         pack: Fill rows of N ids with consecutive documents. At most one row for training and
             one for validation is shorter.
         packing: With --pack: concatenate: consecutive documents, cut where a row ends;

@@ -56,7 +56,7 @@ class CountsInput:
 
     @property
     def title(self) -> str:
-        """What the record of a training calls them."""
+        """The name of the counts in the record of a training."""
         return self.source or self.directory
 
     @classmethod

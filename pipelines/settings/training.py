@@ -147,7 +147,7 @@ class ParitySettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings(Settings):
-    """What words consist of, before and after merging; None where the model has its own default.
+    """The symbols of words, before and after merging; None for the model's own default.
 
     Attributes:
         model: How pairs are chosen. bpe: the most frequent pair; wordpiece: the pair with the
@@ -185,7 +185,7 @@ _TOKENS_OF_TEMPLATES = {"chatml": ("<|im_start|>", "<|im_end|>")}
 
 @dataclass(frozen=True, kw_only=True)
 class RoleSettings(Settings):
-    """What a model uses special tokens for; each that is named here becomes a special token.
+    """The roles of special tokens; each that is named here becomes a special token.
 
     Attributes:
         bos: Special token that begins a text, such as '<s>'; recorded in tokenizer_config.json.
@@ -193,7 +193,7 @@ class RoleSettings(Settings):
             tokenizer_config.json.
         pad: Special token that fills the shorter texts of a batch; recorded in
             tokenizer_config.json.
-        unk: Special token that stands for what has no token; recorded in tokenizer_config.json.
+        unk: Special token in place of what has no token; recorded in tokenizer_config.json.
         add_bos: Let tokenizers and transformers add the --bos token before each text. bpe encode
             adds none unless --prepend-token bos asks for it.
         add_eos: Let tokenizers and transformers add the --eos token after each text. bpe encode
@@ -213,7 +213,7 @@ class RoleSettings(Settings):
     chat_template: str | None = advanced(None, metavar="FILE|NAME")
 
     def with_tokens(self, pretokens: PretokenSettings) -> PretokenSettings:
-        """The same with the tokens of these settings among the special tokens, behind the others.
+        """Return the same with the tokens of these settings added to the special tokens.
 
         Raises:
             ConfigError: a token is empty.

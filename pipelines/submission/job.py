@@ -1,4 +1,4 @@
-"""A submitted job: where to look at it, how it stands, waiting for its end, cancelling it."""
+"""A submitted job: its page, its state, waiting for its end, cancelling it."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _PAGES = {
     "PrismRunner": "Prism's web UI, port 8074 of its machine",
 }
 _CANCEL_SECONDS = 60.0
-_STARTING_SECONDS = 20.0  # in which a worker tells what it has counted
+_STARTING_SECONDS = 20.0  # in which a worker reports what it has counted
 
 
 def job_id(result: Any) -> str:
-    """What the runner calls a job; empty where it does not say."""
+    """The runner's id of the job; empty if it has none."""
     id_ = getattr(result, "job_id", None) or getattr(result, "_job_id", None)
     with contextlib.suppress(Exception):  # a method of Dataflow's result, which asks the service
         id_ = id_() if callable(id_) else id_

@@ -58,7 +58,7 @@ class Workers:
 
     @property
     def has_own_image(self) -> bool:
-        """True if they run in an image that is not Beam's as it is published."""
+        """True if they run in an image other than Beam's published one."""
         return bool(self.image) and not self.image.startswith(_BEAMS_IMAGES)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""How well a tokenizer fits the documents of each window."""
+"""The fit of a tokenizer to the documents of each window."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def attempt(make: Callable[[], Made]) -> Made:
-    """What is made, or the error in its place, so that all other units are checked, too."""
+    """Return the result, or the error in its place, so that all other units are checked, too."""
     try:
         return make()
     except (VerificationError, InputError) as error:
@@ -70,7 +70,7 @@ class Check:
     reads: bool = True
 
     def pieces(self) -> Iterable[tuple[Any, int]]:
-        """What is checked, each with the bytes that are read for it."""
+        """The units to check, each with the bytes that are read for it."""
         raise NotImplementedError
 
     def units(self) -> Iterator[Unit]:
@@ -137,7 +137,7 @@ class Verification:
         inputs: to compare it with; None: it is checked by itself.
         work: a directory for what is made again, which all workers see.
         execution: where the work is done.
-        progress: told how far it is.
+        progress: gets the work done so far.
     """
 
     directory: str
@@ -151,7 +151,7 @@ class Verification:
 
         Args:
             checks: in order.
-            reads: files or directories that workers read, beside the output.
+            reads: files or directories that workers read, besides the output.
             pieces: in how many units the last check does its work, about.
             size: bytes that it reads, about.
 

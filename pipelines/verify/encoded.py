@@ -2,7 +2,7 @@
 
 Every file is read in full: its size, SHA-256 and rows against the manifest. Given the inputs, each
 part is made again and compared instead of written. Since that shares all of making, an independent
-check goes beside it: ids must decode to the text.
+check is made too: ids must decode to the text.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
     """Check an encoded corpus against its manifest and, where they are given, its inputs.
 
     Args:
-        job: what is verified. How inputs are read stands in the manifest.
+        job: the output to verify; its manifest says how inputs are read.
         tokenizer: that it must have been encoded with; None: any.
 
     Returns:
@@ -205,7 +205,7 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
 def paths_of(
     root: str, manifest: EncodedManifest, inputs: InputSettings | None
 ) -> list[str] | None:
-    """Where the inputs of a manifest lie by now; None where they are not read.
+    """Return the present paths of a manifest's inputs; None if they are not read.
 
     Raises:
         VerificationError: those given are others.
@@ -257,7 +257,7 @@ def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Sp
 
     Args:
         manifest: of the corpus.
-        paths: where its inputs lie by now; None where they are not read.
+        paths: of its inputs by now; None if they are not read.
 
     Raises:
         VerificationError: parts and inputs of the manifest do not go together.

@@ -2,7 +2,7 @@
 
 Without the sources, every file is read in full and compared with its record. With them, every part
 is made again, by the stages that made it, and compared instead of written. Since that shares all of
-making, an independent count goes beside it: the multiset of ids of the documents that each half
+making, an independent count is made too: the multiset of ids of the documents that each half
 must hold, taken from the sources by their keys alone, must be that of the rows.
 """
 
@@ -68,7 +68,7 @@ class CheckFiles(Check):
 
 @dataclass(frozen=True, kw_only=True)
 class Tally(Pass):
-    """What each half must hold: counted from the sources, by keys alone."""
+    """The totals that each half must have: counted from the sources, by keys alone."""
 
     name: str = "tally"
 
@@ -120,7 +120,7 @@ class Compare(Make):
 
     @property
     def directory(self) -> str:
-        """Where the records of the comparisons go."""
+        """The directory of the records of the comparisons."""
         return self.work
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:

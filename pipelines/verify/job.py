@@ -72,7 +72,7 @@ def verify(
         inputs: the corpus, given as when the output was made; of an export, the directories of
             its sources.
         execution: where the work is done.
-        progress: told how far it is.
+        progress: gets the work done so far.
         tokenizer: that a corpus must have been encoded with; None: any.
         temp: a directory for what is made again, as large as the counts, or as the ids where an
             export was shuffled; None: the system's, or the output's where workers are elsewhere.

@@ -138,7 +138,7 @@ class StoredRows:
 
 
 def keeps_texts(tokenizer: Tokenizer, settings: RowSettings) -> bool:
-    """Whether all documents decode to their texts: no allowed special token drops whitespace."""
+    """True if all documents decode to their texts: no allowed special token drops whitespace."""
     dropping = {token for token, flags in tokenizer.token_flags.items() if flags.drop_whitespace}
     if "all" not in settings.allow_special:
         dropping.intersection_update(settings.allow_special)
