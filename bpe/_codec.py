@@ -48,7 +48,7 @@ class FieldError(ValueError):
 def to_jsonable(value: Any, *, text: Callable[[bytes], str] | None = None) -> Any:
     """A dataclass, and all it holds, as JSON values; ``text`` spells bytes.
 
-    Fields stand in the order in which the class declares them.
+    Fields are in the order in which the class declares them.
     """
     kind: Any = type(value)
     if kind in _PLAIN:
@@ -84,7 +84,7 @@ def from_jsonable(
 
     Args:
         kind: most often a dataclass. Fields that have a default may be missing.
-        value: as `json.loads` returns it; instances of a dataclass stand for themselves.
+        value: as `json.loads` returns it; instances of a dataclass are returned unchanged.
         exact: refuse fields that the dataclass does not have; else they are ignored.
         data: undoes ``text``.
 

@@ -1,4 +1,4 @@
-"""The inputs of a manifest that has very many: in a Parquet file beside it, which it names."""
+"""The very many inputs of a manifest, in a Parquet file that it names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def take_out(manifest: dict[str, Any], file: str = INPUTS) -> tuple[dict[str, An
 
 
 def put_back(manifest: dict[str, Any], read: Callable[[], bytes]) -> dict[str, Any]:
-    """What `take_out` was given; ``read`` returns what the file holds.
+    """Return what `take_out` was given; ``read`` returns the content of the file.
 
     Raises:
         ValueError: the file is missing, or not that of the manifest.

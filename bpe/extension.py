@@ -163,7 +163,7 @@ def word_ids(
     With ``ignore_merges``, words are looked up here only. That is enough: where a new merge makes a
     string, no merge crosses its ends, so the word that is this string is merged to it too.
     """
-    # A word is encoded as it is: not cut again, and nothing in it is special.
+    # A word is encoded whole: not cut again, and nothing in it is special.
     encoder = Tokenizer(
         replace(
             tokenizer.parts,

@@ -70,7 +70,7 @@ class CharacterLevel:
                 raise TokenizerError(f"{name} {getattr(self, name)!r:.60} is not True or False")
 
     def known(self, symbols: Iterable[bytes], tokens: Container[bytes]) -> tuple[bytes, ...]:
-        """The symbols, but for those that are not among the tokens what stands for them."""
+        """Return the symbols, with a substitute for those that are not among the tokens."""
         known: list[bytes] = []
         after_unknown = False
         for symbol in symbols:

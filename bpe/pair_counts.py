@@ -1,4 +1,4 @@
-"""How often a pair of equal symbols occurs in a row of them (``native/train/pair_counts.h``)."""
+"""The number of pairs in a row of equal symbols (``native/train/pair_counts.h``)."""
 
 from __future__ import annotations
 

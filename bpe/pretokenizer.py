@@ -162,7 +162,7 @@ class Pretokenizer:
     ) -> Pretokenizer:
         """From a pattern if given, else from a name, which can so be a default.
 
-        A Pretokenizer in place of the name is returned as it is.
+        A Pretokenizer in place of the name is returned unchanged.
         """
         if isinstance(name, Pretokenizer):
             if pattern is None and not normalizer and not never_split:
@@ -233,7 +233,7 @@ class Pretokenizer:
         """The text after all steps of the normalizer.
 
         Args:
-            text: bytes without special tokens; malformed UTF-8 stays as it is.
+            text: bytes without special tokens; malformed UTF-8 stays unchanged.
         """
         return normalize(text, self.normalizer)
 

@@ -23,7 +23,7 @@ class Roles:
         bos: begins a text.
         eos: ends a text.
         pad: fills the shorter texts of a batch.
-        unk: stands for what has no token.
+        unk: in place of what has no token.
         add_bos: whether Hugging Face's libraries put ``bos`` before each text.
         add_eos: whether they put ``eos`` after it.
         chat_template: the Jinja template of a conversation.

@@ -253,7 +253,7 @@ def eligible_ids(tokenizer: Tokenizer, *, merge_pattern: str) -> list[int]:
 
 
 def _marking_encoder(tokenizer: Tokenizer, merge_pattern: str) -> Encoder:
-    """The core's encoder that marks eligible tokens; a tokenizer keeps it, as it is immutable."""
+    """Return the core's encoder that marks eligible tokens; the tokenizer keeps it."""
     encoders: dict[str, Encoder] = vars(tokenizer).setdefault("_marking_encoders", {})
     if merge_pattern not in encoders:
         marks = bytearray(tokenizer.max_id + 1)

@@ -1,6 +1,6 @@
 """Texts as the core takes them, for the encoder and the counter of runs.
 
-A text is cut at tokens, what lies between is normalized, and this is cut into pre-tokens: at
+A text is cut at tokens, the text between is normalized, and this is cut into pre-tokens: at
 matches that are never split, and then by the pre-tokenizer. The core does as much of it as it can.
 `bpe.counting` drops the tokens, and so cuts whole columns, which is faster.
 """

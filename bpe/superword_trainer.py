@@ -454,7 +454,7 @@ class _Phase:
 
         `Pruned.max_pair` and `CutRuns.max_pair` are of pairs of tokens of words. They bound pairs
         of symbols as long as each symbol always begins with the same token and ends with the same
-        one: then all occurrences of a pair of symbols lie at different occurrences of one pair of
+        one: then all occurrences of a pair of symbols are at different occurrences of one pair of
         tokens. A symbol of a token begins and ends with it. A merge that makes a new string makes
         a symbol that begins as its left one and ends as its right one. So only a merge that makes
         the string of an older symbol can end this (`a` `bc` after `ab` `c`). The counts that it

@@ -94,7 +94,7 @@ class TrainingWords:
 
     @property
     def offsets(self) -> _Array:
-        """Where each word begins in the data of the column, and where the last one ends, int64."""
+        """The beginning of each word in the data of the column, and the end of the last; int64."""
         ends = self.pretokens.buffers()[1] or bytes(8)
         return np.frombuffer(ends, np.int64)[self.pretokens.offset :][: len(self.pretokens) + 1]
 
@@ -246,7 +246,7 @@ class _Characters:
 
     @cached_property
     def weights(self) -> _Array:
-        """How often the word of each character occurs."""
+        """The count of the word of each character."""
         return np.repeat(self.counts, np.diff(self.starts))
 
     def parts(self, symbols: _Array, end: int | None, uncovered: str) -> tuple[_Array, ...]:

@@ -101,7 +101,7 @@ class ParityGroup:
         tokens: the length of these after all merges; None if the training was truncated.
         held_out_bytes: of the held-out pre-tokens; None if there are none.
         held_out_tokens: the length of these after all merges; None likewise.
-        ratio: the target of symbols per token, beside those of the others; None without targets.
+        ratio: the target of symbols per token, relative to the others; None without targets.
     """
 
     name: str

@@ -151,7 +151,7 @@ class Described:
         pretokenizer: how text was cut.
         special_tokens: cut out of the text first, and not counted.
         totals: what was counted.
-        order_span: if order is tracked, all places of documents lie in ``range(order_span)``;
+        order_span: if order is tracked, all places of documents are in ``range(order_span)``;
             otherwise None.
         inputs: the files that were counted, if known.
         prune: what was dropped for being rare; None without pruning.

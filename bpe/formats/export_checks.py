@@ -145,7 +145,7 @@ def check_losses(
     *,
     known: Mapping[LossName, Loss | None],
 ) -> dict[LossName, Loss]:
-    """What a file does not hold of a tokenizer, by the table of formats.
+    """Return what a file would lose of a tokenizer, by the table of formats.
 
     Args:
         parts: to be written.

@@ -1,4 +1,4 @@
-"""What the tokenizer file formats share: what a file says, and what is written."""
+"""The common parts of tokenizer file formats: the content of a file, and its writing."""
 
 from __future__ import annotations
 

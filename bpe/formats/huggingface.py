@@ -140,7 +140,7 @@ def to_json(parts: Parts, *, dialect: str = "huggingface") -> tuple[str, str | N
 
 
 def why_dialect(parts: Parts) -> str | None:
-    """Why its tokenizer.json is in the dialect where that is allowed; None if it is not."""
+    """Return why its tokenizer.json needs the dialect; None if it does not."""
     return _contents(parts, one_list=False)[2]
 
 
@@ -516,7 +516,7 @@ def write_added_tokens(parts: Parts) -> list[dict[str, Any]]:
 
 
 class AddedTokens(NamedTuple):
-    """What ``added_tokens`` says.
+    """The content of ``added_tokens``.
 
     Attributes:
         ids: of all of them.

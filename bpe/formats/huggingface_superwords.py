@@ -174,7 +174,7 @@ def _not_followed_by(name: str, word: str) -> str:
         return ""
     if name != _O200K:
         return r"(?!\p{L})"
-    if regex.search(r"\p{Ll}", word):  # behind it, only letters that may end a word
+    if regex.search(r"\p{Ll}", word):  # after it, only letters that may end a word
         return f"(?![{_LAST}]|{contraction})"
     if regex.search(f"[{_LAST}]", word):  # they may all begin one that goes on
         return f"(?![{_FIRST}]*[{_LAST}]|{contraction})"

@@ -29,7 +29,7 @@ def check_post_processor(entry: Entry) -> None:
 
 
 def not_applied(post_processor: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """What a post-processor does in Hugging Face's libraries, and not here."""
+    """Return what a post-processor does in Hugging Face's libraries, and not here."""
     return tuple(
         f"the post-processor {step.get('type')}, which adds {_tokens(step)} to each text in "
         "Hugging Face's libraries, unless add_special_tokens=False"

@@ -127,7 +127,7 @@ def find(published: Published, folder: str | os.PathLike[str] | None = None) -> 
 def _places(
     published: Published, folder: str | os.PathLike[str] | None
 ) -> Iterator[tuple[str, Path]]:
-    """Where the file may be: in words, and its path."""
+    """Yield the possible places of the file: in words, and its path."""
     if folder is not None:
         yield str(folder), Path(folder, published.file)
     if published.url:

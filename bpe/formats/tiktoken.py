@@ -175,7 +175,7 @@ def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFile
 
 
 def _assumed_losses(parts: Parts, data: bytes) -> dict[LossName, Loss | None]:
-    """What readers ask for, or assume because OpenAI published these ranks."""
+    """Return the losses that readers assume, because OpenAI published these ranks."""
     losses: dict[LossName, Loss | None] = {"special-tokens": None}
     published = of_contents(data)
     known = published.special_tokens if published else {}

@@ -1,4 +1,4 @@
-"""How tokens and merges are spelled in JSON files: bytes in GPT-2's alphabet, or strings."""
+"""The spelling of tokens and merges in JSON files: bytes in GPT-2's alphabet, or strings."""
 
 from __future__ import annotations
 

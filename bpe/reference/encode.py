@@ -202,7 +202,7 @@ def merge_with_dropout(
 def runs(
     words: Sequence[Sequence[object]], *, of: Container[object], never_split: Sequence[bool]
 ) -> Iterator[range]:
-    """Where the longest sequences of pre-tokens lie that are one token each, of a set.
+    """Return the positions of the longest sequences of pre-tokens that are one token each.
 
     Args:
         words: the tokens of each pre-token, or their ids.

@@ -59,7 +59,7 @@ def train_parity(
     """The merges that groups choose in turn; arguments as those of ``bpe.train_parity``."""
 
     def score(group: int) -> float:
-        """How badly a group is compressed: its tokens, or (negative) symbols per token by ratio."""
+        """Return a group's tokens, or by ratio its (negative) symbols per token."""
         now = float(tokens((held_out or groups)[group]))
         if held_out and ratios is None:
             return now

@@ -71,7 +71,7 @@ def encode(
 
 
 class LearntSuperwords(NamedTuple):
-    """What the second phase of training gives.
+    """The result of the second phase of training.
 
     Attributes:
         merges: of superwords, in order.

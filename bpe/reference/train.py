@@ -22,7 +22,7 @@ Whole = list[tuple[bytes, int]]
 
 
 class Learnt(NamedTuple):
-    """What training gives.
+    """The result of training.
 
     Attributes:
         merges: in their order.

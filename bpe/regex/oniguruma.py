@@ -182,5 +182,5 @@ def other_characters(pattern: str) -> str | None:
         return f"[^{pattern}]"
     if pattern[1] != "^":
         return f"[^{pattern[1:]}"
-    escape = "\\" if pattern[2] == "^" else ""  # no longer behind a "^", it would exclude
+    escape = "\\" if pattern[2] == "^" else ""  # no longer after a "^", it would exclude
     return f"[{escape}{pattern[2:]}"

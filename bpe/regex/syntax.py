@@ -20,7 +20,7 @@ class Class:
     """One character: itself, an escape, a set, or a dot.
 
     Attributes:
-        source: as it is written.
+        source: its text.
         at: its place in the pattern.
         flags: that hold for it, of ``i`` and ``s``.
     """
@@ -40,7 +40,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Other:
-    """What is none of the others here, such as a backreference or a comment."""
+    """Any other node, such as a backreference or a comment."""
 
     source: str
     at: int
@@ -48,7 +48,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Group:
-    """A node in parentheses; ``opening`` is what stands before it: ``(?:``."""
+    """A node in parentheses; ``opening`` is its first characters: ``(?:``."""
 
     opening: str
     node: Node
@@ -83,7 +83,7 @@ class Repeat:
         least: times.
         most: times; None for any number.
         kind: "" for as often as leads to a match, "?" for as seldom, "+" for as often as it goes.
-        source: the quantifier as it is written.
+        source: the text of the quantifier.
         at: its place in the pattern.
     """
 
@@ -215,7 +215,7 @@ def check_size(pattern: str) -> None:
 
 
 def _size(node: Node) -> int:
-    """The elements of a node, each as often as it is repeated at most."""
+    """Return the number of elements of a node, counting repetitions at most."""
     if isinstance(node, Sequence | Choice):
         return sum(map(_size, node.nodes)) + isinstance(node, Choice) * (len(node.nodes) - 1)
     if isinstance(node, Group):

@@ -3,11 +3,11 @@
 A table does one step per character, so a match takes linear time. Nearly every pattern of a
 tokenizer can become one: character classes, groups, alternatives, repetition (greedy or lazy, and
 possessive for a single class), lookahead at one character, and at the beginning a negative
-lookbehind at one. All other patterns run in the package ``regex``. That package also tells which
+lookbehind at one. All other patterns run in the package ``regex``. That package also says which
 characters belong to each class, so both ways follow the same version of Unicode.
 
 1. The pattern is parsed; classes stay as they are written.
-2. ``regex`` tells which characters each class contains. Characters that belong to the same classes
+2. ``regex`` says which characters each class contains. Characters that belong to the same classes
    become one symbol. The end of the text is a symbol too, and so is a line feed at the end of the
    text, for ``$``.
 3. The pattern becomes a program (K. Thompson, "Regular Expression Search Algorithm", 1968) in which
@@ -131,7 +131,7 @@ _OPENING = regex.compile(r"\((?:\?(?:P?<\w+>|[is]*(?:-[is]+)?:))?")
 
 
 def _parsed(pattern: str) -> tuple[str, Node]:
-    """The class of characters that no match begins behind, "" for none; and the rest."""
+    """Return the class of characters after which no match begins, "" for none; and the rest."""
     leading = regex.match(r"\(\?([is]+)\)", pattern)
     flags, begin = (frozenset(leading[1]), leading.end()) if leading else (frozenset[str](), 0)
     try:
@@ -224,14 +224,14 @@ class _Symbols(NamedTuple):
 
 
 def _classes(node: Node, behind: str) -> list[str]:
-    """The classes in a node, each once, and the one behind which it does not begin."""
+    """Return the classes in a node, each once, and the one after which it does not begin."""
     sources = [*(leaf.source for leaf in _leaves(node)), behind]
     return list(dict.fromkeys(filter(None, sources)))
 
 
 @functools.cache
 def _all_characters() -> str:
-    """Every code point; the lone surrogates stand for malformed bytes, too."""
+    """Every code point; the lone surrogates are malformed bytes, too."""
     return np.arange(_CODE_POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
@@ -275,11 +275,11 @@ def _symbols(sources: list[str]) -> _Symbols:
 
 
 class _Instruction(NamedTuple):
-    """What a thread does, and where it goes on.
+    """An instruction of a thread, and the next one.
 
     Attributes:
         symbols: what must come next, as a bit set.
-        takes: whether it goes on behind that.
+        takes: whether it goes on after that.
         targets: where it goes on, the first preferred; nowhere if it has matched.
     """
 
@@ -293,7 +293,7 @@ _MATCHED = _Instruction(_ANYTHING, takes=False, targets=())
 
 
 class _Compiler:
-    """Builds a program from its end: each node is told where to go on."""
+    """Builds a program from its end: each node gets the instruction after it."""
 
     def __init__(self, sets: Mapping[str, int], width: int) -> None:
         self.instructions = [_MATCHED]
@@ -302,7 +302,7 @@ class _Compiler:
         self._end, self._line_feed = 1 << (width - 1), 1 << (width - 2)
 
     def add(self, node: Node, then: int) -> int:
-        """Where the instructions of a node begin, which go on at ``then``."""
+        """Add the instructions of a node, which go on at ``then``; return the first."""
         if isinstance(node, Class):
             return self._put(_Instruction(self._sets[node.source], True, (then,)))
         if isinstance(node, _Ahead):
@@ -397,7 +397,7 @@ def _steps(program: list[_Instruction], width: int) -> npt.NDArray[np.uint32]:
 def _step(
     program: list[_Instruction], threads: _Threads, symbol: int
 ) -> tuple[_Threads, bool, int]:
-    """The threads behind a symbol, whether one matched before it, and instructions looked at."""
+    """Return the threads after a symbol, whether one matched before it, and the work done."""
     following: dict[int, None] = {}  # in order
     seen: set[int] = set()
     stack = list(reversed(threads))
@@ -442,7 +442,7 @@ class _Required(NamedTuple):
 def _roles(
     node: Node, behind: str, symbols: _Symbols, steps: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint8]:
-    """What each symbol is to a search, as `PatternTable` has it."""
+    """Return the roles of each symbol in a search, as `PatternTable` has them."""
     common = np.zeros(symbols.width, np.int64)
     ascii_, others = symbols.of[:_ASCII], symbols.of[_ASCII:]
     np.add.at(common, ascii_, [_COMMON.get(chr(point), 1) for point in range(_ASCII)])
