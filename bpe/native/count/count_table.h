@@ -164,7 +164,7 @@ class CountTable {
     places_ = std::move(places);
   }
 
-  // The key of an entry; one that lies inside it is written out to `inlined`.
+  // The key of an entry; one that is inside it is written out to `inlined`.
   static Bytes bytes(const Entry& entry, uint8_t (&inlined)[16]) {
     if (entry.is_long()) return {entry.data(), entry.size()};
     store_le64(inlined, entry.low);

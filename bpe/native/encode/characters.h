@@ -4,7 +4,7 @@
 // to rank r, is sure to become T if
 //   1. each merge of a token that ends before c with a token that c's first bytes are on the way to
 //      T has a rank above r,
-//   2. each merge of a token that c's last bytes are on the way to T with one that begins behind c
+//   2. each merge of a token that c's last bytes are on the way to T with one that begins after c
 //      has a rank above r,
 //   3. each merge that takes T has a rank above r.
 // While c is not yet T, one of its own merges can be made, of rank r or below; by 1 and 2 no merge
@@ -98,7 +98,7 @@ class Characters {
     }
   };
 
-  // A token, and behind and before which bytes it is sure.
+  // A token, and after and before which bytes it is sure.
   struct Character {
     Neighbours after, before;
     uint32_t id;

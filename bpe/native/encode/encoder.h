@@ -76,7 +76,7 @@ class Encoder {
         rows, [&](size_t row, WordBatch& batch) { encode_text(column[row], *cutter, batch); });
   }
 
-  // What stands in a piece instead of the id of a token.
+  // What is in a piece instead of the id of a token.
   static constexpr int64_t kText = -1;   // text
   static constexpr int64_t kWhole = -2;  // a pre-token in which nothing merges
 

@@ -5,7 +5,7 @@
 // until none is left.
 //
 // Where no superword merge takes the last pre-token of its left side from before a border and the
-// first one of its right side from behind it, the run is cut: nothing ever merges over the border.
+// first one of its right side from after it, the run is cut: nothing ever merges over the border.
 // Two marks and a filter say so of most borders, and the pieces between are short.
 #pragma once
 

@@ -33,7 +33,7 @@ class WordBatch {
   static constexpr size_t kGathered = 128;
   static constexpr size_t kMostWritten = kGathered * WordCache::kMaxInline;
 
-  // Pre-tokens lie in memory until flush(), and bytes behind them up to `readable` may be read.
+  // Pre-tokens are in memory until flush(), and bytes after them up to `readable` may be read.
   // superwords: merged at the end of each row; null for none.
   WordBatch(const WordEncoder& encoder, Workspace& workspace, const uint8_t* readable,
             const Noise& noise, const Superwords* superwords, EncodedRows& rows)

@@ -38,7 +38,7 @@ class CacheMemory {
 };
 
 // An entry has 32 bytes, two to a cache line. Nearly all words have at most 15 bytes and few ids:
-// both lie in the entry, so that a hit touches one line and follows no pointer. What is longer lies
+// both are in the entry, so that a hit touches one line and follows no pointer. What is longer is
 // in a ring of bytes, whose oldest content is overwritten. When the table can grow no more, each
 // new word takes the place of a neighbour that was not asked for since a new word last came by
 // (second chance: F. J. Corbató, "A Paging Experiment with the Multics System", 1968): the rare
@@ -66,7 +66,7 @@ class WordCache {
   // Whether ids are kept in 16 bits, seven of them in an entry; else four.
   bool is_narrow() const { return is_narrow_; }
 
-  // [word, word + size) is not empty; bytes behind it up to `readable` may be read.
+  // [word, word + size) is not empty; bytes after it up to `readable` may be read.
   [[gnu::always_inline]] Key key(const uint8_t* word, size_t size, const uint8_t* readable) const {
     Key key(word, size, readable, seeds_);
     if (key.is_long()) [[unlikely]]
@@ -80,14 +80,14 @@ class WordCache {
   // Starts to fetch the entry of a word that will be asked for.
   void prefetch(const Key& key) const { __builtin_prefetch(&entries_[entries_.home(key.hash)]); }
 
-  // Starts to fetch the entries behind that, which a search for a new word goes through.
+  // Starts to fetch the entries after that, which a search for a new word goes through.
   void prefetch_behind(const Key& key) const {
     const size_t mask = entries_.capacity() - 1, slot = entries_.home(key.hash);
     __builtin_prefetch(&entries_[(slot + kInLine) & mask]);
     __builtin_prefetch(&entries_[(slot + 2 * kInLine) & mask]);
   }
 
-  // Where the ring holds the ids of a word, and behind those of a long word its bytes.
+  // Where the ring holds the ids of a word, and after those of a long word its bytes.
   struct Place {
     uint64_t at;
     uint32_t ids;  // how many; 0 where the word is not known
@@ -103,7 +103,7 @@ class WordCache {
   }
 
   // Writes the ids of the words of `keys` to `out`, up to the first word that is not known or not
-  // inline, and moves `out` behind them; it may write kMaxInline ids there. Returns how many words
+  // inline, and moves `out` after them; it may write kMaxInline ids there. Returns how many words
   // that are; `place` is that of the next one. Cached: uint16_t if this is narrow.
   template <typename Cached, typename Id>
   size_t find_inline(std::span<const Key> keys, Id*& out, Place& place) {
@@ -186,7 +186,7 @@ class WordCache {
   static constexpr uint64_t kMostCount = 7;
   static constexpr uint64_t kRecent = uint64_t{1} << 63, kRecentHead = kRecent >> kHeadShift;
   static constexpr uint64_t kKey = (uint64_t{1} << kHeadShift) - 1;
-  static constexpr uint32_t kForever = UINT32_MAX;  // behind the id of a token that stays
+  static constexpr uint32_t kForever = UINT32_MAX;  // after the id of a token that stays
 
   struct Entry {
     uint64_t low, high;           // no word has length 0: a `high` of 0 is free
@@ -285,7 +285,7 @@ class WordCache {
     return true;
   }
 
-  // Forgets a word behind a free slot: were it elsewhere, the table would fill up there.
+  // Forgets a word after a free slot: were it elsewhere, the table would fill up there.
   void forget_behind(size_t free) {
     size_t slot = free;
     while (slot == free) slot = rare_slot((free + 1) & (entries_.capacity() - 1), free);
@@ -311,7 +311,7 @@ class WordCache {
   bool is_narrow_;
   bool forgot_long_ = false;
   FlatTable<Entry> entries_;
-  std::vector<uint8_t> ring_;  // ids, and behind those of a long word its bytes; kLine bytes more
+  std::vector<uint8_t> ring_;  // ids, and after those of a long word its bytes; kLine bytes more
   uint64_t written_ = 0;       // bytes, ever
   size_t taken_ = 0;           // of CacheMemory, in bytes
 };

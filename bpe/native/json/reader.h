@@ -32,7 +32,7 @@ class JsonReader {
       return {reinterpret_cast<const char*>(begin), static_cast<size_t>(end - begin)};
     }
 
-    // Appends what a string stands for, or an integer as it is written. Surrogates are paired.
+    // Appends what a string means, or an integer as it is written. Surrogates are paired.
     // (The result is never longer than the value was.)
     void append_to(std::vector<uint8_t>& out) const {
       for (const uint8_t* p = begin; p < end;) {

@@ -67,7 +67,7 @@ class TokenizerReader : public JsonReader {
   using JsonReader::JsonReader;
 
   // Nothing where the file is not a tokenizer with ids as bpe/formats/token_text.py demands them,
-  // names of at least one character, no one twice, and merges behind the vocabulary.
+  // names of at least one character, no one twice, and merges after the vocabulary.
   std::optional<TokenizerLists> read() {
     const uint8_t* const begin = p_;
     const auto skip = [&] {

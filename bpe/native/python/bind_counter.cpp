@@ -59,7 +59,7 @@ Buffer cut_special(const SpecialMatcher& matcher, const py::buffer& data) {
   return Buffer(std::move(parts));
 }
 
-// What lies between the special tokens of each text: data, offsets, and the number of the text.
+// What is between the special tokens of each text: data, offsets, and the number of the text.
 py::tuple split_column(const SpecialMatcher& matcher, const TextColumn& column) {
   std::vector<uint8_t> data;
   std::vector<int64_t> offsets{0}, rows;

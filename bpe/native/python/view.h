@@ -56,7 +56,7 @@ std::span<const T> span_of(const View<T>& view) {
   return {view.data(), view.size()};
 }
 
-// A column of texts that keeps the buffers it lies in.
+// A column of texts that keeps the buffers it is in.
 class LentColumn : public TextColumn {
  public:
   LentColumn(const py::buffer& data, const py::buffer& offsets, int offset_width, size_t first,

@@ -31,7 +31,7 @@ class Buffer {
     owner_ = std::move(owner);
   }
 
-  // [data, data + size) lies in memory that `owner` keeps alive. The core does not look at it
+  // [data, data + size) is in memory that `owner` keeps alive. The core does not look at it
   // again: who gets it may change it.
   Buffer(std::shared_ptr<void> owner, uint8_t* data, size_t size)
       : owner_(std::move(owner)), data_(data), size_(size), writable_(true) {}

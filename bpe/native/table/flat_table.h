@@ -58,7 +58,7 @@ class FlatTable {
     ++size_;
   }
 
-  // Moves all entries to an array of `capacity`. `moved(from, to)` is told of each.
+  // Moves all entries to an array of `capacity`. `moved(from, to)` is called for each.
   template <typename HashOf, typename Moved>
   void resize(size_t capacity, HashOf hash_of, Moved moved) {
     ZeroedArray<Entry> old(capacity);
@@ -72,7 +72,7 @@ class FlatTable {
     resize(capacity, hash_of, [](size_t, size_t) {});
   }
 
-  // Frees a slot and moves entries behind it back, so that no search ends before its entry (Knuth,
+  // Frees a slot and moves entries after it back, so that no search ends before its entry (Knuth,
   // The Art of Computer Programming, volume 3, section 6.4, Algorithm R).
   template <typename HashOf>
   void remove(size_t slot, HashOf hash_of) {

@@ -43,7 +43,7 @@ struct HashSeeds {
   }
 };
 
-// Table hash of a string of at most 16 bytes that lies in two words.
+// Table hash of a string of at most 16 bytes that is in two words.
 inline uint64_t hash_words(uint64_t low, uint64_t high, const HashSeeds& seeds) {
   return fold_multiply(low ^ seeds.first, high ^ seeds.second);
 }
@@ -68,7 +68,7 @@ inline bool equal_long(const uint8_t* a, const uint8_t* b, size_t size) {
   return !differ(size - 16);
 }
 
-// The hash that says in which part of a counts directory a pre-token lies (hash % parts). It is
+// The hash that says in which part of a counts directory a pre-token is (hash % parts). It is
 // part of the file format and never changes: FNV-1a with 64 bits, whose low bits are weak, then
 // the 64-bit finaliser of MurmurHash3.
 inline uint64_t stable_hash(const uint8_t* data, size_t size) {

@@ -48,7 +48,7 @@ class KeptMemory {
   inline static std::atomic<uint8_t*> kept_ = nullptr;
 };
 
-// A growing array that a caller may write into past its end, and that leaves unused memory behind
+// A growing array that a caller may write into past its end, and that gives unused memory back
 // when it is done. (std::vector can do neither.)
 class IdArray {
  public:

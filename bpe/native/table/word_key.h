@@ -10,7 +10,7 @@
 
 namespace bpe {
 
-// A string of up to kMaxShort bytes is its own key: its bytes in little-endian order, zeros behind
+// A string of up to kMaxShort bytes is its own key: its bytes in little-endian order, zeros after
 // them, its size in the last byte. A longer one is known by its address; its size is `high`, so
 // that the last byte is 0. The upper half of the last byte is 0 in both.
 struct WordKey {

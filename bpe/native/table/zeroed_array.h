@@ -43,7 +43,7 @@ inline void let_go([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
 }
 
 // Fixed size, all bytes zero at first. Fresh pages come zeroed from the system. It begins with a
-// cache line, so that an element whose size divides that of a line lies in one line.
+// cache line, so that an element whose size divides that of a line is in one line.
 template <typename T>
 class ZeroedArray {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= alignof(std::max_align_t));

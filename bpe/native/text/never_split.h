@@ -24,7 +24,7 @@ class NeverSplit {
   explicit NeverSplit(std::vector<Pattern> patterns) : patterns_(std::move(patterns)) {}
 
   // Calls on_match(begin, end) for each match in a text, leftmost first, of several that begin
-  // there that of the first pattern; and on_text(begin, end) for what lies between, where that is
+  // there that of the first pattern; and on_text(begin, end) for what is between, where that is
   // not empty; in order.
   template <class OnText, class OnMatch>
   void cut(const uint8_t* const text, const uint8_t* const end, OnText&& on_text,

@@ -31,7 +31,7 @@ class PatternTable {
   // What a symbol is to a search, as bits.
   static constexpr uint8_t kRequired = 1;   // each match holds one of these
   static constexpr uint8_t kBefore = 2;     // a match may hold it before the first of those
-  static constexpr uint8_t kNotBehind = 4;  // no match begins behind it
+  static constexpr uint8_t kNotBehind = 4;  // no match begins after it
   static constexpr uint8_t kFirst = 8;      // a match may begin with it
 
   // symbols: of each code point; a malformed byte b has that of U+DC00 + b. steps: for each state
@@ -58,7 +58,7 @@ class PatternTable {
       if ((step >> 1) >= steps.size() / width_)
         throw std::invalid_argument("a step of a pattern table leads to no state");
       if (steps_.size() % width_ == width_ - 1 && step > 1)
-        throw std::invalid_argument("a pattern table goes on behind the end of the text");
+        throw std::invalid_argument("a pattern table goes on after the end of the text");
       steps_.push_back(static_cast<uint32_t>((step >> 1) * width_) << 1 | (step & 1));
     }
     for (size_t i = 0; i < kCodePoints; ++i)
@@ -75,10 +75,10 @@ class PatternTable {
     const uint8_t *begin, *end;
   };
 
-  // The first match in a text, [text, end), that begins at p or behind it; {end, end} if none does.
+  // The first match in a text, [text, end), that begins at p or after it; {end, end} if none does.
   Match find(const uint8_t* text, const uint8_t* p, const uint8_t* end) const {
     // The row with which a match was tried and failed at each place from `first` on, 0 for none:
-    // many matches that fail far behind their beginnings do not take many times that long.
+    // many matches that fail far after their beginnings do not take many times that long.
     const uint8_t* first = p;
     std::vector<size_t> failed;
     const auto has_failed = [&](size_t row, const uint8_t* at) {
@@ -112,7 +112,7 @@ class PatternTable {
   }
 
  private:
-  // As match_at, whatever lies before p. is_hopeless(row, p): whether it is known that no match
+  // As match_at, whatever is before p. is_hopeless(row, p): whether it is known that no match
   // follows from there.
   template <typename IsHopeless>
   const uint8_t* match_end(const uint8_t* p, const uint8_t* end, IsHopeless&& is_hopeless) const {
@@ -130,7 +130,7 @@ class PatternTable {
     return p == end && (steps_[row + width_ - 1] & 1) ? end : found;
   }
 
-  // Whether no match may begin at p for what lies before it.
+  // Whether no match may begin at p for what is before it.
   bool is_barred(const uint8_t* text, const uint8_t* p) const {
     return looks_behind_ && p != text && is(kNotBehind, character_before(text, p), p);
   }

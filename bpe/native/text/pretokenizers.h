@@ -32,7 +32,7 @@ enum class NamedPattern : uint8_t {};
 // A pattern of the list, or one that somebody gave.
 using CutPattern = std::variant<NamedPattern, std::shared_ptr<const PatternTable>>;
 
-// How texts are cut: at what is never split, and what lies between by these patterns, each of which
+// How texts are cut: at what is never split, and what is between by these patterns, each of which
 // cuts the pieces of the one before.
 struct Pretokenizer {
   std::vector<CutPattern> patterns;

@@ -28,7 +28,7 @@ inline constexpr std::array<uint8_t, 256> kDigits = [] {
   return digits;
 }();
 
-// Appends what the text stands for; false where it is no base64 with its padding, or ends in bits
+// Appends what the text means; false where it is no base64 with its padding, or ends in bits
 // that are not zero.
 inline bool append_base64(std::string_view text, std::vector<uint8_t>& out) {
   if (text.empty() || text.size() % 4 != 0) return false;
@@ -54,7 +54,7 @@ inline bool append_base64(std::string_view text, std::vector<uint8_t>& out) {
 
 }  // namespace ranks
 
-// The tokens of a file whose ranks count from 0, one space before each and one line end behind it.
+// The tokens of a file whose ranks count from 0, one space before each and one line end after it.
 // Nothing where anything else is in it: whoever reads it then can say what is wrong, if it is.
 inline std::optional<ByteStrings> tokens_in_rank_order(std::string_view file) {
   ByteStrings tokens;

@@ -25,7 +25,7 @@ namespace bpe {
 
 // The flags of Hugging Face's AddedToken.
 inline constexpr uint8_t kLeftStrip = 1;   // takes the whitespace before it
-inline constexpr uint8_t kRightStrip = 2;  // takes the whitespace behind it
+inline constexpr uint8_t kRightStrip = 2;  // takes the whitespace after it
 inline constexpr uint8_t kSingleWord = 4;  // is none beside a character of a word (\w)
 inline constexpr uint8_t kNormalized = 8;  // is searched for in what the others leave
 
@@ -45,7 +45,7 @@ class SpecialMatcher {
     build_failures();
   }
 
-  // Calls on_text(begin, end) for what lies between the special tokens of [p, end), where that is
+  // Calls on_text(begin, end) for what is between the special tokens of [p, end), where that is
   // not empty, and on_token(which, begin, end) for each token with what it takes, in order. `which`
   // counts in the order in which the tokens were given.
   template <class OnText, class OnToken>
@@ -86,7 +86,7 @@ class SpecialMatcher {
   }
 
   // As find_matches of Hugging Face's added_vocabulary.rs. A token that begins in the whitespace
-  // that the one before has taken is found too, and text goes on behind it.
+  // that the one before has taken is found too, and text goes on after it.
   template <class OnText, class OnToken>
   void cut_once(const uint8_t* const text, const uint8_t* end, OnText&& on_text,
                 OnToken&& on_token) const {

@@ -37,7 +37,7 @@ class TextColumn {
   // Of all its rows together.
   size_t bytes() const { return rows_ == 0 ? 0 : static_cast<size_t>(offset(rows_) - offset(0)); }
 
-  // The end of the bytes that may be read, also behind a row.
+  // The end of the bytes that may be read, also after a row.
   const uint8_t* readable() const { return data_.data() + data_.size(); }
 
   Bytes operator[](size_t row) const {

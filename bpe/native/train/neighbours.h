@@ -1,4 +1,4 @@
-// What stands beside the occurrences of the pair that a merge joins, added up by symbol.
+// What is next to the occurrences of the pair that a merge joins, added up by symbol.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Neighbours {
     Position* postings;  // of it, those still to be written
   };
 
-  // The symbol stands beside one more occurrence; `position` is where the new pair begins.
+  // The symbol is next to one more occurrence; `position` is where the new pair begins.
   void add(uint32_t symbol, Position position, int64_t count) {
     if (symbol >= places_.size()) places_.resize(symbol + symbol / 2 + 1, kNone);
     uint32_t& place = places_[symbol];

@@ -24,7 +24,7 @@ inline PairCounts pair_counts(std::string_view name) {
 }
 
 // A *stretch* is a maximal row of equal symbols in a word. This counts the symbols equal to the one
-// at `i` that stand right beside it, on the side that step(at) leads to, without it.
+// at `i` that are next to it, on the side that step(at) leads to, without it.
 template <typename Step>
 uint32_t equal_beside(const WordArray& words, WordArray::Position i, Step step) {
   uint32_t equal = 0;

@@ -178,7 +178,7 @@ class PairTable {
   }
 
   // A pair can get postings a second time only when a merge makes a string that was there
-  // before; what comes later than the first lies here.
+  // before; what comes later than the first is here.
   void add_postings(uint32_t i, Postings postings) {
     if (records_[i].postings.size == 0)
       records_[i].postings = postings;

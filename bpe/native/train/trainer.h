@@ -129,7 +129,7 @@ class Trainer {
   };
 
   bool disjoint() const { return options_.pair_counts == PairCounts::disjoint; }
-  // Whether each occurrence of a pair counts, whatever stands around it.
+  // Whether each occurrence of a pair counts, whatever is around it.
   bool is_counted(SymbolPair pair) const { return pair.left != pair.right || !disjoint(); }
   void count_pairs();
   std::optional<Candidate> next();
@@ -180,7 +180,7 @@ class Trainer {
 
   // Of the merge under way:
   std::vector<Position> positions_;                   // where its pair may occur
-  Neighbours before_, behind_;                        // what stands beside it
+  Neighbours before_, behind_;                        // what is next to it
   std::vector<std::pair<uint32_t, Position>> gains_;  // (pair, position), where a string repeats
   std::vector<uint32_t> gained_;                      // the pairs that it brought, each once
   std::vector<uint32_t> forgotten_;  // the pairs of equal symbols that a word held before it

@@ -1,5 +1,5 @@
 // The pattern of cl100k and its kin: any one character but a letter, a number, CR or LF goes with
-// the letters behind it, numbers are cut short, and line ends go with the symbols before them.
+// the letters after it, numbers are cut short, and line ends go with the symbols before them.
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ struct PrefixedWords : PatternDefaults {
   static constexpr bool kAnyCase = true, kEndsWords = false;
   template <class Block>
   static Positions64 more_starts(WindowSets<Block>& sets, Positions64 starts) {
-    const Positions64 alone = sets.symbol & last_of(sets.symbols);  // goes with letters behind it
+    const Positions64 alone = sets.symbol & last_of(sets.symbols);  // goes with letters after it
     starts |= number_starts(sets.digits) |
               (first_of(sets.letters) & ~(sets.white << 1) & ~(alone << 1)) |
               Pattern::case_starts(sets);
@@ -107,8 +107,8 @@ struct PrefixedWords : PatternDefaults {
     return starts;
   }
 
-  // Whether behind the line ends, and white space behind them, no other line end follows, and no
-  // slash right behind them.
+  // Whether after the line ends, and white space after them, no other line end follows, and no
+  // slash right after them.
   static bool are_last(Positions64 newlines, Positions64 white, Positions64 slashes, size_t known) {
     const Positions64 behind = last_of(newlines) << 1;
     const Positions64 rest = white & ~newlines & positions_below(known);

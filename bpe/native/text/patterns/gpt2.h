@@ -1,4 +1,4 @@
-// The pattern of GPT-2: at most one space goes with the letters, numbers or symbols behind it.
+// The pattern of GPT-2: at most one space goes with the letters, numbers or symbols after it.
 #pragma once
 
 #include <cstddef>

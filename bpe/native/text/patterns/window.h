@@ -69,7 +69,7 @@ Positions64 window_ends(const uint8_t* p, const uint8_t* text_end) {
     starts &= ~positions_below(std::min<size_t>(past, 64)) | positions_below(inside);
     if (past < 64) starts |= Positions64{1} << past;
   }
-  // The byte behind a position decides about it too; at p itself nothing ends.
+  // The byte after a position decides about it too; at p itself nothing ends.
   return sets.known < 2 ? 0 : starts & positions_below(sets.known - 1) & ~Positions64{1};
 }
 
