@@ -168,7 +168,7 @@ class Pretokenizer:
             if pattern is None and not normalizer and not never_split:
                 return name
             raise PretokenizerError(
-                f"{name!r} is complete: give no pattern, normalizer or never_split beside it"
+                f"{name!r} is complete: give no pattern, normalizer or never_split with it"
             )
         if pattern is not None and not isinstance(pattern, str):
             pattern = tuple(pattern) or None

@@ -171,7 +171,7 @@ def _check_tokens(parts: Parts, ordinary: Ordinary) -> None:
 
 
 FORMAT = Format(
-    files=f"*{VOCAB} with *{MERGES} beside it",
+    files=f"*{VOCAB} with *{MERGES}",
     endings=(".json", ".txt"),
     usual_names=(VOCAB, MERGES),
     self_contained=False,

@@ -307,12 +307,12 @@ def _check_digits(entry: Entry, parts: Parts) -> None:
     if not cuts_bytes_at_digits(entry):
         return
     if parts.ignore_merges:
-        entry.fail("Digits behind ByteLevel is not supported beside ignore_merges")
+        entry.fail("Digits after ByteLevel is not supported with ignore_merges")
     for result in parts.merges.results:
         token = parts.tokens.bytes_of(result)
         if mixes_digits(token):
             entry.fail(
-                "Digits behind ByteLevel is supported if no merge joins digits and other bytes; "
+                "Digits after ByteLevel is supported if no merge joins digits and other bytes; "
                 f"one makes {shorten(token)}"
             )
 
@@ -596,7 +596,7 @@ def _searched(
         return flags
     if len(cut.normalizer) > 1 or _may_touch(flags):
         entry.fail(
-            f"normalized: true of {shorten(next(iter(found)))} is not supported beside a Metaspace "
+            f"normalized: true of {shorten(next(iter(found)))} is not supported with a Metaspace "
             "that puts no mark before texts, and another normalizer, or tokens without the flag "
             "that it may overlap"
         )

@@ -96,7 +96,7 @@ def _normalizer_step(step: str) -> dict[str, Any]:
         return {"type": "Prepend", "prepend": MARK}
     if step in _SCHEMES:
         raise InexpressibleError(
-            f"{step} is supported there at the end of the normalizer, behind mark-spaces"
+            f"{step} is supported there at the end of the normalizer, after mark-spaces"
         )
     return _bert(**_BERT_STEPS[step]) if step in _BERT_STEPS else {"type": _TYPES[step]}
 
@@ -108,7 +108,7 @@ def _ends_in_scheme(steps: Sequence[str]) -> bool:
         InexpressibleError: the last one depends on where a normalized text begins.
     """
     if len(steps) > 2 and steps[-1] == "ensure-first-mark":
-        raise InexpressibleError("ensure-first-mark behind another normalizer is not sure there")
+        raise InexpressibleError("ensure-first-mark after another normalizer is not sure there")
     return len(steps) > 1 and steps[-2] == _MARK_SPACES and steps[-1] in _SCHEMES
 
 
@@ -276,7 +276,7 @@ def read_metaspace(entry: Entry, normalizer: Sequence[str]) -> tuple[str, ...]:
         return (_MARK_SPACES,)
     if scheme.value == "first" and normalizer:
         scheme.fail(
-            "first is not supported beside a normalizer: Hugging Face's tokenizers ask where "
+            "first is not supported with a normalizer: Hugging Face's tokenizers ask where "
             "normalized text began"
         )
     return (_MARK_SPACES, "ensure-first-mark" if scheme.value == "first" else "ensure-mark")

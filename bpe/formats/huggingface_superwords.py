@@ -69,7 +69,7 @@ def approximate(parts: Parts) -> Parts:
         TokenizerError: it has no superwords.
     """
     if not parts.superwords:
-        raise TokenizerError("the tokenizer has no superwords: it can be written as it is")
+        raise TokenizerError("the tokenizer has no superwords: save it without approximate")
     cut = parts.pretokenizer
     return replace(
         parts,

@@ -187,7 +187,7 @@ def pretoken_settings(ctx: click.Context) -> PretokenSettings:
     if NO_NORMALIZER in steps:
         if len(steps) > 1:
             raise click.UsageError(
-                "--normalizer none stands alone: leave out the others, or it", ctx
+                "--normalizer none goes with no other: leave out the others, or it", ctx
             )
         steps = ()
     pattern = ctx.params["pattern"] or None

@@ -61,7 +61,7 @@ class Mixture(Settings):
 
     tokenizer: str | None = advanced(None, needs="counts & superwords | boundless", metavar="FILE")
     counts: tuple[str, ...] = option((), excludes=("input",), metavar="DIR[:WEIGHT]")
-    mix: tuple[str, ...] = option((), metavar="NAME=SHARE", default_is="all text, as it is")
+    mix: tuple[str, ...] = option((), metavar="NAME=SHARE", default_is="all text, unweighted")
     share_of: ShareOf = advanced("bytes", metavar="UNIT")
     share_tokenizer: str | None = advanced(None, metavar="FILE")
 

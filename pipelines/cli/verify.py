@@ -215,7 +215,7 @@ def _as_text(summary: dict[str, Any]) -> str:
         lines.append(f"{'':10}each token is what its own bytes merge to")
     for name, what in (
         ("unreachable", "cannot be encoded to itself: its bytes do not merge to it"),
-        ("cut", "is text that is cut: it stands in longer pieces, if anywhere"),
+        ("cut", "is text that is cut: it occurs in longer pieces, if anywhere"),
     ):
         tokens = summary[name]
         lines += (f"{'':10}token {one['id']} {one['token']!r} {what}" for one in tokens[:SHOWN])

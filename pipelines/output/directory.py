@@ -429,7 +429,7 @@ def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
     for path in reads:
         if any(f"{place}/".startswith(f"{root}/") for place in _places(path) for root in roots):
             raise OutputError(
-                f"{path} is read by this job and lies in its output directory {directory}: "
+                f"{path} is read by this job and is in its output directory {directory}: "
                 "choose another directory"
             )
 

@@ -91,7 +91,7 @@ def gather(
         counts = _counts(sources.counts, tokenizer, progress)
     if sources.encoded is not None:
         if tokenizer is None:
-            raise InputError(f"{sources.encoded}: no tokenizer.json beside the manifest")
+            raise InputError(f"{sources.encoded}: no tokenizer.json in the folder of the manifest")
         encoded = _encoded(sources.encoded, tokenizer, sample_parts, progress)
     return Material(
         directory=sources.directory,

@@ -202,5 +202,5 @@ def cancelled(
     what = {
         "CANCELLED": f"{job} was cancelled: the runner says CANCELLED",
         "DONE": f"{job} had ended already: the runner says DONE",
-    }.get(state, f"{job} was told to stop: the runner says {state or 'nothing yet'}")
+    }.get(state, f"{job} was stopped: the runner says {state or 'nothing yet'}")
     return Interrupted(f"{error}: {what}; start again with `resume`", exit_status=status)

@@ -188,7 +188,7 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
         job.refuse_another(manifest, read_encoded(root))
     if tokenizer is not None and tokenizer.sha256 != manifest.tokenizer.sha256:
         raise VerificationError(
-            f"{root} was encoded with another tokenizer than the one beside it: encode it again"
+            f"{root} was encoded with another tokenizer than the one in its folder: encode it again"
         )
     return {
         "parts": len(splits),

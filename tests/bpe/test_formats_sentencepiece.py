@@ -346,7 +346,7 @@ def with_entry(place: str, value: Any) -> tokenizers.Tokenizer:
         (
             "pre_tokenizer",
             {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first", "split": True},
-            "prepend_scheme: first is not supported beside a normalizer",
+            "prepend_scheme: first is not supported with a normalizer",
         ),
         ("decoder", {"type": "Fuse"}, "decoder: decodes in another way .*ByteFallback"),
         ("decoder", None, None),

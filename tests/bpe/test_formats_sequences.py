@@ -146,7 +146,7 @@ def test_digits_behind_bytes_that_a_token_crosses_are_refused(tmp_path: Path) ->
     refused(file, r"joins digits and other bytes; one makes b'\\xc3\\xb2'", tmp_path)
     file = json.loads(of_name("falcon")[1].to_str())
     file["model"]["ignore_merges"] = True
-    refused(file, "Digits behind ByteLevel is not supported beside ignore_merges", tmp_path)
+    refused(file, "Digits after ByteLevel is not supported with ignore_merges", tmp_path)
     file = json.loads(of_name("falcon")[1].to_str())
     file["pre_tokenizer"]["pretokenizers"][2]["individual_digits"] = True
     refused(file, r"unk_token: missing|the pre-tokenizer 'ByteLevel' is not", tmp_path)

@@ -192,7 +192,7 @@ def test_a_search_in_vain_takes_linear_work(pattern: str, unit: bytes) -> None:
         (None, [0] * 7, 3, "no rows of its width"),
         (None, [0] * 4, 2, "no rows of its width"),
         (None, [0, 0, 0, 4, 0, 0], 3, "leads to no state"),
-        (None, [0, 0, 0, 0, 0, 2], 3, "behind the end of the text"),
+        (None, [0, 0, 0, 0, 0, 2], 3, "after the end of the text"),
         (b"\1", [0] * 6, 3, "has no step"),
     ],
 )

@@ -266,7 +266,7 @@ def test_the_approximate_form_has_all_merges_under_the_published_pattern(tmp_pat
     assert form.encode(" of then") != tokenizer.encode(" of then")
     form.save(tmp_path)
     assert bpe.Tokenizer.load(tmp_path) == form
-    with pytest.raises(TokenizerError, match="no superwords: it can be written as it is"):
+    with pytest.raises(TokenizerError, match="no superwords: save it without approximate"):
         form.approximate()
 
 

@@ -202,7 +202,7 @@ def test_a_file_in_the_place_of_a_tokenizer_is_refused(corpus: Corpus, tmp_path:
 def test_the_tokenizer_may_not_lie_in_the_output(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "ids").mkdir()
     small_tokenizer(tmp_path / "ids" / "tokenizer.json")
-    with pytest.raises(OutputError, match="lies in its output directory"):
+    with pytest.raises(OutputError, match="is in its output directory"):
         encode(
             corpus.inputs(), tmp_path / "ids" / "tokenizer.json", tmp_path / "ids", overwrite=True
         )

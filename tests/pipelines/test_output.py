@@ -259,7 +259,7 @@ def test_inputs_inside_the_output_are_refused(begun: Path, tmp_path: Path) -> No
     link = tmp_path / "link"
     link.symlink_to(begun)
     for source in (begun / "a.txt", link / "a.txt"):
-        with pytest.raises(OutputError, match="lies in its output directory"):
+        with pytest.raises(OutputError, match="is in its output directory"):
             prepare(settings(begun, overwrite=True), PLAN, reads=[str(source)])
     assert part_file(0, 2) in names(begun)
     prepare(settings(begun, overwrite=True), PLAN, reads=[str(tmp_path / "out-of-it.txt")])

@@ -245,7 +245,7 @@ def test_counts_that_are_read_are_never_removed(corpus: Corpus, tmp_path: Path) 
     (tmp_path / "link").symlink_to(tmp_path / "model" / "counts")
     before = tree(tmp_path)
     for source, output in (("model/counts", "model/counts"), ("link", "model"), ("link", "link")):
-        with pytest.raises(OutputError, match="read by this job and lies in its output directory"):
+        with pytest.raises(OutputError, match="read by this job and is in its output directory"):
             train(
                 tmp_path / output,
                 counts=(CountsInput(directory=str(tmp_path / source)),),

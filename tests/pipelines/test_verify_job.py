@@ -139,7 +139,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "name of an input": (
         lambda ids: edit_manifest(ids, lambda m: m["inputs"][1].update(name="other")),
-        "not where it stands among its inputs",
+        "not its place among the inputs",
     ),
     "one input more": (
         lambda ids: edit_manifest(ids, lambda m: m["inputs"].append(m["inputs"][0])),

@@ -59,8 +59,8 @@ class ChangedFileError(InputError):
         what = f"modified {before}, now {after}" if before != after else f"modified {after}"
         return cls(
             f"{path} was changed or replaced while the job ran ({what}): the output would mix two "
-            "versions of it: run the job again when the file stays as it is (with `resume`, what "
-            "was made of other files is kept)"
+            "versions of it: run the job again when the file no longer changes (with `resume`, "
+            "what was made of other files is kept)"
         )
 
 
