@@ -44,7 +44,7 @@ test-shared: install ## only the tests that need the shared data (../shared, or 
 OLDEST := .oldest-venv
 OLDEST_PYTHON ?= $(or $(shell command -v python3.11),$(PYTHON))
 OLDEST_TESTS := tests/contract $(addprefix tests/pipelines/test_,$(addsuffix .py, \
-    runners transforms transforms_counts transforms_drift transforms_errors transforms_schemas transforms_windows transforms_yaml verify_job))
+    runners transforms transforms_counts transforms_drift transforms_errors transforms_mixing transforms_schemas transforms_windows transforms_yaml verify_job))
 
 test-oldest: $(OLDEST)/.installed ## a short suite on the oldest release of Beam that we allow
 	$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider $(OLDEST_TESTS)

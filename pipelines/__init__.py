@@ -1,9 +1,9 @@
 """Beam transforms around ``bpe``: documents, counts of pre-tokens, tokenizers, token ids.
 
-For pipelines of any program: `ReadDocuments`, `CountPretokens`, `WriteCounts`, `ReadCounts`,
-`TrainTokenizer`, `EncodeDocuments` and `WriteTokenIds` take and make the elements of PCollections;
-`BPETokenize` is for Beam's ``MLTransform``; `CountCorpus` and `EncodeCorpus` go from files to
-files. Beam is imported only where one of them is used.
+For pipelines of any program: `ReadDocuments`, `CountPretokens`, `MixCounts`, `WriteCounts`,
+`ReadCounts`, `TrainTokenizer`, `EncodeDocuments`, `MeasureDrift` and `WriteTokenIds` take and make
+the elements of PCollections; `BPETokenize` is for Beam's ``MLTransform``; `CountCorpus` and
+`EncodeCorpus` go from files to files. Beam is imported only where one of them is used.
 
 ``CONTRIBUTING.md`` names the files for each kind of change.
 """
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pipelines.transforms.documents import ReadDocuments
     from pipelines.transforms.drift import MeasureDrift
     from pipelines.transforms.encoding import EncodeDocuments
+    from pipelines.transforms.mixing import MixCounts
     from pipelines.transforms.ml import BPETokenize
     from pipelines.transforms.token_ids import WriteTokenIds
     from pipelines.transforms.training import TrainTokenizer
@@ -32,6 +33,7 @@ __all__ = [
     "EncodeCorpus",
     "EncodeDocuments",
     "MeasureDrift",
+    "MixCounts",
     "ReadCounts",
     "ReadDocuments",
     "TrainTokenizer",
@@ -46,6 +48,7 @@ _MODULES = {
     "EncodeDocuments": "pipelines.transforms.encoding",
     "EncodeCorpus": "pipelines.encode.job",
     "MeasureDrift": "pipelines.transforms.drift",
+    "MixCounts": "pipelines.transforms.mixing",
     "ReadCounts": "pipelines.transforms.counts_files",
     "ReadDocuments": "pipelines.transforms.documents",
     "TrainTokenizer": "pipelines.transforms.training",

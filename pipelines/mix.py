@@ -92,11 +92,16 @@ def with_weights(
         if size == 0:
             raise InputError(f"{source.directory}: no {of} were counted: it can have no share")
         factors.append(share * manifest.scale / size)
-    least = min(factors)
     return tuple(
-        replace(source, weight=Fraction(round(10_000 * factor / least), 10_000), share=None)
-        for source, factor in zip(sources, factors, strict=True)
+        replace(source, weight=weight, share=None)
+        for source, weight in zip(sources, weights_of(factors), strict=True)
     )
+
+
+def weights_of(factors: Sequence[Fraction]) -> list[Fraction]:
+    """Return weights in the proportions of factors above 0: from 1 on, with four decimals."""
+    least = min(factors)
+    return [Fraction(round(10_000 * factor / least), 10_000) for factor in factors]
 
 
 def tokens_of(sources: Sequence[CountsInput], tokenizer: str | None) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 FLINK = "1.19"
 BEAM_JAVA = "2.62.0"
 SLF4J = "1.7.30"
+SPARK = "3.2"  # as configs/runners/spark-pom.xml has it
 BEAM = version("apache-beam")
 
 _DISTRIBUTION = "beam-bpe"
@@ -30,6 +31,11 @@ def root() -> Path:
 def jars() -> Path:
     """The folder of Flink with Beam's job server, and of nothing else."""
     return root() / f"flink-{FLINK}-beam-{BEAM_JAVA}"
+
+
+def spark() -> Path:
+    """The folder of Spark with Beam's job server, and of nothing else."""
+    return root() / f"spark-{SPARK}-beam-{BEAM_JAVA}"
 
 
 def prism() -> Path:
@@ -68,6 +74,7 @@ def pieces() -> dict[str, Path]:
     """Every piece, and the file or folder that is there when it is whole."""
     return {
         f"Flink {FLINK} with the job server of Beam {BEAM_JAVA}": jars(),
+        f"Spark {SPARK} with the job server of Beam {BEAM_JAVA}": spark(),
         f"Prism {BEAM}": prism(),
         f"the boot program of Beam {BEAM}": boot(),
         "a Python environment for workers": worker() / ".complete",

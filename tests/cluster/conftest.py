@@ -21,6 +21,7 @@ from tests.cluster.jobs import Job, Submission, write_corpus
 from tests.cluster.package import Package
 from tests.cluster.processes import wait_until
 from tests.cluster.setup import missing_tools
+from tests.cluster.spark import Spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -83,6 +84,19 @@ def prism_program(
 def on_prism(prism_program: tuple[Program, Submission]) -> Submission:
     """Prism; workers are threads of the command."""
     return prism_program[1]
+
+
+@pytest.fixture(scope="module")
+def spark(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
+    """A standalone Spark: a master, two workers and a job server."""
+    with Spark.start(tmp_path_factory.mktemp("spark")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def on_spark(spark: Spark, pool: Pool) -> Submission:
+    """A standalone Spark; workers are those of a pool."""
+    return spark.submission(pool.address)
 
 
 @pytest.fixture(scope="session")

@@ -45,6 +45,7 @@ _POM = f"""\
   </dependencies>
 </project>
 """
+_SPARK_POM = Path(__file__).resolve().parents[2] / "configs" / "runners" / "spark-pom.xml"
 _MODULES = {
     "prism": "github.com/apache/beam/sdks/v2/go/cmd/prism",
     "container": "github.com/apache/beam/sdks/v2/python/container",
@@ -71,7 +72,7 @@ def missing_tools() -> list[str]:
             f"{found} is missing: a Java runtime of version {_JAVA_OLDEST}, 17 or 21 "
             "(Debian and Ubuntu: apt-get install default-jdk-headless)"
         )
-    if not cache.jars().exists() and shutil.which("mvn") is None:
+    if not (cache.jars().exists() and cache.spark().exists()) and shutil.which("mvn") is None:
         told.append("mvn is missing: Apache Maven (Debian and Ubuntu: apt-get install maven)")
     if not (cache.prism().exists() and cache.boot().exists()) and (without := _lacking_go()):
         told.append(
@@ -157,9 +158,10 @@ def set_up(say: Callable[[str], object]) -> None:
 
 def _bring(name: str) -> None:
     path = cache.pieces()[name]
-    if path == cache.jars():
+    if path in (cache.jars(), cache.spark()):
+        pom = _POM if path == cache.jars() else _SPARK_POM.read_text("utf-8")
         with _appearing(path) as folder:
-            _bring_jars(folder)
+            _bring_jars(pom, folder)
     elif path in (cache.prism(), cache.boot()):
         with _GO, _appearing(path.parent) as folder:
             _bring_program(path.name, folder)
@@ -167,9 +169,9 @@ def _bring(name: str) -> None:
         _make_worker(path)
 
 
-def _bring_jars(folder: Path) -> None:
+def _bring_jars(pom: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=cache.root(), prefix=".pom-") as project:
-        Path(project, "pom.xml").write_text(_POM, encoding="utf-8")
+        Path(project, "pom.xml").write_text(pom, encoding="utf-8")
         copy = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
         _call(["mvn", "-B", "-q", *copy, f"-DoutputDirectory={folder}"], cwd=project)
 

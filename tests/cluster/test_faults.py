@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from tests.cluster.conftest import Pool, Standalone
     from tests.cluster.slow_job import Running
+    from tests.cluster.spark import Spark
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("quiet")]
 STEPS: tuple[Step, ...] = ("count", "encode")
@@ -124,3 +126,18 @@ def test_the_job_is_resumed_where_nobody_waits_for_it(
     # The job that nobody waits for any more ends too, and changes nothing.
     standalone.flink.wait_for_jobs()
     slow.check(step, output)
+
+
+def test_spark_loses_a_worker_and_its_executor(
+    slow: SlowJob, spark: Spark, pool: Pool, tmp_path: Path, chance: random.Random
+) -> None:
+    """Its tasks go to the other worker."""
+    submission = spark.submission(pool.address)
+    with slow.started("count", tmp_path / "out", submission) as running:
+        assert running.reaches(chance.randrange(1, SPLITS // 2))
+        lost = chance.choice(spark.busy())
+        for process in lost.started("java"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        running.finish()
+    slow.check("count", tmp_path / "out")

@@ -1,4 +1,4 @@
-"""The whole job gives the same bytes on Flink and on Prism as on the local runner."""
+"""The whole chain gives the same bytes on Flink, Prism and Spark as on the local runner."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+SERVERS = [
+    "flink_local",
+    "on_prism",
+    pytest.param("on_spark", marks=pytest.mark.long),
+]
+
+
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job of every kind of step: words and their runs are counted, and learnt from."""
@@ -24,48 +31,74 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return Job.of(folder / "in", local=folder / "local", superwords=20, max_run=3)
 
 
-def test_flink(job: Job, flink_local: Submission, tmp_path: Path) -> None:
-    job.run(tmp_path / "out", flink_local)
+@pytest.mark.parametrize("server", SERVERS)
+def test_the_chain(
+    request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str
+) -> None:
+    submission: Submission = request.getfixturevalue(server)
+    job.run(tmp_path / "out", submission)
     job.check(tmp_path / "out")
-    job.verify(tmp_path / "out", flink_local)
+    job.verify(tmp_path / "out", submission)
 
 
-def test_prism(job: Job, on_prism: Submission, tmp_path: Path) -> None:
-    job.run(tmp_path / "out", on_prism)
-    job.check(tmp_path / "out")
-    job.verify(tmp_path / "out", on_prism)
-
-
+MIXED = ("--mix", "a=70%", "--mix", "b=30%", "--mix-seed", "2", "--token-budget", "900")
+# Every option that decides about rows, and every format.
 EXPORTS = {
-    "megatron": ("--to", "megatron", "--pack", "16", "--shuffle", "3", "--validation", "30%"),
-    "mds": ("--to", "mds", "--with-id", "--max-tokens", "9"),
-    "parquet": ("--to", "parquet", "--pack", "16", "--token-budget", "900", "--shuffle", "3"),
+    "megatron": ("--to", "megatron", *MIXED, "--validation", "30%", "--shuffle", "3", "--pack", "16"),
+    "parquet": (
+        *("--to", "parquet", "--pack", "16", "--packing", "best-fit", "--pack-remainder", "pad"),
+        *("--pad-token", "<|end|>", "--add-column", "document_ids", "--shuffle", "4"),
+    ),
+    "plain": ("--to", "parquet", "--parquet-encoding", "plain", "--pack", "9", "--pack-remainder", "drop"),
+    "bin": ("--to", "bin", "--header", "llm.c", "--pack", "16", "--shuffle", "5"),
+    "mds": ("--to", "mds", "--with-id", "--shard-size", "1KiB", *MIXED),
+    "litdata": ("--to", "litdata", "--max-tokens", "9", "--validation", "20%"),
 }
 
 
+@pytest.fixture(scope="module")
+def exported(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ids, and each export of them on the local runner."""
+    folder = tmp_path_factory.mktemp("exported")
+    job.run(folder / "out", HERE)
+    for name in EXPORTS:
+        export(folder, name, folder / name, HERE)
+    return folder
+
+
+def export(exported: Path, name: str, output: Path, submission: Submission) -> None:
+    """Export the ids, which are two sources."""
+    ids = exported / "out" / "encoded"
+    command = ("export", f"a={ids}", f"b={ids}", *EXPORTS[name], "--output", output, "-q")
+    bpe(*command, *submission.options, seconds=SECONDS)
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("server", "name"),
     [
-        pytest.param(options, id=name, marks=() if name == "megatron" else pytest.mark.long)
-        for name, options in EXPORTS.items()
+        pytest.param(
+            server,
+            name,
+            marks=() if (server, name) == ("on_prism", "megatron") else pytest.mark.long,
+        )
+        for server in ("flink_local", "on_prism", "on_spark")
+        for name in EXPORTS
     ],
 )
-def test_an_export_on_prism(
-    job: Job, on_prism: Submission, tmp_path: Path, options: tuple[str, ...]
+def test_an_export(
+    request: pytest.FixtureRequest, exported: Path, tmp_path: Path, server: str, name: str
 ) -> None:
-    job.run(tmp_path / "out", HERE)
-    ids = tmp_path / "out" / "encoded"
-    for folder, submission in (("here", HERE), ("there", on_prism)):
-        output = ("--output", tmp_path / folder, "-q")
-        bpe("export", ids, *options, *output, *submission.options, seconds=SECONDS)
-    here, there = tree(tmp_path / "here"), tree(tmp_path / "there")
+    submission: Submission = request.getfixturevalue(server)
+    export(exported, name, tmp_path / name, submission)
+    here, there = tree(exported / name), tree(tmp_path / name)
     del here[".plan.json"], there[".plan.json"]  # which have the ids of the runs
     assert there == here
-    checked = ("verify", tmp_path / "there", "--input", ids, "-q")
-    bpe(*checked, *on_prism.options, seconds=SECONDS)
+    ids = exported / "out" / "encoded"
+    checked = ("verify", tmp_path / name, "--input", f"a={ids}", "--input", f"b={ids}", "-q")
+    bpe(*checked, *submission.options, seconds=SECONDS)
 
 
-@pytest.mark.parametrize("server", ["flink_local", "on_prism"])
+@pytest.mark.parametrize("server", SERVERS)
 def test_counts_by_group(request: pytest.FixtureRequest, tmp_path: Path, server: str) -> None:
     submission: Submission = request.getfixturevalue(server)
     records = [
