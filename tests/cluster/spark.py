@@ -65,8 +65,10 @@ class Spark:
         def program(name: str, main: str, *arguments: str, heap: str = "512m") -> Program:
             env = {
                 **os.environ,
-                **{"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.12"},
-                **{"SPARK_LOCAL_IP": HOST, "TMPDIR": str(folder)},
+                "SPARK_HOME": str(home),
+                "SPARK_SCALA_VERSION": "2.12",
+                "SPARK_LOCAL_IP": HOST,
+                "TMPDIR": str(folder),
             }
             env.pop("PYTHONPATH", None)
             options = [*_MODULES, f"-Djava.io.tmpdir={folder}"]

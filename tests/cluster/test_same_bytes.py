@@ -32,9 +32,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_the_chain(
-    request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str
-) -> None:
+def test_the_chain(request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str) -> None:
     submission: Submission = request.getfixturevalue(server)
     job.run(tmp_path / "out", submission)
     job.check(tmp_path / "out")
@@ -44,12 +42,31 @@ def test_the_chain(
 MIXED = ("--mix", "a=70%", "--mix", "b=30%", "--mix-seed", "2", "--token-budget", "900")
 # Every option that decides about rows, and every format.
 EXPORTS = {
-    "megatron": ("--to", "megatron", *MIXED, "--validation", "30%", "--shuffle", "3", "--pack", "16"),
+    "megatron": (
+        "--to",
+        "megatron",
+        *MIXED,
+        "--validation",
+        "30%",
+        "--shuffle",
+        "3",
+        "--pack",
+        "16",
+    ),
     "parquet": (
         *("--to", "parquet", "--pack", "16", "--packing", "best-fit", "--pack-remainder", "pad"),
         *("--pad-token", "<|end|>", "--add-column", "document_ids", "--shuffle", "4"),
     ),
-    "plain": ("--to", "parquet", "--parquet-encoding", "plain", "--pack", "9", "--pack-remainder", "drop"),
+    "plain": (
+        "--to",
+        "parquet",
+        "--parquet-encoding",
+        "plain",
+        "--pack",
+        "9",
+        "--pack-remainder",
+        "drop",
+    ),
     "bin": ("--to", "bin", "--header", "llm.c", "--pack", "16", "--shuffle", "5"),
     "mds": ("--to", "mds", "--with-id", "--shard-size", "1KiB", *MIXED),
     "litdata": ("--to", "litdata", "--max-tokens", "9", "--validation", "20%"),
@@ -69,8 +86,8 @@ def exported(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def export(exported: Path, name: str, output: Path, submission: Submission) -> None:
     """Export the ids, which are two sources."""
     ids = exported / "out" / "encoded"
-    command = ("export", f"a={ids}", f"b={ids}", *EXPORTS[name], "--output", output, "-q")
-    bpe(*command, *submission.options, seconds=SECONDS)
+    rows = (*EXPORTS[name], "--output", str(output), "-q")
+    bpe("export", f"a={ids}", f"b={ids}", *rows, *submission.options, seconds=SECONDS)
 
 
 @pytest.mark.parametrize(
@@ -94,8 +111,8 @@ def test_an_export(
     del here[".plan.json"], there[".plan.json"]  # which have the ids of the runs
     assert there == here
     ids = exported / "out" / "encoded"
-    checked = ("verify", tmp_path / name, "--input", f"a={ids}", "--input", f"b={ids}", "-q")
-    bpe(*checked, *submission.options, seconds=SECONDS)
+    given = ("--input", f"a={ids}", "--input", f"b={ids}", "-q")
+    bpe("verify", tmp_path / name, *given, *submission.options, seconds=SECONDS)
 
 
 @pytest.mark.parametrize("server", SERVERS)
