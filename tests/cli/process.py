@@ -47,10 +47,10 @@ def bpe(
 
     ``inside`` stands before it: a command that runs another one, in a place of its own.
     """
-    if not (FRESH or inside or env):
+    if not (FRESH or inside or "BPE_FRESH" in env or any(name[:6] == "PYTHON" for name in env)):
         command = [os.fsdecode(argument) for argument in arguments]
         done = server().run(
-            command, cwd=cwd or Path.cwd(), env=environment(), stdin=stdin, seconds=seconds
+            command, cwd=cwd or Path.cwd(), env=environment(**env), stdin=stdin, seconds=seconds
         )
     else:
         done = subprocess.run(

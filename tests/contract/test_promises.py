@@ -27,7 +27,7 @@ from tests.pipelines.killing import run_until
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 EXECUTIONS = {
@@ -63,6 +63,23 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 
 
 in_every_way = pytest.mark.parametrize("kind", ALL, indirect=True)
+
+
+def with_kinds(
+    name: str, values: Iterable[str], *, of_variants: tuple[str, ...]
+) -> pytest.MarkDecorator:
+    """Each job with each value; in the short form, variants of jobs with some of them."""
+    return pytest.mark.parametrize(
+        ("kind", name),
+        [
+            pytest.param(
+                kind, value, marks=() if kind in KINDS or value in of_variants else pytest.mark.long
+            )
+            for kind in ALL
+            for value in values
+        ],
+        indirect=["kind"],
+    )
 
 
 @pytest.fixture(scope="session")
@@ -125,8 +142,7 @@ OF_MANIFESTS = {
 }
 
 
-@in_every_way
-@pytest.mark.parametrize("name", EXECUTIONS)
+@with_kinds("name", EXECUTIONS, of_variants=("four threads",))
 def test_files_do_not_depend_on_workers_or_bundles(
     kind: Kind, folder: Path, whole: dict[str, bytes], tmp_path: Path, name: str
 ) -> None:
@@ -147,11 +163,18 @@ def test_files_do_not_depend_on_splits(
     assert [path for path in found if found[path] != made[name][path] and "plan" not in path] == []
 
 
+@pytest.fixture(scope="session")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as in `folder`, made again."""
+    path = tmp_path_factory.mktemp("far") / "elsewhere"
+    prepare(path)
+    return path
+
+
 def test_files_do_not_depend_on_where_things_lie(
-    kind: Kind, whole: dict[str, bytes], tmp_path: Path
+    kind: Kind, elsewhere: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
-    prepare(tmp_path / "elsewhere")
-    kind.run(tmp_path / "elsewhere", tmp_path / "deep" / "out")
+    kind.run(elsewhere, tmp_path / "deep" / "out")
     assert tree(tmp_path / "deep" / "out") == whole
 
 
@@ -170,8 +193,7 @@ def test_a_complete_job_is_not_made_again(
     assert tree(output) == whole
 
 
-@in_every_way
-@pytest.mark.parametrize("how", ["flipped", "cut", "missing", "another one"])
+@with_kinds("how", ["flipped", "cut", "missing", "another one"], of_variants=("flipped",))
 def test_what_is_damaged_is_found_and_made_again(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], tmp_path: Path, how: str
 ) -> None:

@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    texts = [sentence(i, 60) for i in range(2000)]
+    texts = [sentence(i, 60) for i in range(600)]
     return write_jsonl(tmp_path_factory.mktemp("corpus") / "docs.jsonl", texts)
 
 
