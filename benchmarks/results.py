@@ -133,24 +133,23 @@ def least_favourable(found: Sequence[Results]) -> Results:
     known = {work["name"] for work in first["works"]}
     for work in first["works"]:
         worst = work
-        for results in others:
+        for number, results in enumerate(others, 2):
             for other in results["works"]:
                 if other["name"] == work["name"] and _least_ratio(other) < _least_ratio(worst):
-                    worst = _of(results, other)
+                    worst = _of(results, other, number)
         works.append(worst)
-    for results in others:
+    for number, results in enumerate(others, 2):
         for other in results["works"]:
             if other["name"] not in known:
                 known.add(other["name"])
-                works.append(_of(results, other))
+                works.append(_of(results, other, number))
     return {**first, "works": works}
 
 
-def _of(results: Results, work: Measured) -> Measured:
-    """A row as another table shows it: with the machine, the day and the commit."""
+def _of(results: Results, work: Measured, number: int) -> Measured:
+    """Return a row for the table of the first machine: with the machine's number, day and commit."""
     when, commit = work.get("when", results["when"]), work.get("commit", results["commit"])
-    machine = results["machine"]["processor"]
-    return {**work, "machine": machine, "when": when, "commit": commit}
+    return {**work, "machine": f"machine {number}", "when": when, "commit": commit}
 
 
 def _least_ratio(work: Measured) -> float:
