@@ -59,7 +59,7 @@ EXAMPLES := .examples-venv
 
 test-examples: $(EXAMPLES)/.installed ## frameworks read our exports, and a model trains on them: gigabytes
 	$(EXAMPLES)/bin/python -m pytest -v -p no:cacheprovider -m "long or not long" \
-	    tests/pipelines/test_export_readers.py "tests/cli/test_docs.py::test_the_blocks_of_a_page_run[pretraining.md]"
+	    tests/export/test_formats.py "tests/cli/test_docs.py::test_the_blocks_of_a_page_run[pretraining.md]"
 
 test-scale: install ## partial counts of 20 million distinct pre-tokens, merged and trained on
 	BPE_DISTINCT=20000000 $(BIN)/python -m pytest -q tests/benchmarks/test_merge_step.py
