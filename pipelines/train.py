@@ -319,7 +319,7 @@ def train_tokenizer(job: TrainRequest, failures: Failures) -> None:
         bpe.errors.TrainingError: a setting is wrong for these counts.
         OutputError: a file cannot be written, or another job has taken the directory over.
     """
-    with SlotWriter(job.counters_path, 0) as slot:
+    with SlotWriter(job.slots_path, 0) as slot:
 
         def report(done: int, total: int) -> None:
             if failures.stopped():

@@ -49,11 +49,11 @@ class CountSplits(StorageDoFn):
         failures: Failures,
         *,
         appends: bool,
-        counters_path: str | None,
+        slots_path: str | None,
     ) -> None:
         super().__init__()
         self._job, self._reading, self._failures = job, reading, failures
-        self._appends, self._counters_path = appends, counters_path
+        self._appends, self._slots_path = appends, slots_path
         self._tokenizers = OncePerProcess()
 
     def start_bundle(self) -> None:
@@ -65,7 +65,7 @@ class CountSplits(StorageDoFn):
         if self._failures.stopped():
             return
         split: Split = unpack(element)
-        slots = SlotWriter(self._counters_path, split.part)
+        slots = SlotWriter(self._slots_path, split.part)
         with self._failures.reported(), slots as slot:
             job, reading, failures = self._job, self._reading, self._failures
             tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)

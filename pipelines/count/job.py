@@ -202,7 +202,7 @@ class CountRequest(CorpusRequest):
             CountSplits(
                 *(job, self.reading, failures),
                 appends=self.appending.appends,
-                counters_path=self.counters_path,
+                slots_path=self.slots_path,
             )
         ).with_outputs("totals", main="runs")
         empty = begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job))

@@ -56,7 +56,7 @@ class SlotWriter:
     """Tells the driver how much of one part is done; used inside a worker.
 
     Args:
-        path: ``Stage.counters_path``; None, or a file that is not there, makes every call a no-op.
+        path: ``Stage.slots_path``; None, or a file that is not there, makes every call a no-op.
         part: the number of the part, below the number given to ``Stage.set_slots``.
     """
 

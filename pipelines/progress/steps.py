@@ -140,7 +140,7 @@ class Stage:
         is_watched: whether anybody asks how far it is.
 
     Attributes:
-        counters_path: the file for ``SlotWriter``, made by `set_slots`; None where nobody watches.
+        slots_path: the file for ``SlotWriter``, made by `set_slots`; None where nobody watches.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class Stage:
         is_watched: bool = False,
     ) -> None:
         self.name = name
-        self.counters_path: str | None = None
+        self.slots_path: str | None = None
         self._is_watched = is_watched
         self._total_bytes = total_bytes
         self._unit = unit
@@ -169,7 +169,7 @@ class Stage:
         self.close()
         if self._is_watched:
             with contextlib.suppress(OSError):
-                self.counters_path = make_slots(parts)
+                self.slots_path = make_slots(parts)
 
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
@@ -200,9 +200,9 @@ class Stage:
         now = time.monotonic()
         documents = size = kept = 0
         done, total = self._advanced
-        if self.counters_path is not None:
+        if self.slots_path is not None:
             with contextlib.suppress(OSError):
-                documents, size, kept, *steps = add_slots(self.counters_path)
+                documents, size, kept, *steps = add_slots(self.slots_path)
                 done, total = steps if steps[1] else (done, total)
         if self._observed[1] > size:  # two views of the same work: the one that is ahead
             documents, size, kept = self._observed
@@ -224,9 +224,9 @@ class Stage:
 
     def close(self) -> None:
         """Remove the file of slots."""
-        if self.counters_path is not None:
-            Path(self.counters_path).unlink(missing_ok=True)
-            self.counters_path = None
+        if self.slots_path is not None:
+            Path(self.slots_path).unlink(missing_ok=True)
+            self.slots_path = None
 
 
 class JobLog:

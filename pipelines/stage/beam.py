@@ -66,8 +66,8 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         job = job.after_plan()
         for number, stage in enumerate(job.stages):
             last = number == len(job.stages) - 1
-            path = job.counters_path if last else None
-            run = _RunStage(stage, failures, last=last, counters_path=path)
+            path = job.slots_path if last else None
+            run = _RunStage(stage, failures, last=last, slots_path=path)
             ready = ready | f"{stage.name.capitalize()}" >> run
         done = (job.steps(ready, failures), planned.complete) | "Done" >> beam.Flatten()
         # Apart from the last fold: a runner may run that again, and needs what finishing removes.
@@ -78,13 +78,13 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Yields one None when all units of a stage are made and folded."""
 
     def __init__(
-        self, stage: Stage, failures: Failures, *, last: bool, counters_path: str | None
+        self, stage: Stage, failures: Failures, *, last: bool, slots_path: str | None
     ) -> None:
         super().__init__()
         self._stage = stage
         self._failures = failures
         self._last = last
-        self._counters_path = counters_path
+        self._slots_path = slots_path
 
     def expand(self, ready: beam.PCollection[None]) -> beam.PCollection[None]:
         stage, failures = self._stage, self._failures
@@ -92,7 +92,7 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             "number", main="units"
         )
         made = dealt("Deal", planned.units) | "Make" >> beam.ParDo(
-            Step(failures, _make_record, stage, failures, self._last, self._counters_path)
+            Step(failures, _make_record, stage, failures, self._last, self._slots_path)
         ).with_output_types(bytes)
         results = (made, planned.number) | "Results" >> beam.Flatten()
         return fold_all(ready, results, failures, _fold, stage)
@@ -153,10 +153,10 @@ def _units(_: None, stage: Stage) -> Iterator[Any]:
 
 
 def _make_record(
-    element: bytes, stage: Stage, failures: Failures, last: bool, counters_path: str | None
+    element: bytes, stage: Stage, failures: Failures, last: bool, slots_path: str | None
 ) -> Iterator[bytes]:
     unit: Unit = unpack(element)
-    with SlotWriter(counters_path, unit.number) as slot:
+    with SlotWriter(slots_path, unit.number) as slot:
         record, resumed = make_unit(stage, unit, slot=slot, stopped=failures.stopped)
         if resumed:
             slot.keep(documents=record.totals.get("documents", 0), bytes=unit.bytes)

@@ -58,7 +58,7 @@ def run_job(
         ready()
         with progress.stage(job.name, size) as stage:
             stage.set_slots(pieces)
-            watched = replace(job, counters_path=stage.counters_path)
+            watched = replace(job, slots_path=stage.slots_path)
             result = run(
                 lambda p, failures: p | job.name >> RunJob(watched, failures),
                 execution=execution,

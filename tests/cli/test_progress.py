@@ -39,11 +39,11 @@ def test_slots_add_up_and_count_a_repeated_part_once() -> None:
     stream = io.StringIO()
     with LineProgress(stream, interval=0.01).stage("count", 4_000_000) as stage:
         stage.set_slots(3)
-        with SlotWriter(stage.counters_path, 0) as slot:
+        with SlotWriter(stage.slots_path, 0) as slot:
             slot.update(documents=5, bytes=500_000)
             slot.update(documents=10, bytes=1_000_000)
         for _ in range(2):  # a part that is done twice
-            with SlotWriter(stage.counters_path, 2) as slot:
+            with SlotWriter(stage.slots_path, 2) as slot:
                 slot.update(documents=20, bytes=1_000_000)
         wait_for("50%: 30 documents, 2.00 MB of 4.00 MB", stream)
     last = stream.getvalue().splitlines()[-1]
@@ -53,9 +53,9 @@ def test_slots_add_up_and_count_a_repeated_part_once() -> None:
 
 def test_the_file_of_slots_goes_with_its_stage() -> None:
     with LineProgress(io.StringIO()).stage("count", 10) as stage:
-        assert stage.counters_path is None
+        assert stage.slots_path is None
         stage.set_slots(1)
-        path = Path(str(stage.counters_path))
+        path = Path(str(stage.slots_path))
         assert path.stat().st_size == 40
     assert not path.exists()
 
@@ -69,7 +69,7 @@ def test_a_writer_without_slots_does_nothing(path: str | None) -> None:
 def test_a_writer_outlives_its_stage() -> None:
     with LineProgress(io.StringIO()).stage("count", 10) as stage:
         stage.set_slots(1)
-        slot = SlotWriter(stage.counters_path, 0)
+        slot = SlotWriter(stage.slots_path, 0)
     slot.update(documents=1, bytes=1)
     slot.close()
     slot.update(documents=2, bytes=2)
@@ -81,7 +81,7 @@ def test_many_threads_write_their_own_slots() -> None:
         stage.set_slots(64)
 
         def work(part: int) -> None:
-            with SlotWriter(stage.counters_path, part) as slot:
+            with SlotWriter(stage.slots_path, part) as slot:
                 for done in range(100):
                     slot.update(documents=done + 1, bytes=1_000_000)
 
@@ -97,13 +97,13 @@ def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:
     stream = io.StringIO()
     with LineProgress(stream, interval=0.01).stage("encode", 4_000_000) as stage:
         stage.set_slots(2)
-        with SlotWriter(stage.counters_path, 0) as slot:
+        with SlotWriter(stage.slots_path, 0) as slot:
             slot.keep(documents=9, bytes=2_000_000)
         wait_for("50%: 9 documents, 2.00 MB of 4.00 MB read\n", stream)
-        with SlotWriter(stage.counters_path, 1) as slot:
+        with SlotWriter(stage.slots_path, 1) as slot:
             slot.update(documents=1, bytes=1_000_000)
         wait_for("75%: 10 documents, 3.00 MB of 4.00 MB read, ", stream)
-        with SlotWriter(stage.counters_path, 1) as slot:
+        with SlotWriter(stage.slots_path, 1) as slot:
             slot.keep(documents=1, bytes=2_000_000)
     assert stream.getvalue().endswith("10 documents, 4.00 MB read, all by an earlier run\n")
     now = Snapshot(seconds=1.0, bytes=3_000_000, kept_bytes=2_000_000, total_bytes=4_000_000)
@@ -161,7 +161,7 @@ def test_what_moves_is_what_workers_and_runners_tell() -> None:
     stage.observe(state="RUNNING", documents=1, bytes=10)
     assert stage.snapshot().unchanged >= 0.01
     stage.set_slots(1)
-    with SlotWriter(stage.counters_path, 0) as slot:
+    with SlotWriter(stage.slots_path, 0) as slot:
         slot.update(documents=2, bytes=20)
     assert stage.snapshot().unchanged == 0.0
     stage.close()
@@ -180,7 +180,7 @@ def test_nobody_watches() -> None:
     with progress.stage("count", 10) as stage:
         stage.set_slots(4)
         stage.advance(1, 2)
-        assert stage.counters_path is None
+        assert stage.slots_path is None
 
 
 def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         assert isinstance(progress, BarProgress)
         with progress.stage("count", 2_000_000) as stage:
             stage.set_slots(1)
-            with SlotWriter(stage.counters_path, 0) as slot:
+            with SlotWriter(stage.slots_path, 0) as slot:
                 slot.update(documents=7, bytes=1_000_000)
                 drawn = ""
                 while "50%" not in drawn:
