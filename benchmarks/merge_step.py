@@ -34,7 +34,7 @@ from pipelines.count.beam import merge_shards
 from pipelines.count.results import write_manifest
 from pipelines.count.steps import CountJob
 from pipelines.elements import unpack
-from pipelines.failures import Failures
+from pipelines.failures import FailureChannel
 from pipelines.settings import SHARDS
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def merge(folder: Path) -> None:
     files = sorted(str(file) for file in (folder / "runs").iterdir())
     with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions([])) as pipeline:
         runs = pipeline | "Files" >> beam.Create(files) | "Read runs" >> beam.Map(_read_run)
-        parts = merge_shards(runs, job, Failures())
+        parts = merge_shards(runs, job, FailureChannel())
         end = pipeline | "End" >> beam.Create([None])
         _ = end | beam.Map(_write_manifest, beam.pvalue.AsIter(parts), totals, job)
 

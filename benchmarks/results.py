@@ -147,7 +147,7 @@ def least_favourable(found: Sequence[Results]) -> Results:
 
 
 def _of(results: Results, work: Measured, number: int) -> Measured:
-    """Return a row for the table of the first machine: with the machine's number, day and commit."""
+    """Return a row for the first machine's table, with number, day and commit."""
     when, commit = work.get("when", results["when"]), work.get("commit", results["commit"])
     return {**work, "machine": f"machine {number}", "when": when, "commit": commit}
 

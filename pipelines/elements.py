@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from pipelines.failures import Failures
+    from pipelines.failures import FailureChannel
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -125,7 +125,7 @@ class Step(StorageDoFn):
     """
 
     def __init__(
-        self, failures: Failures, function: Callable[..., Iterable[Any]], *arguments: Any
+        self, failures: FailureChannel, function: Callable[..., Iterable[Any]], *arguments: Any
     ) -> None:
         super().__init__()
         self._failures = failures

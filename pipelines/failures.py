@@ -152,7 +152,7 @@ def job_errors() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Failures:
+class FailureChannel:
     """The channel by which workers report the error that ends the job.
 
     Attributes:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from pipelines.corpus.splits import Split
-    from pipelines.failures import Failures
+    from pipelines.failures import FailureChannel
     from pipelines.output.names import Plan
     from pipelines.progress import Progress
     from pipelines.settings import Execution, InputSettings
@@ -220,7 +220,7 @@ class CorpusRequest(Job):
         write_splits(directory, self.run, planned.splits, earlier=planned.earlier)
         return True
 
-    def dealt_splits(self, begun: Any, failures: Failures) -> Any:
+    def dealt_splits(self, begun: Any, failures: FailureChannel) -> Any:
         """The splits, packed, dealt to all workers."""
         step = Step(failures, _splits, self.directory, self.run)
         return dealt("Deal splits", begun | "Splits" >> beam.ParDo(step).with_output_types(bytes))

@@ -29,7 +29,7 @@ from apache_beam.runners import create_runner
 
 from pipelines import object_stores
 from pipelines.errors import ConfigError, Interrupted, JobError
-from pipelines.failures import Failures, error_in, is_proxied, job_errors, one_line
+from pipelines.failures import FailureChannel, error_in, is_proxied, job_errors, one_line
 from pipelines.interrupts import NAMES, Interrupts, interrupts, unhurried
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
 from pipelines.progress import NoProgress, Stage
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pipelines.progress import Progress
     from pipelines.settings import Execution
 
-    Build = Callable[[beam.Pipeline, Failures], None]
+    Build = Callable[[beam.Pipeline, FailureChannel], None]
     from apache_beam.runners.runner import PipelineResult
 
 _OF_BEAM_FILESYSTEMS = {
@@ -228,7 +228,7 @@ def _run_there(
         ready(beam_options, execution, workers)
         stage.observe(state="being submitted")
         pipeline = beam.Pipeline(options=beam_options)
-        build(pipeline, Failures())
+        build(pipeline, FailureChannel())
 
         def poll() -> bool:
             observe(result, stage)
@@ -279,7 +279,7 @@ def _run_here(build: Build, beam_options: PipelineOptions, *, progress: Progress
     while it waits for them.
     """
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(beam_options) else None
-    failures = Failures(Path(folder, "failure"), os.getpid()) if folder else Failures()
+    failures = FailureChannel(Path(folder, "failure"), os.getpid()) if folder else FailureChannel()
 
     def told(_: int) -> None:
         failures.stop()
@@ -311,7 +311,7 @@ def _started(
     build: Build,
     beam_options: PipelineOptions,
     *,
-    failures: Failures,
+    failures: FailureChannel,
     say: Callable[[str], None],
 ) -> PipelineResult:
     """Start a pipeline; once more where Beam did not reach its own worker in this process in time.

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from bpe.counts import Runs
     from bpe.models import Model
     from bpe.pretokenizer import Pretokenizer
-    from pipelines.failures import Failures
+    from pipelines.failures import FailureChannel
     from pipelines.parity import Groups
     from pipelines.settings import (
         Execution,
@@ -219,7 +219,7 @@ class TrainRequest(Job):
         prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
         return True
 
-    def steps(self, begun: Any, failures: Failures) -> Any:
+    def steps(self, begun: Any, failures: FailureChannel) -> Any:
         """Train, once."""
         return begun | "Train" >> beam.ParDo(Step(failures, _trained, self, failures))
 
@@ -311,7 +311,7 @@ def _check_superwords(
     trained(nothing, training, (), extend=words)
 
 
-def train_tokenizer(job: TrainRequest, failures: Failures) -> None:
+def train_tokenizer(job: TrainRequest, failures: FailureChannel) -> None:
     """Train on the files of the counts and write ``training.json``, then ``tokenizer.json``.
 
     Raises:
@@ -518,7 +518,7 @@ def _model(training: TrainSettings) -> Model:
     return bpe.ByteLevel() if training.model is None else training.model
 
 
-def _trained(_: None, request: TrainRequest, failures: Failures) -> list[None]:
+def _trained(_: None, request: TrainRequest, failures: FailureChannel) -> list[None]:
     train_tokenizer(request, failures)
     return [None]
 

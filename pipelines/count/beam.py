@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.reading import Reading
     from pipelines.corpus.splits import Split
     from pipelines.count.steps import CountJob
-    from pipelines.failures import Failures
+    from pipelines.failures import FailureChannel
 
 _FEW_RUNS = 8
 
@@ -46,7 +46,7 @@ class CountSplits(StorageDoFn):
         self,
         job: CountJob,
         reading: Reading,
-        failures: Failures,
+        failures: FailureChannel,
         *,
         appends: bool,
         slots_path: str | None,
@@ -96,7 +96,7 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
     number of times that grows with the logarithm of the whole, and little is held twice.
     """
 
-    def __init__(self, failures: Failures) -> None:
+    def __init__(self, failures: FailureChannel) -> None:
         self._failures = failures
 
     def create_accumulator(self) -> list[bytes]:
@@ -146,7 +146,7 @@ def _written(element: tuple[tuple[str, int], bytes], job: CountJob) -> Iterator[
 
 
 def merge_shards(
-    runs: beam.PCollection[tuple[tuple[str, int], bytes]], job: CountJob, failures: Failures
+    runs: beam.PCollection[tuple[tuple[str, int], bytes]], job: CountJob, failures: FailureChannel
 ) -> beam.PCollection[bytes]:
     """Add up the runs of each shard and write its file; what was written comes out, packed.
 

@@ -26,7 +26,7 @@ from pipelines.count.steps import (
     count_plan,
 )
 from pipelines.errors import ConfigError, JobError
-from pipelines.failures import Failures, job_errors
+from pipelines.failures import FailureChannel, job_errors
 from pipelines.formats import WITH_COLUMNS
 from pipelines.option import changed, split_arguments, takes
 from pipelines.output.directory import refuse_inputs_inside
@@ -194,7 +194,7 @@ class CountRequest(CorpusRequest):
             return False
         return True
 
-    def steps(self, begun: Any, failures: Failures) -> Any:
+    def steps(self, begun: Any, failures: FailureChannel) -> Any:
         """Count the splits, merge and write the shards, and write the manifest."""
         job = self.job
         splits = self.dealt_splits(begun, failures)
@@ -352,7 +352,7 @@ class CountCorpus(RunJob):
                 settings=CountSettings(**settings),
                 runs=None if tokenizer is None else RunsOf.of(tokenizer, asked),
             )
-        super().__init__(request, Failures())
+        super().__init__(request, FailureChannel())
 
 
 def count(

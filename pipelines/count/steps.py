@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.documents import Block
     from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import FileRange, Split
-    from pipelines.failures import Failures
+    from pipelines.failures import FailureChannel
     from pipelines.progress import SlotWriter
     from pipelines.settings import OutputSettings, PretokenSettings
 
@@ -252,7 +252,7 @@ def count_split(
     split: Split,
     job: CountJob,
     reading: Reading,
-    failures: Failures,
+    failures: FailureChannel,
     counts: Counters,
     *,
     slot: SlotWriter | None = None,
@@ -292,7 +292,7 @@ def count_arrived(
     split: Split,
     job: CountJob,
     reading: Reading,
-    failures: Failures,
+    failures: FailureChannel,
     tokenizer: Tokenizer | None,
     *,
     slot: SlotWriter | None = None,

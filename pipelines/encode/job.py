@@ -34,7 +34,7 @@ from pipelines.encode.manifest import (
 from pipelines.encode.steps import EncodeJob, count_written, encode_job, encode_split, tokenizer_of
 from pipelines.encode.tokens import check_tokens, in_tokens
 from pipelines.errors import InputError
-from pipelines.failures import Failures, job_errors
+from pipelines.failures import FailureChannel, job_errors
 from pipelines.option import split_arguments, takes
 from pipelines.output.directory import (
     decide,
@@ -434,7 +434,7 @@ class EncodeCorpus(RunJob):
             output=OutputSettings(directory=output, overwrite=overwrite, resume=resume),
             encoding=EncodeSettings(**rows),
         )
-        super().__init__(request, Failures())
+        super().__init__(request, FailureChannel())
 
 
 def encode(

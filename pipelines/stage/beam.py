@@ -20,7 +20,7 @@ from pipelines.stage.stage import in_order, make_unit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pipelines.failures import Failures
+    from pipelines.failures import FailureChannel
     from pipelines.stage.record import Record
     from pipelines.stage.stage import Job, Stage, Unit
 
@@ -38,7 +38,7 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     instead: ClassVar[str] = "it takes no PCollection"
 
-    def __init__(self, job: Job, failures: Failures) -> None:
+    def __init__(self, job: Job, failures: FailureChannel) -> None:
         super().__init__()
         self._job = job
         self._failures = failures
@@ -78,7 +78,7 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Yields one None when all units of a stage are made and folded."""
 
     def __init__(
-        self, stage: Stage, failures: Failures, *, last: bool, slots_path: str | None
+        self, stage: Stage, failures: FailureChannel, *, last: bool, slots_path: str | None
     ) -> None:
         super().__init__()
         self._stage = stage
@@ -99,7 +99,11 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
 
 def fold_all(
-    begun: Any, results: Any, failures: Failures, function: Callable[..., object], *arguments: Any
+    begun: Any,
+    results: Any,
+    failures: FailureChannel,
+    function: Callable[..., object],
+    *arguments: Any,
 ) -> Any:
     """Call a function once with all results, when there are no more; of none, too.
 
@@ -153,7 +157,7 @@ def _units(_: None, stage: Stage) -> Iterator[Any]:
 
 
 def _make_record(
-    element: bytes, stage: Stage, failures: Failures, last: bool, slots_path: str | None
+    element: bytes, stage: Stage, failures: FailureChannel, last: bool, slots_path: str | None
 ) -> Iterator[bytes]:
     unit: Unit = unpack(element)
     with SlotWriter(slots_path, unit.number) as slot:

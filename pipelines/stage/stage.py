@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from pipelines.failures import Failures
+    from pipelines.failures import FailureChannel
     from pipelines.progress import SlotWriter
     from pipelines.settings import OutputSettings
     from pipelines.stage.record import StoredFile
@@ -193,7 +193,7 @@ class Job:
         """
         return True
 
-    def steps(self, begun: Any, failures: Failures) -> Any:  # noqa: ARG002 - of those that have any
+    def steps(self, begun: Any, failures: FailureChannel) -> Any:  # noqa: ARG002 - of those that have any
         """Add Beam's own transforms after all stages.
 
         Args:

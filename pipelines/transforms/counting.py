@@ -33,7 +33,7 @@ from pipelines.elements import (
     in_window,
 )
 from pipelines.errors import RecordError
-from pipelines.failures import Failures, job_errors
+from pipelines.failures import FailureChannel, job_errors
 from pipelines.metrics import counter
 from pipelines.option import split_arguments, takes
 from pipelines.settings import SHARDS, PretokenSettings
@@ -139,7 +139,7 @@ def _not_empty(count: tuple[bytes, int]) -> bool:
 
 def merged(runs: Any) -> Any:
     """(shard, run) to one run for each shard and window, all as Arrow IPC."""
-    return runs | "Merge" >> beam.CombinePerKey(MergeRuns(Failures()))
+    return runs | "Merge" >> beam.CombinePerKey(MergeRuns(FailureChannel()))
 
 
 def gathered(counts: Any, *, shards: int, label: str, every_shard: bool) -> Any:

@@ -20,7 +20,7 @@ from pipelines.corpus.splits import plan_splits
 from pipelines.count.job import CountRequest
 from pipelines.encode.job import EncodeRequest
 from pipelines.errors import InputError
-from pipelines.failures import Failures
+from pipelines.failures import FailureChannel
 from pipelines.run import run
 from pipelines.settings import (
     CountSettings,
@@ -210,7 +210,7 @@ def test_a_record_cut_in_two_by_an_edit_is_told_as_the_edit(tmp_path: Path) -> N
     corpus.new = corpus.new.replace(b"}", b" ")
     split, *_ = plan_splits(find_inputs(corpus.inputs()).files, 6000)
     reading = Reading(directory=str(tmp_path), options=ReadOptions(block_bytes=500))
-    with SplitReader(split, reading, Failures().stopped) as reader:
+    with SplitReader(split, reading, FailureChannel().stopped) as reader:
         blocks = iter(reader)
         next(blocks)
         corpus.edit()

@@ -17,7 +17,7 @@ from pipelines.count.beam import MergeRuns
 from pipelines.count.job import CountRequest
 from pipelines.count.steps import Counters, count_split, merged
 from pipelines.errors import ConfigError, InputError
-from pipelines.failures import Failures
+from pipelines.failures import FailureChannel
 from pipelines.settings import (
     CountSettings,
     OutputSettings,
@@ -85,7 +85,7 @@ def test_a_counter_that_is_emptied_often_counts_the_same(
     counts = Counters(job, None)
     runs: dict[int, list[bytes]] = {0: [], 1: []}
     for split in planned.splits:
-        for result in count_split(split, job, reading, Failures(), counts):
+        for result in count_split(split, job, reading, FailureChannel(), counts):
             if isinstance(result, tuple):
                 runs[result[0][1]].append(result[1])
     for (_, shard), run in counts.drained():
@@ -98,7 +98,7 @@ def test_a_counter_that_is_emptied_often_counts_the_same(
 def test_runs_merge_in_any_order_and_grouping() -> None:
     texts = [f"word{i % 37} {i % 5}" for i in range(300)]
     runs = [run_to_ipc(bpe.count_pretokens([text]).run) for text in texts]
-    combine = MergeRuns(Failures())
+    combine = MergeRuns(FailureChannel())
     halves = []
     for half in (runs[::2], runs[1::2][::-1]):
         accumulator = combine.create_accumulator()

@@ -14,7 +14,7 @@ from bpe.reference.pretokenize import count
 from pipelines import CountCorpus, EncodeCorpus
 from pipelines.compare.job import CompareRequest
 from pipelines.compare.tokenizers import parse_tokenizers
-from pipelines.failures import Failures
+from pipelines.failures import FailureChannel
 from pipelines.settings import OutputSettings, TrainSettings
 from pipelines.stage.beam import RunJob
 from pipelines.train import TrainRequest
@@ -65,7 +65,7 @@ def test_counting_and_training(tmp_path: Path) -> None:
         special_tokens=(),
         training=TrainSettings(vocab_size=280),
     )
-    assert finished(RunJob(request, Failures())) == {"merges_trained": 24}
+    assert finished(RunJob(request, FailureChannel())) == {"merges_trained": 24}
 
 
 def test_encoding_and_resuming(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_comparing(tmp_path: Path) -> None:
         tokenizers=parse_tokenizers([f"a={tmp_path}/t.json", f"b={tmp_path}/t.json"]),
         directory=str(tmp_path / "job"),
     )
-    found = finished(RunJob(request, Failures()))
+    found = finished(RunJob(request, FailureChannel()))
     assert found["documents_compared"] == 3
     assert found["tokens_compared"] == 2 * sum(len(tokenizer.encode(t)) for t in corpus.texts)
 

@@ -24,7 +24,7 @@ from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.corpus.splits import read_splits
 from pipelines.count.job import CountRequest
 from pipelines.encode.job import EncodeRequest
-from pipelines.failures import Failures
+from pipelines.failures import FailureChannel
 from pipelines.output.directory import plan_of_run
 from pipelines.progress import NoProgress
 from pipelines.run import metric, run
@@ -330,10 +330,10 @@ def graph(folder: Path, tokenizer: Path, run: str) -> bytes:
         settings=CountSettings(),
     )
     p = beam.Pipeline(runner="FnApiRunner")
-    _ = p | "encoding" >> RunJob(replace(encoding, run=run), Failures())
-    _ = p | "counting" >> RunJob(replace(counting, run=run), Failures())
+    _ = p | "encoding" >> RunJob(replace(encoding, run=run), FailureChannel())
+    _ = p | "counting" >> RunJob(replace(counting, run=run), FailureChannel())
     comparing = compare_request(inputs, tokenizer, "comparison")
-    _ = p | "comparing" >> RunJob(replace(comparing, run=run), Failures())
+    _ = p | "comparing" >> RunJob(replace(comparing, run=run), FailureChannel())
     data: bytes = p.to_runner_api().SerializeToString(deterministic=True)
     return data
 

@@ -21,7 +21,7 @@ from bpe.errors import PretokenizerError, TrainingError
 from pipelines import errors
 from pipelines.corpus.documents.stored import LostFileError
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
-from pipelines.failures import Failures, WorkerError, error_in, job_errors
+from pipelines.failures import FailureChannel, WorkerError, error_in, job_errors
 from pipelines.local_runner import guarded
 from pipelines.progress import NoProgress
 from pipelines.run import options, run
@@ -124,7 +124,7 @@ def test_any_error_becomes_one_of_ours_on_one_line(error: Exception, kind: type[
 
 
 class Fail(beam.DoFn):  # type: ignore[misc]
-    def __init__(self, failures: Failures, error: Exception, *, raw: bool) -> None:
+    def __init__(self, failures: FailureChannel, error: Exception, *, raw: bool) -> None:
         self._failures = failures
         self._error = error
         self._raw = raw
@@ -141,7 +141,7 @@ class Fail(beam.DoFn):  # type: ignore[misc]
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("raw", [False, True], ids=["reported", "raised"])
 def test_a_failure_in_a_worker_is_raised_once_and_clean(mode: str, raw: bool) -> None:
-    def build(pipeline: beam.Pipeline, failures: Failures) -> None:
+    def build(pipeline: beam.Pipeline, failures: FailureChannel) -> None:
         error = (
             WorkerError.of(RecordError("file.txt: bad")) if raw else RecordError("file.txt: bad")
         )
@@ -159,7 +159,7 @@ def test_no_more_workers_are_started_than_there_is_work() -> None:
     def check(_: int) -> None:
         assert threading.active_count() < most
 
-    def build(pipeline: beam.Pipeline, failures: Failures) -> None:
+    def build(pipeline: beam.Pipeline, failures: FailureChannel) -> None:
         _ = pipeline | beam.Create([0]) | beam.Map(check)
 
     run(build, execution=Execution(workers=30), pieces=1)
@@ -187,7 +187,7 @@ def test_an_element_that_is_slow_to_write_arrives_whole(tmp_path: Path) -> None:
         key, values = element
         result.write_text(f"{key} {sorted(value.number for value in values)}")
 
-    def build(pipeline: beam.Pipeline, failures: Failures) -> None:
+    def build(pipeline: beam.Pipeline, failures: FailureChannel) -> None:
         slow = pipeline | beam.Create([1, 2]) | "Slow" >> beam.Map(lambda n: ("key", Slow(n)))
         _ = slow | beam.GroupByKey() | "Write" >> beam.Map(write)
 
@@ -229,7 +229,7 @@ class Told(NoProgress):
         self._said.append(message)
 
 
-def add_numbers(pipeline: beam.Pipeline, _: Failures) -> None:
+def add_numbers(pipeline: beam.Pipeline, _: FailureChannel) -> None:
     pipeline | beam.Create([1, 2, 3]) | beam.CombineGlobally(sum)
 
 
@@ -281,12 +281,12 @@ def test_a_proxy_between_beam_and_its_worker_is_named(tmp_path: Path) -> None:
 
 
 def test_without_a_file_a_failure_is_raised() -> None:
-    with pytest.raises(WorkerError, match="a reason for the log"), Failures().reported():
+    with pytest.raises(WorkerError, match="a reason for the log"), FailureChannel().reported():
         raise RecordError("a reason for the log")
 
 
 def test_the_first_failure_stays(tmp_path: Path) -> None:
-    failures = Failures(tmp_path / "failure")
+    failures = FailureChannel(tmp_path / "failure")
     assert not failures.stopped()
     for text in ("first", "second"):
         with failures.reported():
@@ -296,7 +296,7 @@ def test_the_first_failure_stays(tmp_path: Path) -> None:
 
 
 def test_work_stops_when_the_job_is_gone(tmp_path: Path) -> None:
-    failures = Failures(tmp_path / "gone" / "failure")
+    failures = FailureChannel(tmp_path / "gone" / "failure")
     assert failures.stopped()
     assert failures.first() is None
     failures.stop()
@@ -304,7 +304,7 @@ def test_work_stops_when_the_job_is_gone(tmp_path: Path) -> None:
 
 def test_work_stops_when_the_driver_is_gone(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as driver:
-        failures = Failures(tmp_path / "failure", driver.pid)
+        failures = FailureChannel(tmp_path / "failure", driver.pid)
         assert not failures.stopped()
         driver.kill()
     assert failures.stopped()
