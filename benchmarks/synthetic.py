@@ -17,7 +17,7 @@ from bpe.counts.files import run_from_table
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from bpe._native import CountRun
+    from bpe._native import SortedCounts
 
 _LONGEST = 12  # bytes: at five bits each they fit one number
 MEAN_BYTES = 8
@@ -68,7 +68,7 @@ def partial_rows(distinct: int, bundles: int) -> int:
     return sum(distinct // bundle for bundle in range(1, bundles + 1))
 
 
-def run_of(codes: npt.NDArray[np.uint64], numbers: npt.NDArray[np.int64]) -> CountRun:
+def run_of(codes: npt.NDArray[np.uint64], numbers: npt.NDArray[np.int64]) -> SortedCounts:
     """The words that occur, with their counts."""
     there = numbers > 0
     codes, numbers = codes[there], numbers[there]

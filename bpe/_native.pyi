@@ -193,7 +193,7 @@ class SpecialMatcher:
             data, offsets (int64, parts + 1), and for each part the row it comes from (int64).
         """
 
-class CountRun:
+class SortedCounts:
     """Distinct pre-tokens in byte order with their counts; where they were first seen, or None."""
 
     def __init__(
@@ -221,15 +221,15 @@ class CountRun:
     def total(self) -> int:
         """The sum of the counts; OverflowError past 2^63 - 1."""
 
-    def split(self, shards: int) -> list[CountRun]:
+    def split(self, shards: int) -> list[SortedCounts]:
         """One run for each shard, by ``stable_hash(key) % shards``."""
 
     def misplaced(self, shard: int, shards: int) -> int:
         """The first row whose key belongs to another shard, or -1."""
 
 def prune_run(
-    run: CountRun, below: int, id_bytes: int = 0
-) -> tuple[CountRun, int, int, int, Buffer]:
+    run: SortedCounts, below: int, id_bytes: int = 0
+) -> tuple[SortedCounts, int, int, int, Buffer]:
     """The rows with a count of at least ``below``, and what the others were.
 
     Args:
@@ -243,7 +243,7 @@ def prune_run(
         byte was the last (256). Of ids: sums of the pairs with a hash (65,536), then zeros.
     """
 
-def merge_runs(runs: list[CountRun]) -> CountRun:
+def merge_runs(runs: list[SortedCounts]) -> SortedCounts:
     """Adds counts, keeps the earliest place; OverflowError past 2^63 - 1."""
 
 def stable_hash(data: Readable) -> int:
@@ -264,7 +264,7 @@ class Counter:
     def __len__(self) -> int: ...
     @property
     def nbytes(self) -> int: ...
-    def drain(self, shards: int) -> list[CountRun]: ...
+    def drain(self, shards: int) -> list[SortedCounts]: ...
 
 # The line readers.
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import text_array, text_column, values_of
-from bpe._native import Counter, CountRun, merge_runs
+from bpe._native import Counter, SortedCounts, merge_runs
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import PretokenCounts, text_bytes
 from bpe.errors import CountsError, PatternTimeoutError
@@ -208,7 +208,7 @@ class PretokenCounter:
             prepared.append(cut)
         return sum(add() for add in prepared)
 
-    def drain(self, shards: int) -> list[CountRun]:
+    def drain(self, shards: int) -> list[SortedCounts]:
         """All counts as one run for each shard, sorted by bytes; the counter is empty afterwards.
 
         A pre-token belongs to the shard ``stable_hash(pretoken) % shards``.

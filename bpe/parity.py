@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from bpe.counts import PretokenCounts, combine
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel
-from bpe.trainer import MAX_FREQUENCY, Run, WordSettings, begin
+from bpe.trainer import MAX_FREQUENCY, TrainingState, WordSettings, begin
 from bpe.training_report import Parity, ParityGroup, TrainedMerge
 
 if TYPE_CHECKING:
@@ -153,7 +153,11 @@ class _ParityTrainer:
     """
 
     def __init__(
-        self, groups: Sequence[Run], held_out: Sequence[Run], pooled: Run | None, parity: Parity
+        self,
+        groups: Sequence[TrainingState],
+        held_out: Sequence[TrainingState],
+        pooled: TrainingState | None,
+        parity: Parity,
     ) -> None:
         self._runs, self._held_out = groups, held_out
         self._groups = [run.trainer for run in groups]
@@ -292,7 +296,7 @@ def _begin(
     title: str,
     settings: WordSettings,
     special_tokens: Sequence[str],
-) -> Run:
+) -> TrainingState:
     """A trainer with the words of a group, which ``title`` calls in errors."""
     counts = _loaded(counts)
     if counts.prune is not None and settings.min_frequency == MAX_FREQUENCY:
@@ -335,7 +339,7 @@ def _pooled(counts: GroupedCounts, prune_below: int) -> PretokenCounts:
     return together
 
 
-def _check_agreement(runs: Mapping[str, Run]) -> None:
+def _check_agreement(runs: Mapping[str, TrainingState]) -> None:
     """Refuse groups that were cut differently, or whose counts are in different units."""
     first_title, first = next(iter(runs.items()))
     for title, run in runs.items():

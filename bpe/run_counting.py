@@ -24,7 +24,7 @@ from bpe.segments import TextCutter
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from bpe._native import CountRun, Encoder
+    from bpe._native import Encoder, SortedCounts
     from bpe.tokenizer import Tokenizer
 
 _ID = (1 << 30) - 1  # the bits of an id, below its mark
@@ -185,7 +185,7 @@ class RunCounter:
         ends = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]) * self.runs.id_bytes
         counter.add(TextColumn(ids.tobytes(), ends.data, 8, 0, len(sizes)))
 
-    def drain(self, shards: int) -> list[CountRun]:
+    def drain(self, shards: int) -> list[SortedCounts]:
         """All counts as one run of counts for each shard; the counter is empty afterwards.
 
         Where long runs are cut, one run more, for :meth:`bpe.counts.CutRuns.of`: the counts of the

@@ -334,7 +334,7 @@ def begin(
     special_tokens: Sequence[str],
     initial_alphabet: Iterable[str] = (),
     extend: Tokenizer | None = None,
-) -> Run:
+) -> TrainingState:
     """Give the words of counts to a trainer, and forget the counts: it needs their memory."""
     if not isinstance(counts, PretokenCounts):
         raise TrainingError(
@@ -380,7 +380,7 @@ def begin(
         whole_words=words.never_split,
         known=start.known,
     )
-    return Run(
+    return TrainingState(
         trainer=trainer,
         settings=settings,
         start=start,
@@ -461,7 +461,7 @@ def record(trainer: Trainer, settings: Settings, strings: Sequence[bytes]) -> di
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class TrainingState:
     """A trainer with its words, and what the tokenizer and its report need besides.
 
     Attributes:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from bpe import Tokenizer
-    from bpe._native import CountRun
+    from bpe._native import SortedCounts
     from bpe.counting import PretokenCounter
     from bpe.tokenizer import CacheUse
     from pipelines.settings import IdType, PretokenSettings
@@ -489,7 +489,7 @@ class RunBatch:
         return shard_messages(run_from_table(table, where="counts").split(shards))
 
 
-def count_pairs(run: CountRun) -> Iterator[tuple[bytes, int]]:
+def count_pairs(run: SortedCounts) -> Iterator[tuple[bytes, int]]:
     """Each pre-token of a run with its count, in byte order."""
     table = run_table(run).select(["pretoken", "count"])
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
@@ -519,7 +519,7 @@ def counts_of_messages(messages: Iterable[bytes], pretokens: PretokenSettings) -
     )
 
 
-def pretoken_bytes(run: CountRun) -> int:
+def pretoken_bytes(run: SortedCounts) -> int:
     """Bytes of all occurrences of the pre-tokens of a run."""
     table = run_table(run)
     lengths = pc.binary_length(table["pretoken"]).to_numpy().astype(object)

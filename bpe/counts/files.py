@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from bpe._arrow import binary_rows, int64_array, values_of
 from bpe._inputs_file import INPUTS
-from bpe._native import CountRun, merge_runs
+from bpe._native import SortedCounts, merge_runs
 from bpe.counts.manifest import (
     DATA,
     MANIFEST_NAME,
@@ -50,7 +50,7 @@ def counts_schema(*, ordered: bool) -> pa.Schema:
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])
 
 
-def run_table(run: CountRun) -> pa.Table:
+def run_table(run: SortedCounts) -> pa.Table:
     """A run as an Arrow table over the same memory."""
     columns = [binary_rows(run.data, run.offsets), int64_array(run.counts)]
     if run.documents is not None and run.positions is not None:
@@ -59,7 +59,7 @@ def run_table(run: CountRun) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=counts_schema(ordered=ordered))
 
 
-def run_from_table(table: pa.Table, *, where: str) -> CountRun:
+def run_from_table(table: pa.Table, *, where: str) -> SortedCounts:
     """The run of a table with the schema above; ``binary`` keys are allowed.
 
     Raises:
@@ -82,7 +82,7 @@ def run_from_table(table: pa.Table, *, where: str) -> CountRun:
     begin = 8 * keys.offset
     numbers = [values_of(_combined(table[name], pa.int64())) for name in names[1:]]
     try:
-        return CountRun(
+        return SortedCounts(
             b"" if data is None else data,
             b"" if offsets is None else memoryview(offsets)[begin : begin + 8 * (len(keys) + 1)],
             8,
@@ -92,7 +92,7 @@ def run_from_table(table: pa.Table, *, where: str) -> CountRun:
         raise CountsError(f"{where}: {error}") from error
 
 
-def shard_bytes(run: CountRun) -> bytes:
+def shard_bytes(run: SortedCounts) -> bytes:
     """The Parquet file of a shard.
 
     Page checksums, so that damage is seen before it is counted. Statistics, because keys are
@@ -139,7 +139,9 @@ def counts_part(
     return CountsPart(shard_file(shard, shards, generation), rows, len(data), digest)
 
 
-def read_part(data: bytes, part: CountsPart, *, shard: int, shards: int, where: str) -> CountRun:
+def read_part(
+    data: bytes, part: CountsPart, *, shard: int, shards: int, where: str
+) -> SortedCounts:
     """The run of a part, checked against its entry in the manifest.
 
     Raises:
@@ -169,7 +171,7 @@ def read_part(data: bytes, part: CountsPart, *, shard: int, shards: int, where: 
     return run
 
 
-def run_to_ipc(run: CountRun) -> bytes:
+def run_to_ipc(run: SortedCounts) -> bytes:
     """A run as an Arrow IPC stream, for the shuffle.
 
     Compressed to a third or less, since runners hold in memory what they shuffle. Runs of a few
@@ -183,7 +185,7 @@ def run_to_ipc(run: CountRun) -> bytes:
     return sink.getvalue()
 
 
-def run_from_ipc(message: bytes) -> CountRun:
+def run_from_ipc(message: bytes) -> SortedCounts:
     """The run in an Arrow IPC stream.
 
     Raises:
@@ -203,7 +205,9 @@ def _combined(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind)
 
 
-def write_counts(directory: Path, run: CountRun, manifest: CountsManifest, *, shards: int) -> None:
+def write_counts(
+    directory: Path, run: SortedCounts, manifest: CountsManifest, *, shards: int
+) -> None:
     """Write the parts, then the manifest; each atomically.
 
     Raises:
@@ -234,7 +238,7 @@ def write_counts(directory: Path, run: CountRun, manifest: CountsManifest, *, sh
         (directory / name).unlink(missing_ok=True)
 
 
-def read_counts(directory: Path) -> tuple[CountRun, CountsManifest]:
+def read_counts(directory: Path) -> tuple[SortedCounts, CountsManifest]:
     """All parts as one run, checked against the manifest.
 
     Raises:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import utf8
-from bpe._native import CountRun, merge_runs
+from bpe._native import SortedCounts, merge_runs
 from bpe.counts.files import read_counts, run_from_table, run_table, write_counts
 from bpe.counts.manifest import CountsManifest, Described, Totals
 from bpe.counts.pruning import Pruned, prune
@@ -47,7 +47,7 @@ class PretokenCounts(Described):
         CountsError: the fields contradict each other, or the counts add up to over 2^63 - 1.
     """
 
-    run: CountRun
+    run: SortedCounts
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
@@ -146,7 +146,7 @@ class PretokenCounts(Described):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         data, offsets, *rows = state["run"]
-        vars(self).update(state, run=CountRun(data, offsets, 8, *rows))
+        vars(self).update(state, run=SortedCounts(data, offsets, 8, *rows))
 
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
         """The counts of both corpora; documents of ``other`` come after those of ``self``.
@@ -247,7 +247,7 @@ class PretokenCounts(Described):
             raise CountsError(f"{directory}: {error}") from error
 
     @classmethod
-    def of(cls, run: CountRun, manifest: CountsManifest) -> PretokenCounts:
+    def of(cls, run: SortedCounts, manifest: CountsManifest) -> PretokenCounts:
         """The counts of a run, with what a manifest says of them.
 
         Raises:
@@ -427,7 +427,7 @@ def text_bytes(text: object, what: str) -> bytes:
     return utf8(text, what=what)
 
 
-def shifted(run: CountRun, places: int) -> CountRun:
+def shifted(run: SortedCounts, places: int) -> SortedCounts:
     """The run with all documents ``places`` later."""
     if run.documents is None or places == 0:
         return run

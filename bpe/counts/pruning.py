@@ -13,7 +13,7 @@ from bpe._native import prune_run
 from bpe.errors import CountsError
 
 if TYPE_CHECKING:
-    from bpe._native import CountRun
+    from bpe._native import SortedCounts
 
 _MAX_COUNT = 2**63 - 1
 _PAIRS = 1 << 16
@@ -95,7 +95,9 @@ class Losses:
         )
 
 
-def prune(run: CountRun, below: int, *, id_bytes: int | None = None) -> tuple[CountRun, Losses]:
+def prune(
+    run: SortedCounts, below: int, *, id_bytes: int | None = None
+) -> tuple[SortedCounts, Losses]:
     """The pre-tokens of a run with counts of at least ``below``, and the losses.
 
     Args:

@@ -12,7 +12,7 @@ from bpe._arrow import int64_array
 from bpe.errors import CountsError
 
 if TYPE_CHECKING:
-    from bpe._native import CountRun
+    from bpe._native import SortedCounts
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _NARROW_IDS = 1 << 16
@@ -98,7 +98,7 @@ class CutRuns:
         return CutRuns(pairs=self.pairs * times, max_pair=self.max_pair * times)
 
     @classmethod
-    def of(cls, pairs: CountRun) -> CutRuns:
+    def of(cls, pairs: SortedCounts) -> CutRuns:
         """From the counts of these pairs."""
         counts = int64_array(pairs.counts)
         return cls(pairs=pairs.total(), max_pair=pc.max(counts).as_py() or 0)

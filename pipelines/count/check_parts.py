@@ -27,7 +27,7 @@ from pipelines.tokenizer_files import load_tokenizer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from bpe._native import CountRun
+    from bpe._native import SortedCounts
     from bpe.counts.manifest import DeadLetters
     from pipelines.count.sets import CountsSet
 
@@ -150,7 +150,7 @@ def stored_parts(sets: Sequence[CountsSet]) -> list[StoredPart]:
     return parts
 
 
-def read_stored(stored: StoredPart) -> tuple[CountRun, int]:
+def read_stored(stored: StoredPart) -> tuple[SortedCounts, int]:
     """The run of a part, checked against its manifest, and the sum of its counts.
 
     Raises:
@@ -186,7 +186,7 @@ def parts_by_shard(parts: Iterable[StoredPart], shards: int) -> list[list[Stored
     return found
 
 
-def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> CountRun:
+def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> SortedCounts:
     """The counts of a shard, in the parts that `parts_by_shard` gives for it.
 
     Raises:

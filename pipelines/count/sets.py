@@ -19,7 +19,7 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bpe._native import CountRun
+    from bpe._native import SortedCounts
     from bpe.counts.manifest import CountsManifest, CountsPart
     from pipelines.corpus.mix import MixSource
     from pipelines.totals import SetAside
@@ -76,7 +76,7 @@ class CountsSet:
             raise CountsError(f"{self.path}: {error}") from error
 
 
-def read_part_file(path: str, part: CountsPart, *, shard: int, shards: int) -> CountRun:
+def read_part_file(path: str, part: CountsPart, *, shard: int, shards: int) -> SortedCounts:
     """The run in the file of a part; arguments and errors as those of `read_part`.
 
     Raises:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from bpe import Tokenizer
-    from bpe._native import CountRun
+    from bpe._native import SortedCounts
     from bpe.counts import Runs
     from bpe.pretokenizer import Pretokenizer
     from pipelines.corpus.documents import Block
@@ -151,11 +151,11 @@ class CountJob:
             tokenizer, merge_pattern=self.runs.merge_pattern, max_run=self.runs.max_run
         )
 
-    def empty(self) -> list[CountRun]:
+    def empty(self) -> list[SortedCounts]:
         """An empty run of counts for each of those that leave a counter."""
         return self.pretoken_counter().drain(self.drained)
 
-    def pruned(self, counts: CountRun) -> tuple[CountRun, Losses]:
+    def pruned(self, counts: SortedCounts) -> tuple[SortedCounts, Losses]:
         """Counts of a shard without what is rare, and what that loses."""
         id_bytes = None if self.runs is None else self.runs.id_bytes
         return prune(counts, self.settings.prune_below, id_bytes=id_bytes)
@@ -351,7 +351,7 @@ def _places(block: Block) -> pa.Int64Array:
     return pc.add(files, block.places)
 
 
-def shard_messages(runs: Iterable[CountRun]) -> Iterator[tuple[int, bytes]]:
+def shard_messages(runs: Iterable[SortedCounts]) -> Iterator[tuple[int, bytes]]:
     """(shard, Arrow IPC) of each run that is not empty; runs are given in the order of shards."""
     for shard, run in enumerate(runs):
         if len(run):

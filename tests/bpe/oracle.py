@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from bpe import PretokenCounts, Tokenizer, Training
-    from bpe._native import CountRun
+    from bpe._native import SortedCounts
     from bpe.models import Model
     from bpe.reference.train import Learnt
 
@@ -269,7 +269,7 @@ def learn_superwords(
     )
 
 
-def runs_of(run: CountRun, id_bytes: int) -> Counter[tuple[int, ...]]:
+def runs_of(run: SortedCounts, id_bytes: int) -> Counter[tuple[int, ...]]:
     """Counts whose keys are runs of ids."""
     table = run_table(run)
     keys, counts = table["pretoken"].to_pylist(), table["count"].to_pylist()

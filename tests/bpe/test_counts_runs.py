@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe import _native
-from bpe._native import CountRun, merge_runs, stable_hash
+from bpe._native import SortedCounts, merge_runs, stable_hash
 from bpe.counting import PretokenCounter
 from bpe.counts.files import run_from_ipc, run_from_table, run_table, run_to_ipc
 from bpe.errors import CountsError
@@ -29,7 +29,7 @@ ordered_counts = st.dictionaries(
 )
 
 
-def make_run(counts: dict[bytes, tuple[int, int, int]], *, ordered: bool = True) -> CountRun:
+def make_run(counts: dict[bytes, tuple[int, int, int]], *, ordered: bool = True) -> SortedCounts:
     rows = sorted(counts.items())
     columns = {
         "pretoken": pa.array([key for key, _ in rows], pa.large_binary()),
@@ -41,7 +41,7 @@ def make_run(counts: dict[bytes, tuple[int, int, int]], *, ordered: bool = True)
     return run_from_table(pa.table(columns), where="test")
 
 
-def same(a: CountRun, b: CountRun) -> bool:
+def same(a: SortedCounts, b: SortedCounts) -> bool:
     return bool(run_table(a).equals(run_table(b)))
 
 
@@ -113,7 +113,7 @@ def test_counts_do_not_depend_on_blocks_or_their_order(
         begin += size
     shuffle.shuffle(blocks)
     counter = PretokenCounter(Pretokenizer("gpt2"), track_order=True)
-    drained: list[list[CountRun]] = [[] for _ in range(shards)]
+    drained: list[list[SortedCounts]] = [[] for _ in range(shards)]
     counted = 0
     for texts_of_block, places_of_block in blocks:
         counted += counter.add(texts_of_block, places_of_block)
@@ -242,11 +242,11 @@ def numbers(*values: int) -> array[int]:
 )
 def test_hostile_buffers(columns: tuple[object, ...]) -> None:
     with pytest.raises(ValueError, match=r"offset|row 0|documents|buffer size"):
-        CountRun(*columns)  # type: ignore[arg-type]
+        SortedCounts(*columns)  # type: ignore[arg-type]
 
 
 def test_offsets_of_32_bits_and_other_columns() -> None:
-    run = CountRun(b"xab", array("i", [1, 2, 3]), 4, numbers(5, 6))
+    run = SortedCounts(b"xab", array("i", [1, 2, 3]), 4, numbers(5, 6))
     assert bytes(run.data) == b"ab"
     assert memoryview(run.offsets).cast("q").tolist() == [0, 1, 2]
     assert memoryview(run.counts).cast("q").tolist() == [5, 6]

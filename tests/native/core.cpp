@@ -81,7 +81,7 @@ std::vector<std::string> cut_by_match(const std::string& text) {
   return words;
 }
 
-std::map<std::string, int64_t> counts_of(const bpe::CountRuns& shards) {
+std::map<std::string, int64_t> counts_of(const bpe::SortedCountsList& shards) {
   std::map<std::string, int64_t> counts;
   for (const auto& run : shards) {
     const auto* offsets = reinterpret_cast<const int64_t*>(run->offsets().data());

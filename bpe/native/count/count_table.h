@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "count/count_run.h"
+#include "count/sorted_counts.h"
 #include "table/flat_table.h"
 #include "table/hash.h"
 #include "table/word_key.h"
@@ -94,7 +94,7 @@ class CountTable {
   }
 
   // All keys and counts, parted by stable_hash and sorted; the table is empty afterwards.
-  CountRuns drain(int64_t shards) {
+  SortedCountsList drain(int64_t shards) {
     std::vector<std::vector<Row>> rows(checked_shards(shards));
     const size_t each = size() / rows.size();
     for (std::vector<Row>& shard : rows) shard.reserve(each + each / 8);
@@ -105,7 +105,7 @@ class CountTable {
       const Bytes key = bytes(entry, inlined);
       rows[stable_hash(key.data(), key.size()) % rows.size()].push_back({SortKey(key), slot});
     }
-    CountRuns runs;
+    SortedCountsList runs;
     runs.reserve(rows.size());
     for (std::vector<Row>& shard : rows) {
       runs.push_back(sorted_run(shard));
@@ -172,7 +172,7 @@ class CountTable {
     return {inlined, entry.size()};
   }
 
-  std::shared_ptr<CountRun> sorted_run(std::vector<Row>& rows) const {
+  std::shared_ptr<SortedCounts> sorted_run(std::vector<Row>& rows) const {
     size_t size = 0;
     for (const Row& row : rows) size += entries_[row.slot].size();
     std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
@@ -187,7 +187,7 @@ class CountTable {
     for (const Row& row : rows)
       columns.add(bytes(entries_[row.slot], inlined), entries_[row.slot].count,
                   ordered_ ? std::optional(places_[row.slot]) : std::nullopt);
-    return std::make_shared<CountRun>(std::move(columns), ordered_);
+    return std::make_shared<SortedCounts>(std::move(columns), ordered_);
   }
 
   bool ordered_;

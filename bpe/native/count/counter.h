@@ -49,7 +49,7 @@ class Counter {
     return table_.nbytes();
   }
 
-  CountRuns drain(int64_t shards) {
+  SortedCountsList drain(int64_t shards) {
     const std::lock_guard lock(mutex_);
     return table_.drain(shards);
   }

@@ -17,10 +17,10 @@ std::vector<std::string> to_strings(const std::vector<py::bytes>& values) {
   return {values.begin(), values.end()};
 }
 
-std::shared_ptr<CountRun> make_run(const py::buffer& data, const py::buffer& offsets,
-                                   int offset_width, const py::buffer& counts,
-                                   const std::optional<py::buffer>& documents,
-                                   const std::optional<py::buffer>& positions) {
+std::shared_ptr<SortedCounts> make_run(const py::buffer& data, const py::buffer& offsets,
+                                       int offset_width, const py::buffer& counts,
+                                       const std::optional<py::buffer>& documents,
+                                       const std::optional<py::buffer>& positions) {
   if (documents.has_value() != positions.has_value())
     throw std::invalid_argument("documents and positions come together or not at all");
   const View<int64_t> count_view(counts);
@@ -38,7 +38,7 @@ std::shared_ptr<CountRun> make_run(const py::buffer& data, const py::buffer& off
     columns.add(keys[row], count_view[row],
                 documents ? std::optional(Place{document[row], position[row]}) : std::nullopt);
   }
-  auto run = std::make_shared<CountRun>(std::move(columns), documents.has_value());
+  auto run = std::make_shared<SortedCounts>(std::move(columns), documents.has_value());
   run->check();
   return run;
 }
@@ -91,22 +91,22 @@ void bind_counter(py::module_& module) {
       .def("cut", &cut_special, py::arg("data"))
       .def("split", &split_column, py::arg("column"));
 
-  py::class_<CountRun, std::shared_ptr<CountRun>>(module, "CountRun")
+  py::class_<SortedCounts, std::shared_ptr<SortedCounts>>(module, "SortedCounts")
       .def(py::init(&make_run), py::arg("data"), py::arg("offsets"), py::arg("offset_width"),
            py::arg("counts"), py::arg("documents") = py::none(), py::arg("positions") = py::none())
-      .def_property_readonly("data", &CountRun::data)
-      .def_property_readonly("offsets", &CountRun::offsets)
-      .def_property_readonly("counts", &CountRun::counts)
-      .def_property_readonly("documents", &CountRun::documents)
-      .def_property_readonly("positions", &CountRun::positions)
-      .def("__len__", &CountRun::size)
-      .def("total", &CountRun::total, Release())
-      .def("split", &CountRun::split, py::arg("shards"), Release())
-      .def("misplaced", &CountRun::misplaced, py::arg("shard"), py::arg("shards"), Release());
+      .def_property_readonly("data", &SortedCounts::data)
+      .def_property_readonly("offsets", &SortedCounts::offsets)
+      .def_property_readonly("counts", &SortedCounts::counts)
+      .def_property_readonly("documents", &SortedCounts::documents)
+      .def_property_readonly("positions", &SortedCounts::positions)
+      .def("__len__", &SortedCounts::size)
+      .def("total", &SortedCounts::total, Release())
+      .def("split", &SortedCounts::split, py::arg("shards"), Release())
+      .def("misplaced", &SortedCounts::misplaced, py::arg("shard"), py::arg("shards"), Release());
 
   module.def(
       "prune_run",
-      [](const CountRun& run, int64_t below, size_t id_bytes) {
+      [](const SortedCounts& run, int64_t below, size_t id_bytes) {
         Losses losses;
         losses.id_bytes = id_bytes;
         auto kept = unlocked([&] { return pruned(run, below, losses); });
@@ -117,7 +117,7 @@ void bind_counter(py::module_& module) {
 
   module.def(
       "merge_runs",
-      [](const CountRuns& runs) {
+      [](const SortedCountsList& runs) {
         for (const auto& run : runs)
           if (!run) throw std::invalid_argument("None is not a run of counts");
         return merge_runs(runs);

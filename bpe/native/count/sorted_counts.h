@@ -115,10 +115,10 @@ struct RunColumns {
 };
 
 // Immutable. Keys are not empty and strictly ascend; counts are positive; places not negative.
-class CountRun {
+class SortedCounts {
  public:
   // Trusts the columns; check() is for those that come from outside.
-  CountRun(RunColumns columns, bool ordered)
+  SortedCounts(RunColumns columns, bool ordered)
       : rows_(columns.counts.size()),
         data_(std::move(columns.data)),
         offsets_(std::move(columns.offsets)),
@@ -181,17 +181,17 @@ class CountRun {
   }
 
   // One run for each shard: the keys whose stable_hash % shards is its number.
-  std::vector<std::shared_ptr<CountRun>> split(int64_t shards) const {
+  std::vector<std::shared_ptr<SortedCounts>> split(int64_t shards) const {
     std::vector<RunColumns> columns(checked_shards(shards));
     for (size_t row = 0; row < rows_; ++row) {
       const Bytes bytes = key(row);
       columns[stable_hash(bytes.data(), bytes.size()) % columns.size()].add(bytes, count(row),
                                                                             first(row));
     }
-    std::vector<std::shared_ptr<CountRun>> runs;
+    std::vector<std::shared_ptr<SortedCounts>> runs;
     runs.reserve(columns.size());
     for (RunColumns& column : columns)
-      runs.push_back(std::make_shared<CountRun>(std::move(column), ordered()));
+      runs.push_back(std::make_shared<SortedCounts>(std::move(column), ordered()));
     return runs;
   }
 
@@ -217,7 +217,7 @@ class CountRun {
   std::optional<Buffer> documents_, positions_;
 };
 
-using CountRuns = std::vector<std::shared_ptr<CountRun>>;
+using SortedCountsList = std::vector<std::shared_ptr<SortedCounts>>;
 
 // What a run loses when rare pre-tokens are dropped. `at` holds 65,536 numbers, how often each pair
 // of adjacent bytes occurred (at [first << 8 | second]), then 256, how often each byte ended one.
@@ -251,7 +251,8 @@ struct Losses {
 };
 
 // The rows of a run with a count of at least `below`; the others go into `losses`.
-inline std::shared_ptr<CountRun> pruned(const CountRun& run, int64_t below, Losses& losses) {
+inline std::shared_ptr<SortedCounts> pruned(const SortedCounts& run, int64_t below,
+                                            Losses& losses) {
   RunColumns kept;
   for (size_t row = 0; row < run.size(); ++row) {
     if (run.count(row) < below)
@@ -259,20 +260,20 @@ inline std::shared_ptr<CountRun> pruned(const CountRun& run, int64_t below, Loss
     else
       kept.add(run.key(row), run.count(row), run.first(row));
   }
-  return std::make_shared<CountRun>(std::move(kept), run.ordered());
+  return std::make_shared<SortedCounts>(std::move(kept), run.ordered());
 }
 
 // The rows of several runs in key order, through a binary heap of cursors.
 class MergeCursors {
  public:
-  explicit MergeCursors(const CountRuns& runs) {
+  explicit MergeCursors(const SortedCountsList& runs) {
     for (const auto& run : runs)
       if (run->size() > 0) heap_.push_back({run.get(), 0, SortKey(run->key(0))});
     for (size_t i = heap_.size() / 2; i-- > 0;) sink(i);
   }
 
   bool done() const { return heap_.empty(); }
-  const CountRun& run() const { return *heap_[0].run; }
+  const SortedCounts& run() const { return *heap_[0].run; }
   size_t row() const { return heap_[0].row; }
   Bytes key() const { return heap_[0].run->key(heap_[0].row); }
 
@@ -294,7 +295,7 @@ class MergeCursors {
 
  private:
   struct Cursor {
-    const CountRun* run;
+    const SortedCounts* run;
     size_t row;
     SortKey sort_key;
   };
@@ -320,7 +321,7 @@ class MergeCursors {
 // Counts of equal keys are added, the earliest place is kept: any order and any grouping of the
 // runs gives the same run. Throws std::overflow_error where a count passes 2^63 - 1, and
 // std::invalid_argument where only some of the runs (empty ones aside) know the order.
-inline std::shared_ptr<CountRun> merge_runs(const CountRuns& runs) {
+inline std::shared_ptr<SortedCounts> merge_runs(const SortedCountsList& runs) {
   bool ordered = !runs.empty();
   size_t rows = 0, bytes = 0, with_rows = 0, with_order = 0;
   for (const auto& run : runs) {
@@ -350,7 +351,7 @@ inline std::shared_ptr<CountRun> merge_runs(const CountRuns& runs) {
     }
     merged.add(key, count, first);
   }
-  return std::make_shared<CountRun>(std::move(merged), ordered);
+  return std::make_shared<SortedCounts>(std::move(merged), ordered);
 }
 
 }  // namespace bpe
