@@ -34,11 +34,10 @@ class SpillWriter:
     Args:
         sink: the file.
         schema: of the documents.
-        run_bytes: of documents to hold.
     """
 
-    def __init__(self, sink: HashingFile, schema: pa.Schema, *, run_bytes: int = RUN_BYTES) -> None:
-        self._sink, self._schema, self._run_bytes = sink, schema, run_bytes
+    def __init__(self, sink: HashingFile, schema: pa.Schema) -> None:
+        self._sink, self._schema = sink, schema
         self._held: list[pa.RecordBatch] = []
         self._segments: list[Numbers] = []
         self._bytes = 0
@@ -51,7 +50,7 @@ class SpillWriter:
         self._held.append(documents)
         self._segments.append(segments)
         self._bytes += documents.nbytes
-        if self._bytes >= self._run_bytes:
+        if self._bytes >= RUN_BYTES:
             self._write()
 
     def _write(self) -> None:

@@ -99,7 +99,7 @@ def test_what_does_not_go_with_another_choice_is_dropped_with_the_preset(tmp_pat
         (("--model", "wordpiece", "--symbols", "bytes"), "--symbols bytes needs --model bpe"),
         (("--model", "wordpiece", "--end-of-word", "_"), "needs --model bpe"),
         (("--preset", "word"), "'word' is unknown: use one of byte-level, interview"),
-        (("--normalizer", "nfc", "--normalizer", "none"), "--normalizer none stands alone"),
+        (("--normalizer", "nfc", "--normalizer", "none"), "--normalizer none goes with no other"),
     ],
 )
 def test_what_does_not_go_together(

@@ -7,6 +7,7 @@ import re
 import shutil
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.process import bpe
@@ -65,7 +66,7 @@ def test_a_source_is_called_as_it_is_named_or_by_its_place(folder: Path) -> None
         (("a", "--to", "bin"), 1, "a"),
         (("a/ids", "--to", "bin", "--pack", "8", "--max-tokens", "8"), 2, "exclude each other"),
         (("a/ids", "--to", "bin", "--validation", "half"), 2, "is not a share: write 0.5%"),
-        (("a/ids", "--to", "bin", "--output", "a"), 1, "lies in its output directory"),
+        (("a/ids", "--to", "bin", "--output", "a"), 1, "is in its output directory"),
     ],
 )
 def test_what_is_wrong_is_named(
@@ -73,6 +74,21 @@ def test_what_is_wrong_is_named(
 ) -> None:
     assert said in run(folder, *arguments, status=status)
     assert not (folder / "out").exists()
+
+
+def test_the_summary_counts_rows_files_and_units(folder: Path) -> None:
+    arguments = ("a/ids", "--to", "parquet", "--shuffle", "1", "--json", "-q")
+    summary = json.loads(run(folder, *arguments))
+    parts = list((folder / "out" / "data").iterdir())
+    rows = [row for part in parts for row in pq.read_table(part).to_pylist()]
+    assert summary["rows"] == len(rows) > 0
+    assert summary["tokens"] == sum(len(row["input_ids"]) for row in rows) > 0
+    assert summary["files"] == len(parts)
+    assert (summary["made_units"] > 0, summary["resumed_units"]) == (True, 0)
+    (folder / "out" / "manifest.json").unlink()
+    again = json.loads(run(folder, *arguments, "--resume"))
+    assert (again["made_units"], again["resumed_units"]) == (0, summary["made_units"])
+    assert (again["rows"], again["files"]) == (summary["rows"], summary["files"])
 
 
 def test_an_export_is_no_ids(folder: Path) -> None:
