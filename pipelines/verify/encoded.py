@@ -271,8 +271,8 @@ def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Sp
             source = manifest.inputs[index] if 0 <= index < len(manifest.inputs) else None
             if source is None or source.name != piece.name:
                 raise VerificationError(
-                    f"the manifest says that {part.file} is of {piece.name!r}, which is not where "
-                    "it stands among its inputs"
+                    f"the manifest says that {part.file} is of {piece.name!r}, which is not its "
+                    "place among the inputs"
                 )
             pieces.append(
                 FileRange(

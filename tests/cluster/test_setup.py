@@ -13,7 +13,7 @@ from tests.cli.process import ROOT, environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-NEEDS_A_CLUSTER = "tests/cluster/test_same_bytes.py::test_prism"
+NEEDS_A_CLUSTER = "tests/cluster/test_same_bytes.py::test_the_chain[on_prism]"
 
 
 def without_tools(folder: Path, *command: str, **changes: str) -> subprocess.CompletedProcess[str]:
@@ -68,7 +68,7 @@ def test_a_go_that_cannot_build_what_is_needed_is_named_with_the_remedy(
     assert not (tmp_path / "cluster").exists()
 
 
-@pytest.mark.parametrize(("required", "outcome"), [("", "skipped"), ("1", "error")])
+@pytest.mark.parametrize(("required", "outcome"), [("", "skipped"), ("1", "failed")])
 def test_a_test_on_a_cluster_skips_and_says_what_is_missing_or_fails_where_it_must_run(
     tmp_path: Path, required: str, outcome: str
 ) -> None:
