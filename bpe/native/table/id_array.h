@@ -90,7 +90,7 @@ class IdArray {
   // Its ids; the array is empty afterwards.
   Buffer finish() {
     const size_t bytes = size_ * width_;
-    if (capacity_ * width_ < KeptMemory::kLeast) resize(std::max<size_t>(size_, 1));
+    if (bytes < KeptMemory::kLeast) resize(std::max<size_t>(size_, 1));
     uint8_t* const data = data_.get();
     std::shared_ptr<uint8_t> owner(data_.release(), [kept = capacity_ * width_](uint8_t* memory) {
       KeptMemory::give(memory, kept);
