@@ -231,8 +231,8 @@ def deflated(files: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name: zlib.compress(data) for name, data in files.items()}
 
 
-def _splits(_: None, directory: str, run: str) -> Iterator[bytes]:
-    return map(pack, planned_splits(directory, run))
+def _splits(work: bool, directory: str, run: str) -> Iterator[bytes]:
+    return map(pack, planned_splits(directory, run) if work else ())
 
 
 def planned_splits(directory: str, run: str) -> list[Split]:

@@ -518,9 +518,9 @@ def _model(training: TrainSettings) -> Model:
     return bpe.ByteLevel() if training.model is None else training.model
 
 
-def _trained(_: None, request: TrainRequest, failures: FailureChannel) -> list[None]:
+def _trained(work: bool, request: TrainRequest, failures: FailureChannel) -> list[bool]:
     train_tokenizer(request, failures)
-    return [None]
+    return [work]
 
 
 def read_roles(settings: RoleSettings | None) -> Roles:

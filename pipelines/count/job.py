@@ -25,6 +25,7 @@ from pipelines.count.steps import (
     count_job,
     count_plan,
 )
+from pipelines.elements import pack
 from pipelines.errors import ConfigError, JobError
 from pipelines.failures import FailureChannel, job_errors
 from pipelines.formats import WITH_COLUMNS
@@ -205,11 +206,12 @@ class CountRequest(CorpusRequest):
                 slots_path=self.slots_path,
             )
         ).with_outputs("totals", main="runs")
-        empty = begun | "Empty runs" >> beam.FlatMap(lambda _: empty_runs(job))
+        empty = begun | "Empty runs" >> beam.FlatMap(lambda work: empty_runs(job) if work else ())
         runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
         parts = merge_shards(runs, job, failures)
-        made = (parts, counted.totals) | "Parts and totals" >> beam.Flatten()
-        return fold_all(begun, made, failures, self.fold)
+        work = begun | "Work" >> beam.Map(lambda work: pack(work or None))
+        made = (parts, counted.totals, work) | "Parts and totals" >> beam.Flatten()
+        return fold_all(made, failures, self.fold)
 
     def fold(self, results: Iterable[Any]) -> None:
         """Check that everything is there, and write the manifest.

@@ -56,26 +56,23 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
                 f"{self.instead}"
             )
         job, failures = self._job.started(), self._failures
-        start = begin | "Start" >> beam.Create([None], reshuffle=False)
         # So that Beam's own functions alone open a worker's connections: where the worker lacks
         # this package, Flink would wait three minutes for them and not say why.
-        planned = dealt("Connect", start) | "Plan" >> beam.ParDo(
-            Step(failures, _planned, job)
-        ).with_outputs("complete", main="begun")
-        ready = planned.begun
+        started = dealt("Connect", begin | "Start" >> beam.Impulse())
+        done = started | "Plan" >> beam.ParDo(Step(failures, _begun, job))
         job = job.after_plan()
         for number, stage in enumerate(job.stages):
             last = number == len(job.stages) - 1
             path = job.slots_path if last else None
             run = _RunStage(stage, failures, last=last, slots_path=path)
-            ready = ready | f"{stage.name.capitalize()}" >> run
-        done = (job.steps(ready, failures), planned.complete) | "Done" >> beam.Flatten()
+            done = done | f"{stage.name.capitalize()}" >> run
+        done = job.steps(done, failures)
         # Apart from the last fold: a runner may run that again, and needs what finishing removes.
         return dealt("Folded", done) | "Finish" >> beam.ParDo(Step(failures, _finished, job))
 
 
 class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
-    """Yields one None when all units of a stage are made and folded."""
+    """Makes and folds all units of a stage; of one bool, whether there is work, and yields it."""
 
     def __init__(
         self, stage: Stage, failures: FailureChannel, *, last: bool, slots_path: str | None
@@ -86,49 +83,35 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         self._last = last
         self._slots_path = slots_path
 
-    def expand(self, ready: beam.PCollection[None]) -> beam.PCollection[None]:
+    def expand(self, begun: beam.PCollection[bool]) -> beam.PCollection[bool]:
         stage, failures = self._stage, self._failures
-        planned = ready | "Units" >> beam.ParDo(Step(failures, _units, stage)).with_outputs(
-            "number", main="units"
-        )
-        made = dealt("Deal", planned.units) | "Make" >> beam.ParDo(
-            Step(failures, _make_record, stage, failures, self._last, self._slots_path)
-        ).with_output_types(bytes)
-        results = (made, planned.number) | "Results" >> beam.Flatten()
-        return fold_all(ready, results, failures, _fold, stage)
+        listing = beam.ParDo(Step(failures, _units, stage)).with_output_types(bytes)
+        making = Step(failures, _make_record, stage, failures, self._last, self._slots_path)
+        made = dealt("Deal", begun | "Units" >> listing) | "Make" >> beam.ParDo(making)
+        return fold_all(made, failures, _fold, stage)
 
 
 def fold_all(
-    begun: Any,
-    results: Any,
-    failures: FailureChannel,
-    function: Callable[..., object],
-    *arguments: Any,
+    results: Any, failures: FailureChannel, function: Callable[..., object], *arguments: Any
 ) -> Any:
-    """Call a function once with all results, when there are no more; of none, too.
+    """Call a function once with all results, when there are no more.
 
     Args:
-        begun: a PCollection of one None.
-        results: a PCollection of packed results.
+        results: a PCollection of packed results, at least one; None among them: there is no work,
+            and the function is not called.
         failures: where the job ends, and where errors are reported.
-        function: given an iterator of the results, and the arguments.
+        function: given a list of the results, and the arguments.
         *arguments: small, and picklable.
 
     Returns:
-        A PCollection of one None.
+        A PCollection of one bool, whether there was work.
     """
-    token = begun | "Begun" >> beam.Map(_no_result).with_output_types(bytes)
     return (
-        (token, results)
-        | "Together" >> beam.Flatten()
+        results
         | "Gather" >> beam.Map(_keyed)
         | "Wait" >> beam.GroupByKey()
         | "Fold" >> beam.ParDo(Step(failures, _folded, function, *arguments))
     )
-
-
-def _no_result(_: None) -> bytes:
-    return b""
 
 
 def _keyed(result: bytes) -> tuple[None, bytes]:
@@ -142,24 +125,30 @@ def dealt(label: str, elements: Any) -> Any:
     return elements | label >> beam.Reshuffle()
 
 
-def _planned(_: None, job: Job) -> Iterator[Any]:
-    """One None where there is work, as ``complete`` where an earlier run has done all of it."""
-    yield None if job.begin() else beam.pvalue.TaggedOutput("complete", None)
+def _begun(_: bytes, job: Job) -> list[bool]:
+    """Whether there is work: an earlier run may have done all of it."""
+    return [job.begin()]
 
 
-def _units(_: None, stage: Stage) -> Iterator[Any]:
-    """The units of a stage, and how many they are."""
+def _units(work: bool, stage: Stage) -> Iterator[bytes]:
+    """The units of a stage and how many they are; None where there is no work."""
+    if not work:
+        yield pack(None)
+        return
     number = 0
     for unit in stage.units():
         yield pack(unit)
         number += 1
-    yield beam.pvalue.TaggedOutput("number", pack(number))
+    yield pack(number)
 
 
 def _make_record(
     element: bytes, stage: Stage, failures: FailureChannel, last: bool, slots_path: str | None
 ) -> Iterator[bytes]:
-    unit: Unit = unpack(element)
+    unit: Unit | int | None = unpack(element)
+    if unit is None or isinstance(unit, int):
+        yield element
+        return
     with SlotWriter(slots_path, unit.number) as slot:
         record, resumed = make_unit(stage, unit, slot=slot, stopped=failures.stopped)
         if resumed:
@@ -174,14 +163,17 @@ def _make_record(
 
 def _folded(
     element: tuple[None, Iterable[bytes]], function: Callable[..., object], *arguments: Any
-) -> Iterator[None]:
-    function(map(unpack, filter(None, element[1])), *arguments)
-    yield None
+) -> list[bool]:
+    results = list(map(unpack, element[1]))
+    work = all(result is not None for result in results)
+    if work:
+        function(results, *arguments)
+    return [work]
 
 
 def _fold(results: Iterable[int | tuple[int, Record]], stage: Stage) -> None:
     stage.fold(in_order(stage.name, results))
 
 
-def _finished(_: None, job: Job) -> Iterator[Any]:
+def _finished(_: bool, job: Job) -> Iterator[Any]:
     yield job.finish()

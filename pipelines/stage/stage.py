@@ -197,11 +197,11 @@ class Job:
         """Add Beam's own transforms after all stages.
 
         Args:
-            begun: a PCollection of one None.
+            begun: a PCollection of one bool, whether there is work.
             failures: where the job ends, and where errors are reported.
 
         Returns:
-            A PCollection of one None, when all is done.
+            A PCollection of that bool, when all is done.
         """
         return begun
 
