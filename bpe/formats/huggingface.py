@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from bpe._native import TokenizerLists, read_tokenizer_json
@@ -199,8 +200,9 @@ def _joined(
     quoted = dict(zip(names, lines[1:-1].split("\n"), strict=True))
     lists = [f'"vocab": {{{_lines(f"{name}: {id_}" for id_, name in quoted.items())}}}']
     for name, triples in merges.items():
-        sides = tuple(quoted[id_] for left, right, _ in triples for id_ in (left, right))
-        pairs = _lines(["[\n        %s,\n        %s\n      ]"] * (len(sides) // 2)) % sides
+        sides = zip(triples.flat[::3], triples.flat[1::3], strict=True)
+        texts = tuple(map(quoted.__getitem__, chain.from_iterable(sides)))
+        pairs = _lines(["[\n        %s,\n        %s\n      ]"] * len(triples)) % texts
         lists.append(f'"{name}": [{pairs}]')
     end_of_model = "\n  }\n}"
     text = json.dumps(head, ensure_ascii=False, indent=2).removesuffix(end_of_model)

@@ -34,7 +34,7 @@ def token_names(parts: Parts, *, kind: str = "tokenizer.json") -> dict[int, str]
     names = dict(zip(tokens, to_texts(list(tokens.values())), strict=True))
     cut_out = parts.cut_texts
     names |= cut_out
-    merging = {id_ for merge in parts.merges for id_ in merge if id_ in cut_out} if cut_out else ()
+    merging = cut_out.keys() & parts.merges.flat
     for id_, content in cut_out.items():
         if _is_ambiguous(content, merging=id_ in merging, ignore_merges=parts.ignore_merges):
             raise InexpressibleError(
