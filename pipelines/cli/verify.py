@@ -63,11 +63,11 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
 def verify(ctx: click.Context) -> None:
     """Verify that encoded output, counts or a tokenizer are complete and undamaged.
 
-    Encoded output and counts: every part is compared with the manifest (sizes, SHA-256, rows,
-    tokens). With --input, the corpus is read again. For encoded output, every document must appear
-    exactly once and decode to its original bytes (if the tokenizer normalizes text: encode to the
-    same ids). For counts, the corpus is counted again, and must give the same counts. (Encoded
-    output records how its documents were read; for counts, repeat --format and related options.)
+    Encoded output and counts: every file is compared with the manifest (size, SHA-256). With
+    --input, the corpus is read again. For encoded output, every document must appear exactly once
+    and decode to its original bytes (if the tokenizer normalizes text: encode to the same ids). For
+    counts, the corpus is counted again, and must give the same counts. (Encoded output records how
+    its documents were read; for counts, repeat --format and related options.)
 
     An export (of bpe export): every file is compared with its record (size, SHA-256). With
     --input [NAME=]IDS, the directories of ids as bpe export was given them, every part is made

@@ -29,57 +29,6 @@ if TYPE_CHECKING:
     from pipelines.storage import HashingFile
 
 
-class StoredBatches:
-    """The rows of a file, taken in order, that others must be.
-
-    Args:
-        tables: the rows.
-
-    Attributes:
-        taken: rows that were taken so far.
-    """
-
-    def __init__(self, tables: Iterator[pa.Table]) -> None:
-        self._tables = tables
-        self._held: pa.Table | None = None
-        self.taken = 0
-
-    def take(self, most: int | None = None) -> pa.Table | None:
-        """The next rows, of one table; None at the end."""
-        table = self._held if self._held is not None else next(self._tables, None)
-        if table is None:
-            return None
-        some = table.slice(0, most)
-        self._held = table.slice(len(some)) if len(some) < len(table) else None
-        self.taken += len(some)
-        return some
-
-    def beside(self, made: pa.RecordBatch) -> Iterator[tuple[pa.Table | None, pa.RecordBatch]]:
-        """Take as many rows as were made: some of both each time; None where there are no more."""
-        while len(made):
-            table = self.take(len(made))
-            size = len(made) if table is None else len(table)
-            yield table, made.slice(0, size)
-            made = made.slice(size)
-
-
-def first_difference(found: pa.Array, expected: pa.Array) -> int | None:
-    """The first row in which two arrays of one type and length differ; None where none does."""
-    begin, end = 0, len(found)
-    while not found[begin:].equals(expected[begin:]):
-        last = end
-        while last - begin > 1:
-            middle = (begin + last) // 2
-            if found[begin:middle].equals(expected[begin:middle]):
-                begin = middle
-            else:
-                last = middle
-        if repr(found[begin].as_py()) != repr(expected[begin].as_py()):
-            return begin
-        begin += 1  # a NaN in both: Arrow calls them different
-    return None
-
-
 class PartWriter(RowWriter):
     """Writes the rows of a part to a file; a context manager that ends with `close`.
 

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pipelines.encode.rows import Ids, Numbers
-    from pipelines.export.outputs import Outputs, Sink
+    from pipelines.export.outputs import Outputs
     from pipelines.export.rows import RowLayout
+    from pipelines.storage import HashingFile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +87,12 @@ class PartWriter(ABC):
         self.file, self.rows, self.tokens = f"{self.name}.{ending}", 0, 0
         return self._stack.enter_context(self.outputs.file(self.file))
 
-    def close(self, sink: Sink) -> None:
+    def close(self, sink: HashingFile) -> None:
         """Close this file, and name it."""
         self._stack.close()
         self.outputs.add(self.file, sink, rows=self.rows, tokens=self.tokens)
 
-    def put(self, sink: Sink, values: npt.NDArray[Any]) -> None:
+    def put(self, sink: HashingFile, values: npt.NDArray[Any]) -> None:
         """Append the bytes of an array to a file."""
         if len(values):
             sink.write(np.ascontiguousarray(values).data)

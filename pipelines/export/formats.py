@@ -8,7 +8,7 @@ from pipelines.export.flat import FlatPart
 from pipelines.export.litdata import LitdataPart, litdata_index
 from pipelines.export.mds import MdsPart, mds_index
 from pipelines.export.megatron import MegatronPart
-from pipelines.export.parquet import ParquetComparison, ParquetPart
+from pipelines.export.parquet import ParquetPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +25,6 @@ PARTS: dict[ExportFormat, type[PartWriter]] = {
     "mds": MdsPart,
     "litdata": LitdataPart,
 }
-COMPARISONS: dict[ExportFormat, type[PartWriter]] = {**PARTS, "parquet": ParquetComparison}
 INDEXES: dict[ExportFormat, Callable[[Sequence[StoredFile], RowLayout, str], bytes]] = {
     "mds": mds_index,
     "litdata": litdata_index,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS
 from pipelines.export.choose import Pass
 from pipelines.export.exchange import bucket_documents
-from pipelines.export.formats import COMPARISONS, PARTS
+from pipelines.export.formats import PARTS
 from pipelines.export.manifest import RowTotals
 from pipelines.export.outputs import Outputs
 from pipelines.export.rows import row_maker, without_padding
@@ -71,21 +72,22 @@ class Make(Pass):
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
         """Write the files of a part."""
-        return self.write(unit, Outputs, slot=slot, stopped=stopped)
+        outputs = partial(Outputs, self.output, again=False)
+        return self.write(unit, outputs, slot=slot, stopped=stopped)
 
     def write(
         self,
         unit: Unit,
-        outputs: type[Outputs],
+        outputs: Callable[[], Outputs],
         *,
         slot: SlotWriter,
         stopped: Callable[[], bool],
     ) -> Made:
-        """Hand the rows of a unit to where they are written, or compared.
+        """Write the rows of a unit.
 
         Args:
             unit: of the stage.
-            outputs: where its files go.
+            outputs: where the files of each part go.
             slot: gets the work done so far.
             stopped: asked whether nobody needs the result any more.
 
@@ -96,7 +98,7 @@ class Make(Pass):
         sections = self.sections().units[unit.number]
         with contextlib.ExitStack() as stack:
             parts = [
-                stack.enter_context(_Part(section, self, outputs(self.output), stopped))
+                stack.enter_context(_Part(section, self, outputs(), stopped))
                 for section in sections
             ]
             done = 0
@@ -185,10 +187,9 @@ class _Part:
     def __enter__(self) -> Self:
         if self.section.part >= 0:
             layout, section = self._stage.plan.row_layout, self.section
-            known = COMPARISONS if self.outputs.compares else PARTS
             folder = section.folder(layout.settings.to)
             name = f"{folder}/{section.stem}" if folder else section.stem
-            self._writer = known[layout.settings.to](
+            self._writer = PARTS[layout.settings.to](
                 name, layout, outputs=self.outputs, stack=self._stack
             )
         return self

@@ -1,6 +1,6 @@
 """Are counts what their manifest says, and what their input says?
 
-Every part is read in full: its size and SHA-256, its rows, their order, the shard of each key.
+Every file is read in full and compared with the manifest: size and SHA-256.
 Given the inputs, they are counted again, into temporary files, and each shard is compared.
 """
 
@@ -19,19 +19,16 @@ import pyarrow.compute as pc
 from bpe._codec import from_jsonable, to_jsonable
 from bpe.counts import CutRuns
 from bpe.counts.files import run_table
-from bpe.counts.manifest import CountsManifest, DeadLetters, Totals
+from bpe.counts.manifest import CountsManifest, Totals
 from pipelines import storage
 from pipelines.corpus.inputs import Inputs
 from pipelines.corpus.reading import Reading
 from pipelines.count.check_parts import (
-    SetTotals,
     StoredPart,
     check_tokenizers,
-    check_totals,
     parts_by_shard,
-    read_stored,
     shard_of,
-    stored_letters,
+    stored_files,
     stored_parts,
     stored_sets,
 )
@@ -51,39 +48,21 @@ if TYPE_CHECKING:
 
     from pipelines.count.sets import CountsSet
     from pipelines.settings import InputSettings
-    from pipelines.stage.record import Record
     from pipelines.verify.checks import Verification
 
 
 class CheckCounts(Check):
     """Each unit is a file of counts or of dead letters, which is read in full."""
 
-    def pieces(self) -> Iterator[tuple[StoredPart | DeadLetters, int]]:
+    def pieces(self) -> Iterator[tuple[tuple[str, int, str], int]]:
         """The files, dead letters after the parts."""
-        return _files(self.output, stored_sets(self.output))
+        for file in stored_files(self.output, stored_sets(self.output)):
+            yield file, file[1]
 
-    def check(self, file: StoredPart | DeadLetters, /, **_: Any) -> dict[str, Any]:
-        """Check a file; the sum of the counts of a part, and what those of its set must be."""
-        if isinstance(file, StoredPart):
-            return {"of": to_jsonable(file.totals), "pretokens": read_stored(file)[1]}
-        check_file(join(self.output, file.file), file.bytes, file.sha256)
+    def check(self, file: tuple[str, int, str], /, **_: Any) -> dict[str, Any]:
+        """Check a file."""
+        check_file(*file)
         return {}
-
-    def fold(self, records: Sequence[Record]) -> None:
-        """Raise the first error; compare the sums of each set with its totals.
-
-        Raises:
-            VerificationError: a file is wrong, or a sum.
-        """
-        super().fold(records)
-        parts = [record.totals for record in records if "of" in record.totals]
-        check_totals((from_jsonable(SetTotals, one["of"]), one["pretokens"]) for one in parts)
-
-
-def _files(root: str, sets: Sequence[CountsSet]) -> Iterator[tuple[StoredPart | DeadLetters, int]]:
-    """The files of sets in the directory ``root``, with their sizes."""
-    yield from ((part, part.part.bytes) for part in stored_parts(sets))
-    yield from ((letters, letters.bytes) for letters in stored_letters(root, sets))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,9 +188,9 @@ def verify_counts(job: Verification) -> dict[str, Any]:
     if again is not None:
         again.plan()  # before all else: whether these are the inputs
     check = CheckCounts(output=root, reads=again is None)
-    sizes = [size for _, size in _files(root, sets)]
-    size = sum(sizes)
-    job.run(check, pieces=len(sizes), size=size)
+    files = stored_files(root, sets)
+    size = sum(size for _, size, _ in files)
+    job.run(check, pieces=len(files), size=size)
     if again is not None:
         run_once(again, execution=job.execution, progress=job.progress)
         (counted,) = stored_sets(again.directory)
@@ -284,6 +263,7 @@ def _compare(root: str, sets: Sequence[CountsSet], again: CountsManifest) -> Non
     stated, now = sum((one.manifest.totals for one in sets), Totals()), again.totals
     for what, before, after in (
         ("documents", stated.documents, now.documents),
+        ("pre-tokens", stated.pretokens, now.pretokens),
         ("bad records", stated.failures, now.failures),
         ("dropped pre-tokens", sets[0].manifest.prune, again.prune),
     ):

@@ -1,12 +1,13 @@
 """Is an encoded corpus what its manifest says, and what its input says?
 
-Every file is read in full: its size, SHA-256 and rows against the manifest. Given the inputs, each
-part is made again and compared instead of written. Since that shares all of making, an independent
-check is made too: ids must decode to the text.
+Every file is read in full and compared with its record: size and SHA-256. Given the inputs, each
+part is made again and compared. Since that shares all of making, an independent check is made too:
+ids must decode to the text.
 """
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,30 +19,31 @@ from pipelines.corpus.splits import FileRange, Split
 from pipelines.elements import OncePerProcess
 from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.manifest import Totals, read_encoded
-from pipelines.encode.parts import open_part
+from pipelines.encode.parts import PartWriter
 from pipelines.encode.rows import ID
 from pipelines.encode.steps import EncodeJob, make, tokenizer_of
-from pipelines.errors import ConfigError, InputError, StoppedError, VerificationError
-from pipelines.output.check_files import check_file, check_names, checked_file
+from pipelines.errors import InputError, VerificationError
+from pipelines.output.check_files import check_file, check_names
 from pipelines.output.names import (
     RECORDS_FILE,
     parse_part,
     part_file,
 )
 from pipelines.planned import anywhere
-from pipelines.storage import join
+from pipelines.storage import HashingFile, Written, join
 from pipelines.tokenizer_files import stored_tokenizer
 from pipelines.verify.checks import Check
 from pipelines.verify.inputs import Stated, match_inputs
-from pipelines.verify.stored_rows import StoredRows, check_decoded, keeps_texts
+from pipelines.verify.made_again import first_difference, refuse_other
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest, Part
+    from pipelines.encode.steps import EncodedBlock
     from pipelines.progress import SlotWriter
-    from pipelines.settings import InputSettings
+    from pipelines.settings import InputSettings, RowSettings
     from pipelines.stage.record import Record
     from pipelines.totals import DuplicateIds
     from pipelines.verify.checks import Verification
@@ -73,59 +75,36 @@ class CheckParts(Check):
     def check(
         self, piece: tuple[Part, Split], /, *, slot: SlotWriter, stopped: Callable[[], bool]
     ) -> dict[str, Any]:
-        """Check the files of a part against the manifest and each other, and its rows."""
+        """Compare the files of a part with its record, and with what its input gives."""
         part, split = piece
-        letters = part.dead_letters
-        path = join(self.output, part.file)
         if part.fingerprint != self.job.fingerprint(split):
             raise VerificationError(
-                f"{path}: it was made from other inputs or with other settings than the manifest "
-                "says"
+                f"{join(self.output, part.file)}: it was made from other inputs or with other "
+                "settings than the manifest says"
             )
-        if letters is not None:
+        check_file(join(self.output, part.file), part.bytes, part.sha256)
+        if (letters := part.dead_letters) is not None:
             check_file(join(self.output, letters.file), letters.bytes, letters.sha256)
-        tokenizer = self.tokenizers.get(self.job.tokenizer.sha256, lambda: tokenizer_of(self.job))
-        try:
-            with checked_file(path, part.bytes, part.sha256) as source:
-                rows = StoredRows(
-                    open_part(source), path=path, part=part, job=self.job, tokenizer=tokenizer
-                )
-                if self.inputs is not None:
-                    self._compare(part, split, rows, tokenizer, slot=slot, stopped=stopped)
-                for _ in rows.left():
-                    if stopped():
-                        raise StoppedError
-                    size = part.bytes * rows.taken // max(part.documents, 1)
-                    slot.update(documents=rows.taken, bytes=min(size, part.bytes))
-        except (pa.ArrowException, OSError, ValueError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise VerificationError(f"{path}: {' '.join(str(error).split())}") from error
+        if self.inputs is not None:
+            self._compare(part, split, slot=slot, stopped=stopped)
         return {"documents": part.documents}
 
     def _compare(
-        self,
-        part: Part,
-        split: Split,
-        rows: StoredRows,
-        tokenizer: Tokenizer,
-        *,
-        slot: SlotWriter,
-        stopped: Callable[[], bool],
+        self, part: Part, split: Split, *, slot: SlotWriter, stopped: Callable[[], bool]
     ) -> None:
-        """Make a part again, and compare it with the one that is there."""
-        check = partial(check_decoded, tokenizer=tokenizer, settings=self.job.rows, where=rows.path)
-        made = make(
-            *(split, self.job, tokenizer, stopped),
-            add=rows.compare,
-            observe=check,
-            slot=slot,
-        )
-        for table in rows.left():
-            raise VerificationError(
-                f"{rows.path}, row {rows.taken - len(table)}: document "
-                f"{table[ID][0].as_py()!r} is not in the input"
-            )
+        """Make a part again, in a temporary file of this machine, and compare it."""
+        job, path = self.job, join(self.output, part.file)
+        tokenizer = self.tokenizers.get(job.tokenizer.sha256, lambda: tokenizer_of(job))
+        check = partial(check_decoded, tokenizer=tokenizer, settings=job.rows, where=path)
+        with tempfile.TemporaryFile() as file:
+            sink = HashingFile(file, path)
+            with PartWriter(sink, job.layout(tokenizer)) as writer:
+                made = make(
+                    *(split, job, tokenizer, stopped), add=writer.add, observe=check, slot=slot
+                )
+                writer.close()
+            if sink.written() != Written(bytes=part.bytes, sha256=part.sha256):
+                refuse_other(path, file)
         stated = {
             **{name: getattr(part, name) for name in vars(made.sums)},
             "bad records": part.dead_letters.records if part.dead_letters else 0,
@@ -133,7 +112,7 @@ class CheckParts(Check):
         for name, found in {**vars(made.sums), "bad records": made.bad_records}.items():
             if found != stated[name]:
                 raise VerificationError(
-                    f"{rows.path}: its input gives {name} {found}, the manifest says {stated[name]}"
+                    f"{path}: its input gives {name} {found}, the manifest says {stated[name]}"
                 )
 
     def fold(self, records: Sequence[Record]) -> None:
@@ -228,18 +207,9 @@ def check_encoded(root: str, manifest: EncodedManifest) -> Tokenizer:
     named = {*letters, *(part.file for part in manifest.parts), *inputs_file_names(manifest.inputs)}
     check_names(root, "encoded", named=named | {RECORDS_FILE}, appended=manifest.generation > 0)
     try:
-        tokenizer = stored_tokenizer(root, manifest.tokenizer.sha256)
-        EncodeJob.of(manifest, root).layout(tokenizer)
+        return stored_tokenizer(root, manifest.tokenizer.sha256)
     except InputError as error:
         raise VerificationError(str(error)) from error
-    except ConfigError as error:
-        raise VerificationError(f"the manifest contradicts itself: {error}") from error
-    if tokenizer.max_id + 1 != manifest.tokenizer.vocab_size:
-        raise VerificationError(
-            f"the manifest says vocab_size {manifest.tokenizer.vocab_size}, the tokenizer has "
-            f"{tokenizer.max_id + 1}"
-        )
-    return tokenizer
 
 
 def _check_totals(manifest: EncodedManifest) -> None:
@@ -260,24 +230,24 @@ def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Sp
         paths: of its inputs by now; None if they are not read.
 
     Raises:
-        VerificationError: parts and inputs of the manifest do not go together.
+        VerificationError: the manifest has other inputs than its parts.
     """
+    begun = sum(piece.start == 0 for part in manifest.parts for piece in part.inputs)
+    if begun != len(manifest.inputs):
+        raise VerificationError(
+            f"the manifest names {len(manifest.inputs)} inputs, its parts are of {begun}"
+        )
     index = -1
     splits = []
     for part in manifest.parts:
         pieces = []
         for piece in part.inputs:
             index += piece.start == 0  # another file begins; not by name, two may look the same
-            source = manifest.inputs[index] if 0 <= index < len(manifest.inputs) else None
-            if source is None or source.name != piece.name:
-                raise VerificationError(
-                    f"the manifest says that {part.file} is of {piece.name!r}, which is not its "
-                    "place among the inputs"
-                )
+            source = manifest.inputs[index]
             pieces.append(
                 FileRange(
                     path=paths[index] if paths is not None else "",
-                    name=piece.name,
+                    name=source.name,
                     file_index=index,
                     format=source.format,  # type: ignore[arg-type]  # what the manifest says
                     compression=source.compression,  # type: ignore[arg-type]
@@ -290,17 +260,36 @@ def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Sp
         name = parse_part(part.file)
         if name is None:  # `read_encoded` has refused it
             raise VerificationError(f"the manifest names a part {part.file!r}")
-        split = Split(
-            part=name.part, parts=name.parts, pieces=tuple(pieces), generation=name.generation
-        )
-        if split.source != part.source:
-            raise VerificationError(
-                f"the manifest says that {part.file} is of the source {part.source!r}, and its "
-                f"inputs of {split.source!r}"
-            )
-        splits.append(split)
-    if index != len(manifest.inputs) - 1:
-        raise VerificationError(
-            f"the manifest names {len(manifest.inputs)} inputs, its parts are of {index + 1}"
-        )
+        splits.append(Split(**vars(name), pieces=tuple(pieces)))
     return splits
+
+
+def keeps_texts(tokenizer: Tokenizer, settings: RowSettings) -> bool:
+    """True if all documents decode to their texts: no allowed special token drops whitespace."""
+    dropping = {token for token, flags in tokenizer.token_flags.items() if flags.drop_whitespace}
+    if "all" not in settings.allow_special:
+        dropping.intersection_update(settings.allow_special)
+    return tokenizer.lossless and not dropping
+
+
+def check_decoded(
+    encoded: EncodedBlock, *, tokenizer: Tokenizer, settings: RowSettings, where: str
+) -> None:
+    """See that the ids of documents decode to their texts, where nothing of these is dropped.
+
+    Args:
+        encoded: the documents.
+        tokenizer: that encoded them.
+        settings: of the rows.
+        where: the part that they are of, for the message.
+
+    Raises:
+        VerificationError: they do not.
+    """
+    if not keeps_texts(tokenizer, settings):
+        return
+    decoded = tokenizer.decode_arrow(encoded.plain)
+    at = first_difference(decoded, encoded.texts.cast(pa.large_binary()))
+    if at is not None:
+        name = encoded.rows.column(ID)[at].as_py()
+        raise VerificationError(f"{where}: document {name!r}: its ids do not decode to it")

@@ -1,16 +1,18 @@
 """Is an export what its records say, and what its sources give?
 
-Without the sources, every file is read in full and compared with its record. With them, every part
-is made again, by the stages that made it, and compared instead of written. Since that shares all of
-making, an independent count is made too: the multiset of ids of the documents that each half
-must hold, taken from the sources by their keys alone, must be that of the rows.
+Every file is read in full and compared with its record. Given the sources, every part is made
+again, by the stages that made it, and compared. Since that shares all of making, an independent
+count is made too: the multiset of ids of the documents that each half must hold, taken from the
+sources by their keys alone, must be that of the rows.
 """
 
 from __future__ import annotations
 
 import json
+import tempfile
 import uuid
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from pipelines.export.choose import Pass
 from pipelines.export.job import check_index, check_tokenizer, half_totals, stages
 from pipelines.export.make import Make
 from pipelines.export.manifest import read_export
-from pipelines.export.outputs import Comparison, tally
+from pipelines.export.outputs import Outputs, tally
 from pipelines.export.plan import check_pins, parse_sources, plan_again, stored_pins
 from pipelines.export.source import read_blocks
 from pipelines.output.check_files import check_names
@@ -31,13 +33,14 @@ from pipelines.stage.record import check_file, read_records
 from pipelines.stage.stage import Made
 from pipelines.storage import join
 from pipelines.verify.checks import Check, attempt, raise_first
+from pipelines.verify.made_again import refuse_other
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pipelines.export.manifest import ExportManifest
     from pipelines.progress import SlotWriter
-    from pipelines.stage.record import Record
+    from pipelines.stage.record import Record, StoredFile
     from pipelines.stage.stage import Stage, Unit
     from pipelines.verify.checks import Verification
 
@@ -46,17 +49,11 @@ TALLY = "tally.json"
 
 @dataclass(frozen=True, kw_only=True)
 class CheckFiles(Check):
-    """Each unit is a record, whose files are compared with it.
-
-    Attributes:
-        records_sha256: of the file of records (hex).
-    """
-
-    records_sha256: str
+    """Each unit is a record, whose files are compared with it."""
 
     def pieces(self) -> Iterator[tuple[Record, int]]:
         """The records."""
-        for record in read_records(self.output, self.records_sha256):
+        for record in read_records(self.output, read_export(self.output).records.sha256):
             yield record, sum(file.bytes for file in record.files)
 
     def check(self, record: Record, /, **_: Any) -> dict[str, Any]:
@@ -124,8 +121,19 @@ class Compare(Make):
         return self.work
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Compare the parts of a unit."""
-        return attempt(lambda: self.write(unit, Comparison, slot=slot, stopped=stopped))
+        """Make the files of a unit again, in a temporary directory of this machine."""
+
+        def compared() -> Made:
+            with tempfile.TemporaryDirectory(prefix="bpe-verify-") as folder:
+                outputs = partial(Outputs, folder, again=True)
+                made = self.write(unit, outputs, slot=slot, stopped=stopped)
+                for file in made.files:
+                    if file != _recorded(self.output, self.run).get(file.file):
+                        with storage.open_binary(join(folder, file.file)) as again:
+                            refuse_other(join(self.output, file.file), again)
+            return made
+
+        return attempt(compared)
 
     def fold(self, records: Sequence[Record]) -> None:
         """Compare what all parts hold with what the sources give.
@@ -144,6 +152,13 @@ class Compare(Make):
                         f"{self.output}: the {half} rows do not hold the {what} that the sources "
                         "give: export again with `overwrite`, and report a bug"
                     )
+
+
+@lru_cache(maxsize=2)
+def _recorded(output: str, run: str) -> dict[str, StoredFile]:  # noqa: ARG001 - a run has its own
+    """The files of an export, by name, as its records have them."""
+    records = read_records(output, read_export(output).records.sha256)
+    return {file.file: file for record in records for file in record.files}
 
 
 def verify_export(job: Verification) -> dict[str, Any]:
@@ -171,8 +186,8 @@ def verify_export(job: Verification) -> dict[str, Any]:
     named |= {file.file for file in manifest.index}
     check_names(root, "export", named={*named, PINS, RECORDS_FILE})
     check_pins(manifest.sources, stored_pins(root), join(root, PINS))
-    sha256, halves = manifest.records.sha256, manifest.halves
-    checks: list[Stage] = [CheckFiles(output=root, records_sha256=sha256, reads=job.inputs is None)]
+    halves = manifest.halves
+    checks: list[Stage] = [CheckFiles(output=root, reads=job.inputs is None)]
     reads: list[str] = []
     if job.inputs is not None:
         plan = plan_again(manifest, parse_sources(job.inputs.patterns), root)

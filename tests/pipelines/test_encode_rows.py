@@ -241,7 +241,7 @@ def edit_encoded_manifest(ids: Path, *where: str, value: object) -> None:
     ("where", "value", "error", "message"),
     [
         (("rows", "dropout"), 0.5, VerificationError, "made from other inputs or with other"),
-        (("rows", "append_token"), "no", VerificationError, "contradicts itself: `append_token`"),
+        (("rows", "append_token"), "no", VerificationError, "made from other inputs or with other"),
         (("rows", "parquet_encoding"), "x", InputError, "manifest.json: damaged"),
         (("rows", "dropout_seed"), 2.5, InputError, "manifest.json: damaged"),
         (("rows", "allow_special"), [1], InputError, "manifest.json: damaged"),
