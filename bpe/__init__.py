@@ -28,37 +28,22 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bpe.counting import count_pretokens
-    from bpe.counts import PretokenCounts
-    from bpe.errors import BpeError
-    from bpe.models import ByteLevel, CharacterLevel, WordPiece
-    from bpe.parity import train_parity
-    from bpe.pretokenizer import PRETOKENIZERS, Pretokenizer
-    from bpe.run_counting import count_runs
-    from bpe.superword_trainer import train_superwords
-    from bpe.tokenizer import Tokenizer
-    from bpe.trainer import train
-    from bpe.training_report import Training
+    from bpe.counting import count_pretokens as count_pretokens
+    from bpe.counts import PretokenCounts as PretokenCounts
+    from bpe.errors import BpeError as BpeError
+    from bpe.models import ByteLevel as ByteLevel
+    from bpe.models import CharacterLevel as CharacterLevel
+    from bpe.models import WordPiece as WordPiece
+    from bpe.parity import train_parity as train_parity
+    from bpe.pretokenizer import PRETOKENIZERS as PRETOKENIZERS
+    from bpe.pretokenizer import Pretokenizer as Pretokenizer
+    from bpe.run_counting import count_runs as count_runs
+    from bpe.superword_trainer import train_superwords as train_superwords
+    from bpe.tokenizer import Tokenizer as Tokenizer
+    from bpe.trainer import train as train
+    from bpe.training_report import Training as Training
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "PRETOKENIZERS",
-    "BpeError",
-    "ByteLevel",
-    "CharacterLevel",
-    "PretokenCounts",
-    "Pretokenizer",
-    "Tokenizer",
-    "Training",
-    "WordPiece",
-    "__version__",
-    "count_pretokens",
-    "count_runs",
-    "train",
-    "train_parity",
-    "train_superwords",
-]
 
 # Imported when they are asked for: a command that encodes trains nothing.
 _MODULES = {
@@ -77,6 +62,8 @@ _MODULES = {
     "train_parity": "bpe.parity",
     "train_superwords": "bpe.superword_trainer",
 }
+
+__all__ = ["__version__", *_MODULES]  # noqa: PLE0604 - its keys are strings
 
 
 def __getattr__(name: str) -> Any:

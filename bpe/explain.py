@@ -12,26 +12,14 @@ from bpe.core_encoder import encoded_words
 from bpe.errors import EncodingError
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
 from bpe.reference.encode import WordEncoder, runs
-from bpe.reference.merge import MergeStep, apply_merges, merge_steps
+from bpe.reference.merge import apply_merges, merge_steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from bpe.parts import Parts
+    from bpe.reference.merge import MergeStep as MergeStep
 
-
-__all__ = [
-    "SPACE",
-    "Explainer",
-    "MergeStep",
-    "columns",
-    "html_table",
-    "merge_counts",
-    "superword_runs",
-    "superword_steps",
-    "unreachable",
-    "visible",
-]
 
 _SHOWN = 8  # special tokens, and merges at either end
 

@@ -13,29 +13,17 @@ from typing import TYPE_CHECKING
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.files import uncollected
 from bpe.formats import gpt2, huggingface, sentencepiece, tiktoken
-from bpe.formats.export_checks import LEAVE_OUT, check_leave_out
-from bpe.formats.format import Format, TokenizerFiles
+from bpe.formats.export_checks import LEAVE_OUT as LEAVE_OUT
+from bpe.formats.export_checks import check_leave_out
 from bpe.formats.published import find, of_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from bpe.formats.format import SpecialIds
+    from bpe.formats.format import Format, SpecialIds, TokenizerFiles
     from bpe.parts import Parts
     from bpe.pretokenizer import Pretokenizer
-
-__all__ = [
-    "ENDINGS",
-    "FORMATS",
-    "LEAVE_OUT",
-    "USUAL_NAMES",
-    "TokenizerFiles",
-    "companions",
-    "may_have",
-    "read",
-    "write",
-]
 
 FORMATS: tuple[Format, ...] = (
     tiktoken.FORMAT,
