@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from bpe.parts import Parts
-    from bpe.reference.merge import MergeStep as MergeStep
+    from bpe.reference.merge import MergeStep as MergeStep  # noqa: PLC0414 - callers name it
 
 
 _SHOWN = 8  # special tokens, and merges at either end

@@ -11,23 +11,22 @@ are in ``added_tokens`` alone.
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any
 
 from bpe.byte_alphabet import to_text
 from bpe.errors import PretokenizerError, TokenizerError
+from bpe.formats import token_text
 from bpe.formats.strict_json import shorten
-from bpe.formats.token_text import read_merges, read_strings, read_tokens
 from bpe.models import MODELS, ByteLevel, Model, model_settings
-from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.regex.syntax import check_size
-from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bpe.formats.strict_json import Entry
+    from bpe.parts import Parts
+    from bpe.token_table import TokenTable
 
 VERSION = "beam-bpe-1"
 
@@ -107,40 +106,20 @@ def read_model(entry: Entry) -> Model:
         entry.fail(str(error))
 
 
-def read_contents(
-    entry: Entry,
-    model: Model,
-    cut: Pretokenizer,
-    vocab: Mapping[str, int],
-    added: Mapping[str, int],
-) -> Parts:
-    """The tokens and merges, with the model and the pre-tokenizer.
+def read_tokens(entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int]) -> TokenTable:
+    """The bytes of each id of a byte-level model: those that names spell, and added tokens.
 
     Raises:
         TokenizerFileError: they are broken.
     """
-    merges = read_merges(entry.get("merges"), vocab)
-    superwords = (
-        read_merges(entry.get("superwords"), vocab) if "superwords" in entry.value else array("I")
-    )
-    names = entry.get("vocab")
-    if isinstance(model, ByteLevel):
-        tokens = list(read_tokens(names, vocab, {}, merges + superwords))
-    else:
-        tokens = read_strings(names, vocab, {})
+    table = token_text.read_tokens(entry, vocab, {}, ())
+    behind: dict[int, bytes] = {}
     for content, id_ in added.items():
-        tokens += [None] * (id_ + 1 - len(tokens))
-        if tokens[id_] not in (None, content.encode()):
-            names.fail(f"{shorten(content)} is added under the id {id_} of another token")
-        tokens[id_] = content.encode()
-    return Parts(
-        tokens=TokenTable.of(tokens),
-        merges=Merges(merges),
-        superwords=Merges(superwords),
-        pretokenizer=cut,
-        ignore_merges=entry.get("ignore_merges").boolean(default=False),
-        model=model,
-    )
+        data = content.encode()
+        known = table[id_] if id_ < len(table) else None
+        if behind.setdefault(id_, known or data) != data:
+            entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
+    return table.extended(behind)
 
 
 def _strings(entry: Entry) -> tuple[str, ...]:

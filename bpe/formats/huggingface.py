@@ -8,6 +8,7 @@ Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
+from array import array
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
@@ -25,10 +26,7 @@ from bpe.formats.cut_at_marks import cut_at_marks
 from bpe.formats.export_checks import check_losses
 from bpe.formats.format import Format, TokenizerFiles, id_limit
 from bpe.formats.huggingface_cuts import (
-    cuts_bytes_at_digits,
-    ends_in_bytes,
     mixes_digits,
-    read_metaspace,
     read_normalizer,
     read_pre_tokenizer,
     write_normalizer,
@@ -69,18 +67,10 @@ if TYPE_CHECKING:
 
 NAME = "tokenizer.json"
 _VERSION = "1.0"
-_EMPTY: Mapping[str, Any] = {
-    "version": None,
-    "truncation": None,
-    "padding": None,
-    "added_tokens": None,
-    "normalizer": None,
-    "pre_tokenizer": None,
-    "post_processor": None,
-    "decoder": None,
-    "model": None,
-}
-
+_ENTRIES = (
+    *("version", "truncation", "padding", "added_tokens"),
+    *("normalizer", "pre_tokenizer", "post_processor", "decoder", "model"),
+)
 
 Dialect: TypeAlias = Literal["huggingface", "beam-bpe"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)
@@ -125,7 +115,7 @@ def to_json(parts: Parts, *, dialect: str = "huggingface") -> tuple[str, str | N
             f"`dialect` beam-bpe to write a tokenizer.json that only bpe reads{other}"
         )
     head = {
-        **_EMPTY,
+        **dict.fromkeys(_ENTRIES),
         "version": beam_bpe.VERSION if reason else _VERSION,
         "added_tokens": write_added_tokens(parts),
         "post_processor": parts.post_processor,
@@ -236,7 +226,7 @@ def _read_file(path: Path, file: Entry, lists: TokenizerLists | None = None) -> 
 
     Then a TokenizerFileError may only say that another model than one of bytes needs all of them.
     """
-    file.object(*_EMPTY)
+    file.object(*_ENTRIES)
     file.get("version").must_be(_VERSION, beam_bpe.VERSION, None)
     file.get("truncation").must_be(None)
     file.get("padding").must_be(None)
@@ -261,10 +251,9 @@ def _read(path: Path, file: Entry) -> Parts:
     else:
         check_model_type(entry)  # first: it explains most other errors
         normalizer = read_normalizer(file.get("normalizer"))
-        marks = read_metaspace(file.get("pre_tokenizer"), normalizer)
-        steps = read_pre_tokenizer(file.get("pre_tokenizer"), (*normalizer, *marks))
-        model = read_model(entry, byte_level=ends_in_bytes(file.get("pre_tokenizer")))
-        cut = Pretokenizer(pattern=steps, normalizer=(*normalizer, *marks))
+        cuts = read_pre_tokenizer(file.get("pre_tokenizer"), normalizer)
+        model = read_model(entry, byte_level=cuts.in_bytes)
+        cut = Pretokenizer(pattern=cuts.steps, normalizer=(*normalizer, *cuts.marks))
     check_post_processor(file.get("post_processor"))
     _check_decoder(
         file.get("decoder"), None if is_dialect else write_decoder(model, cut.normalizer)
@@ -275,13 +264,13 @@ def _read(path: Path, file: Entry) -> Parts:
         entry.fail("the core reads the tokens of byte-level models alone")
     tokens = read_added_tokens(file.get("added_tokens"), vocab, own_ids=is_dialect)
     added, special, flags = tokens
-    keeps_spaces = not is_dialect and marks == ("mark-spaces",)
+    keeps_spaces = not is_dialect and cuts.marks == ("mark-spaces",)
     flags = _searched(file.get("added_tokens"), flags, cut, keeps_spaces=keeps_spaces)
-    read_them = beam_bpe.read_contents if is_dialect else read_contents
-    parts = read_them(entry, model, cut, vocab, added)
+    parts = read_contents(entry, model, cut, vocab, added, is_dialect=is_dialect)
     if not is_dialect:
         parts = cut_at_marks(parts)
-        _check_digits(file.get("pre_tokenizer"), parts)
+        if cuts.at_digits:
+            _check_digits(file.get("pre_tokenizer"), parts)
         _check_single_words(file.get("added_tokens"), tokens, vocab, parts)
     ordinary = {content: id_ for content, id_ in added.items() if content not in special}
     if isinstance(model, WordPiece) and not is_dialect:
@@ -306,8 +295,6 @@ def _read(path: Path, file: Entry) -> Parts:
 
 def _check_digits(entry: Entry, parts: Parts) -> None:
     """Refuse tokens that a cut after ByteLevel, which may be inside a character, would divide."""
-    if not cuts_bytes_at_digits(entry):
-        return
     if parts.ignore_merges:
         entry.fail("Digits after ByteLevel is not supported with ignore_merges")
     for result in parts.merges.results:
@@ -474,6 +461,8 @@ def read_contents(
     cut: Pretokenizer,
     vocab: Mapping[str, int],
     added: Mapping[str, int],
+    *,
+    is_dialect: bool,
 ) -> Parts:
     """The tokens and merges of a model, with the model and the pre-tokenizer.
 
@@ -481,19 +470,25 @@ def read_contents(
         TokenizerFileError: they are broken, or not tokens of such a model.
     """
     names = entry.get("vocab")
-    if isinstance(model, WordPiece):
-        strings = TokenTable.of(read_strings(names, vocab, added))
-        return Parts(tokens=strings, merges=Merges(), pretokenizer=cut, model=model)
-    merges = read_merges(entry.get("merges"), vocab)
-    ignore_merges = entry.get("ignore_merges").boolean(default=False)
-    tokens = (
-        read_tokens(names, vocab, added, merges, ignore_merges=ignore_merges)
-        if isinstance(model, ByteLevel)
-        else TokenTable.of(read_strings(names, vocab, added))
+    has_merges = is_dialect or not isinstance(model, WordPiece)
+    merges, superwords = (
+        read_merges(entry.get(name), vocab) if is_there else array("I")
+        for name, is_there in (
+            ("merges", has_merges),
+            ("superwords", "superwords" in entry.value),  # Hugging Face's have none
+        )
     )
+    ignore_merges = entry.get("ignore_merges").boolean(default=False)
+    if not isinstance(model, ByteLevel):
+        tokens = TokenTable.of(read_strings(names, vocab, added))
+    elif is_dialect:
+        tokens = beam_bpe.read_tokens(names, vocab, added)
+    else:
+        tokens = read_tokens(names, vocab, added, merges, ignore_merges=ignore_merges)
     return Parts(
         tokens=tokens,
         merges=Merges(merges),
+        superwords=Merges(superwords),
         pretokenizer=cut,
         ignore_merges=ignore_merges,
         model=model,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bpe.errors import InexpressibleError, PretokenizerError
 from bpe.formats.strict_json import Entry, shorten
@@ -16,27 +16,28 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-_TYPES: Mapping[str, str] = {
-    "nfc": "NFC",
-    "nfd": "NFD",
-    "nfkc": "NFKC",
-    "nfkd": "NFKD",
-    "lowercase": "Lowercase",
-    "strip-accents": "StripAccents",
-}
-_NORMALIZER_OF = {type_: step for step, type_ in _TYPES.items()}
-_NONSPACING = r"\p{Mn}"
+_MARK_SPACES = "mark-spaces"
 _BERT_FLAGS = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
-_BERT_STEPS = {
-    "clean-text": {"clean_text": True},
-    "space-han": {"handle_chinese_chars": True},
+_BERT = {"type": "BertNormalizer", **dict.fromkeys(_BERT_FLAGS, False)}
+_ENTRIES: Mapping[str, Mapping[str, Any]] = {
+    "nfc": {"type": "NFC"},
+    "nfd": {"type": "NFD"},
+    "nfkc": {"type": "NFKC"},
+    "nfkd": {"type": "NFKD"},
+    "lowercase": {"type": "Lowercase"},
+    "strip-accents": {"type": "StripAccents"},
+    "strip-nonspacing": {"type": "Replace", "pattern": {"Regex": r"\p{Mn}"}, "content": ""},
+    "clean-text": {**_BERT, "clean_text": True},
+    "space-han": {**_BERT, "handle_chinese_chars": True},
+    _MARK_SPACES: {"type": "Replace", "pattern": {"String": " "}, "content": MARK},
+    "prepend-mark": {"type": "Prepend", "prepend": MARK},
 }
-
+# The steps that are a type alone.
+_STEP_OF = {entry["type"]: step for step, entry in _ENTRIES.items() if len(entry) == 1}
 
 # Steps that only the pre-tokenizer Metaspace takes, by its prepend_scheme. Text is cut before each
 # mark if its split is true.
 _SCHEMES = {"ensure-mark": "always", "ensure-first-mark": "first"}
-_MARK_SPACES = "mark-spaces"
 _AT_MARKS = f"{MARK}[^{MARK}]*"
 _METASPACE_KEYS = ("type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split")
 
@@ -65,11 +66,6 @@ def read_normalizer(entry: Entry) -> tuple[str, ...]:
     if entry.value is None:
         return ()
     kind = entry.object().get("type")
-    if kind.value == "Prepend" and entry.value != _normalizer_step("prepend-mark"):
-        kind.fail(f"Prepend is supported of {MARK} alone")
-    for known in ("strip-nonspacing", _MARK_SPACES, "prepend-mark"):
-        if entry.value == _normalizer_step(known):
-            return (known,)
     if kind.value == "Sequence":
         entry.object("type", "normalizers")
         return tuple(
@@ -77,28 +73,26 @@ def read_normalizer(entry: Entry) -> tuple[str, ...]:
         )
     if kind.value == "BertNormalizer":
         return _read_bert(entry)
-    step = _NORMALIZER_OF.get(kind.string())
-    if step is None:
+    for step, known in _ENTRIES.items():
+        if entry.value == known:
+            return (step,)
+    if kind.value == "Prepend":
+        kind.fail(f"Prepend is supported of {MARK} alone")
+    if kind.string() not in _STEP_OF:
         kind.fail(
             f"the normalizer {shorten(kind.value)} is not supported; supported: Sequence, "
-            f"BertNormalizer, {', '.join(_NORMALIZER_OF)}"
+            f"BertNormalizer, {', '.join(_STEP_OF)}"
         )
     entry.object("type")
-    return (step,)
+    return (_STEP_OF[kind.string()],)
 
 
 def _normalizer_step(step: str) -> dict[str, Any]:
-    if step == "strip-nonspacing":
-        return {"type": "Replace", "pattern": {"Regex": _NONSPACING}, "content": ""}
-    if step == _MARK_SPACES:
-        return {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
-    if step == "prepend-mark":
-        return {"type": "Prepend", "prepend": MARK}
     if step in _SCHEMES:
         raise InexpressibleError(
             f"{step} is supported there at the end of the normalizer, after mark-spaces"
         )
-    return _bert(**_BERT_STEPS[step]) if step in _BERT_STEPS else {"type": _TYPES[step]}
+    return dict(_ENTRIES[step])
 
 
 def _ends_in_scheme(steps: Sequence[str]) -> bool:
@@ -110,12 +104,6 @@ def _ends_in_scheme(steps: Sequence[str]) -> bool:
     if len(steps) > 2 and steps[-1] == "ensure-first-mark":
         raise InexpressibleError("ensure-first-mark after another normalizer is not sure there")
     return len(steps) > 1 and steps[-2] == _MARK_SPACES and steps[-1] in _SCHEMES
-
-
-def _bert(**flags: bool) -> dict[str, Any]:
-    """A BertNormalizer with only these flags on."""
-    off = dict.fromkeys(_BERT_FLAGS, False)
-    return {"type": "BertNormalizer", **off, **flags}
 
 
 def _read_bert(entry: Entry) -> tuple[str, ...]:
@@ -167,11 +155,7 @@ def write_pre_tokenizer(pretokenizer: Pretokenizer, *, byte_level: bool) -> dict
         raise InexpressibleError(
             f"never_split {pretokenizer.never_split[0]!r} has no equivalent there"
         )
-    names: Sequence[str] = (pretokenizer.name or "",)
-    if isinstance(pretokenizer.pattern, tuple):
-        names = pretokenizer.pattern
-    elif pretokenizer.pattern is not None:
-        names = (pretokenizer.pattern,)
+    names = pretokenizer.patterns or (str(pretokenizer.name),)
     gpt2_last = byte_level and names[-1] == "gpt2"
     cuts = []
     if _ends_in_scheme(pretokenizer.normalizer):
@@ -197,7 +181,11 @@ def _cut_step(name: str) -> dict[str, Any]:
     """A named pre-tokenizer or a pattern as a step."""
     named = NAMED.get(name)
     if named is None:
-        return split_step(_regex(name))
+        try:
+            check_size(name)
+            return split_step(to_huggingface(name))
+        except ValueError as error:
+            raise InexpressibleError(str(error)) from error
     step = named.huggingface
     return split_step(step) if isinstance(step, str) else dict(step)
 
@@ -207,26 +195,8 @@ def split_step(regex: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
 
 
-def _regex(pattern: str) -> str:
-    try:
-        check_size(pattern)
-        return to_huggingface(pattern)
-    except ValueError as error:
-        raise InexpressibleError(str(error)) from error
-
-
-def ends_in_bytes(entry: Entry) -> bool:
-    """Return whether a ``pre_tokenizer`` entry makes bytes of text, then cuts at digits at most."""
-    return _place_of_bytes(_steps(entry)) is not None
-
-
-def cuts_bytes_at_digits(entry: Entry) -> bool:
-    """Return whether a ``pre_tokenizer`` entry cuts bytes at digits, which no token may cross."""
-    return any(step.value == _DIGITS for step in _behind_bytes(_steps(entry)))
-
-
 def mixes_digits(token: bytes) -> bool:
-    """Return whether `cuts_bytes_at_digits` would cut a token.
+    """Return whether the cuts of `Cuts.at_digits` would cut a token.
 
     Digits are the bytes that the byte alphabet writes as numbers: ``0`` to ``9``, and the last
     bytes of ``²`` and the like, as which others end too.
@@ -240,33 +210,24 @@ _NUMERIC_BYTES = frozenset(b"0123456789\xb2\xb3\xb9\xbc\xbd\xbe")
 _THREE_DIGITS = split_step("[0-9][0-9][0-9]")
 
 
-def _place_of_bytes(steps: Sequence[Entry]) -> int | None:
-    """The place of the ByteLevel, if it is the last step but for such cuts."""
-    place = len(steps) - 1
-    while place >= 0 and steps[place].value in (_DIGITS, _THREE_DIGITS):
-        place -= 1
-    return place if place >= 0 and steps[place].get("type").value == "ByteLevel" else None
+class Cuts(NamedTuple):
+    """The cuts of a ``pre_tokenizer`` entry.
 
-
-def _behind_bytes(steps: Sequence[Entry]) -> Sequence[Entry]:
-    place = _place_of_bytes(steps)
-    return () if place is None else steps[place + 1 :]
-
-
-def read_metaspace(entry: Entry, normalizer: Sequence[str]) -> tuple[str, ...]:
-    """The steps of a normalizer that a ``pre_tokenizer`` entry begins with, if it is a Metaspace.
-
-    Args:
-        entry: ``pre_tokenizer``.
-        normalizer: the steps before it.
-
-    Raises:
-        TokenizerFileError: no steps do exactly the same.
+    Attributes:
+        steps: names and patterns, which cut one after the other.
+        marks: the steps that a Metaspace at its beginning adds to the normalizer.
+        in_bytes: whether it makes bytes of text, then cuts at digits at most.
+        at_digits: whether it cuts these bytes at digits, which no token may cross.
     """
-    steps = _steps(entry)
-    if not steps or steps[0].get("type").value != "Metaspace":
-        return ()
-    metaspace = steps[0].object(*_METASPACE_KEYS)
+
+    steps: tuple[str, ...]
+    marks: tuple[str, ...]
+    in_bytes: bool
+    at_digits: bool
+
+
+def _marks(metaspace: Entry, normalizer: Sequence[str]) -> tuple[str, ...]:
+    metaspace.object(*_METASPACE_KEYS)
     for name in ("replacement", "str_rep"):
         metaspace.get(name).must_be(MARK, *([None] if name == "str_rep" else []))
     scheme = metaspace.get("prepend_scheme")
@@ -282,34 +243,39 @@ def read_metaspace(entry: Entry, normalizer: Sequence[str]) -> tuple[str, ...]:
     return (_MARK_SPACES, "ensure-first-mark" if scheme.value == "first" else "ensure-mark")
 
 
-def read_pre_tokenizer(entry: Entry, normalizer: Sequence[str]) -> tuple[str, ...]:
-    """The names and patterns of a ``pre_tokenizer`` entry, which cut one after the other.
+def read_pre_tokenizer(entry: Entry, normalizer: Sequence[str]) -> Cuts:
+    """The cuts of a ``pre_tokenizer`` entry.
 
     Args:
         entry: ``pre_tokenizer``.
-        normalizer: the steps before it, with those of :func:`read_metaspace`.
+        normalizer: the steps before it.
 
     Raises:
         TokenizerFileError: no steps do exactly the same.
     """
     cuts = _steps(entry)
     steps: list[str] = []
+    marks: tuple[str, ...] = ()
+    if cuts and cuts[0].get("type").value == "Metaspace":
+        metaspace = cuts.pop(0)
+        marks = _marks(metaspace, normalizer)
+        steps += [_AT_MARKS] if metaspace.get("split").boolean(default=True) else []
+    normalizer = (*normalizer, *marks)
     has_no_spaces = _MARK_SPACES in normalizer and PREPENDING.issuperset(
         normalizer[normalizer.index(_MARK_SPACES) + 1 :]
     )
-    bytes_at = _place_of_bytes(cuts)
-    behind = _behind_bytes(cuts)
-    for number, cut in enumerate(cuts):
-        if any(cut is one for one in behind) and cut.value == _DIGITS:
-            continue  # no token crosses these cuts: see cuts_bytes_at_digits
-        if cut is cuts[0] and cut.get("type").value == "Metaspace":
-            steps += [_AT_MARKS] if cut.get("split").boolean(default=True) else []
-            continue
+    end = len(cuts)
+    while end and cuts[end - 1].value in (_DIGITS, _THREE_DIGITS):
+        end -= 1
+    in_bytes = end > 0 and cuts[end - 1].get("type").value == "ByteLevel"
+    behind = [cut for cut in cuts[end:] if not in_bytes or cut.value != _DIGITS]
+    for number, cut in enumerate([*cuts[:end], *behind], start=1):
         if has_no_spaces and cut.get("pattern").value == {"String": " "}:
             cut.object("type", "pattern", "behavior", "invert").get("type").must_be("Split")
             continue  # Gemma's: nothing to split at
-        steps += _byte_level(cut) if number == bytes_at else _cut(cut)
-    return tuple(steps) or ("none",)
+        steps += _byte_level(cut) if in_bytes and number == end else _cut(cut)
+    at_digits = len(behind) < len(cuts) - end
+    return Cuts(tuple(steps) or ("none",), marks, in_bytes, at_digits)
 
 
 def _byte_level(entry: Entry) -> tuple[str, ...]:

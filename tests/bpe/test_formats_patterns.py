@@ -109,7 +109,8 @@ def test_matches_are_joined_with_what_is_beside_them(
     model = tokenizers.Tokenizer(tokenizers.models.BPE())
     model.pre_tokenizer = theirs
     entry = json.loads(model.to_str())["pre_tokenizer"]
-    ours = bpe.Pretokenizer(pattern=read_pre_tokenizer(Entry("file", "pre_tokenizer", entry), ()))
+    cuts = read_pre_tokenizer(Entry("file", "pre_tokenizer", entry), ())
+    ours = bpe.Pretokenizer(pattern=cuts.steps)
     assert ours.split(text) == [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
 
 
