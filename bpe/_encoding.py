@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bpe._arrow import list_array, text_column
+from bpe._arrow import list_array, text_column, values_of
 from bpe._native import TextColumn
-from bpe.errors import BadTextsError, EncodingError, UnknownCharacterError
+from bpe.errors import BadTextsError, EncodingError
 from bpe.segments import TextCutter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection
 
-    from bpe._native import Buffer, Encoder
-    from bpe.dropout import Noise
+    from bpe._native import Encoder
     from bpe.parts import Parts
 
 
@@ -37,17 +37,21 @@ class TextEncoder:
         self._added = {content.encode(): id_ for content, id_ in parts.added_tokens.items()}
 
     def text(
-        self, data: bytes, *, allowed_special: Collection[str] | str, noise: Noise
+        self,
+        data: bytes,
+        *,
+        allowed_special: Collection[str] | str,
+        dropout: float,
+        seeds: pa.UInt64Array | None,
     ) -> list[int]:
         """The ids of one text; raises as :meth:`Tokenizer.encode`."""
-        row = TextColumn(data, struct.pack("=qq", 0, len(data)), 8, 0, 1)
-        ids, _ = self._encode(
-            row,
+        ids, *_ = self._cutter.encode(
+            self._core,
+            TextColumn(data, struct.pack("=qq", 0, len(data)), 8, 0, 1),
             lambda: pa.array([data], pa.large_binary()),
             self._cut_tokens(allowed_special),
-            noise,
-            CacheUse(),
-            id_type=pa.uint32(),
+            dropout=dropout,
+            seeds=None if seeds is None else values_of(seeds),
         )
         return memoryview(ids).cast("I").tolist()
 
@@ -56,46 +60,36 @@ class TextEncoder:
         texts: pa.Array | pa.ChunkedArray,
         *,
         allowed_special: Collection[str] | str,
-        noise: Noise,
-        use: CacheUse,
+        dropout: float,
+        seeds: pa.UInt64Array | None,
         id_type: pa.DataType,
+        use: CacheUse,
     ) -> pa.ListArray | pa.ChunkedArray:
         """The ids of a column; raises as :meth:`Tokenizer.encode_arrow`."""
         cut_out = self._cut_tokens(allowed_special)
-        if not isinstance(texts, pa.ChunkedArray):
-            return self._array(texts, cut_out, noise, use, id_type=id_type, first=0)
-        chunks, first = [], 0
-        for chunk in texts.chunks:
-            of_chunk = noise.slice(first, len(chunk))
-            chunks.append(self._array(chunk, cut_out, of_chunk, use, id_type=id_type, first=first))
-            first += len(chunk)
-        return pa.chunked_array(chunks, type=pa.list_(id_type))
-
-    def _array(
-        self,
-        texts: pa.Array,
-        cut_out: Mapping[bytes, int],
-        noise: Noise,
-        use: CacheUse,
-        *,
-        id_type: pa.DataType,
-        first: int,
-    ) -> pa.ListArray:
-        is_bytes = pa.types.is_binary(texts.type) or pa.types.is_large_binary(texts.type)
-        has_nulls = texts.null_count > 0 and not pa.types.is_null(texts.type)
-        filled = texts.fill_null(b"" if is_bytes else "") if has_nulls else texts
-        try:
-            ids, offsets = self._encode(
-                text_column(filled),
-                lambda: filled.cast(pa.large_binary()),
-                cut_out,
-                noise,
-                use,
-                id_type=id_type,
-            )
-        except BadTextsError as error:
-            raise error.shifted(first) from None
-        return list_array(ids, offsets, id_type=id_type, texts=texts)
+        is_chunked = isinstance(texts, pa.ChunkedArray)
+        done: list[pa.ListArray] = []
+        asked = missed = first = 0
+        for chunk in texts.chunks if is_chunked else [texts]:
+            has_nulls = chunk.null_count > 0 and not pa.types.is_null(chunk.type)
+            filled = chunk.fill_null(b"") if has_nulls else chunk
+            try:
+                ids, offsets, (pretokens, misses) = self._cutter.encode(
+                    self._core,
+                    text_column(filled),
+                    partial(filled.cast, pa.large_binary()),
+                    cut_out,
+                    narrow=id_type == pa.uint16(),
+                    dropout=dropout,
+                    seeds=None if seeds is None else values_of(seeds.slice(first, len(chunk))),
+                )
+            except BadTextsError as error:
+                raise error.shifted(first) from None
+            done.append(list_array(ids, offsets, id_type=id_type, texts=chunk))
+            asked, missed, first = asked + pretokens, missed + misses, first + len(chunk)
+        use.hits += asked - missed  # nothing is added where there was an error
+        use.misses += missed
+        return pa.chunked_array(done, type=pa.list_(id_type)) if is_chunked else done[0]
 
     def _cut_tokens(self, allowed_special: Collection[str] | str) -> dict[bytes, int]:
         """The tokens that are cut out of a text, with their ids."""
@@ -118,46 +112,6 @@ class TextEncoder:
         allowed = {token.encode(): special[token] for token in sorted(set(allowed_special))}
         return self._added | allowed
 
-    def _encode(
-        self,
-        column: TextColumn,
-        texts: Callable[[], pa.LargeBinaryArray],
-        cut_out: Mapping[bytes, int],
-        noise: Noise,
-        use: CacheUse,
-        *,
-        id_type: pa.DataType,
-    ) -> tuple[Buffer, Buffer]:
-        """Ids and offsets (int64); ``texts`` returns the rows for Python to cut."""
-        ids, offsets, unencodable, (asked, misses) = self._cutter.encode(
-            self._core,
-            column,
-            texts,
-            cut_out,
-            narrow=id_type == pa.uint16(),
-            dropout=noise.dropout,
-            seeds=noise.seeds,
-        )
-        if unencodable:
-            reasons = {
-                row: f"{_described(data)} has no token, and the tokenizer has no unknown token: "
-                "remove it, train on texts that hold it, or train with an unknown token"
-                for row, data in unencodable
-            }
-            raise UnknownCharacterError(next(iter(reasons.values())), reasons=reasons)
-        use.add(hits=asked - misses, misses=misses)
-        return ids, offsets
-
-
-def _described(data: bytes) -> str:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return f"{data!r:.60}, which is not UTF-8,"
-    if len(text) == 1:
-        return f"the character {text!r} (U+{ord(text):04X})"
-    return f"{text!r:.60}, which is never split,"
-
 
 @dataclass(kw_only=True)
 class CacheUse:
@@ -178,8 +132,3 @@ class CacheUse:
     def pretokens(self) -> int:
         """All pre-tokens."""
         return self.hits + self.misses
-
-    def add(self, *, hits: int, misses: int) -> None:
-        """Add the numbers of another call."""
-        self.hits += hits
-        self.misses += misses

@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from bpe._arrow import values_of
 from bpe._native import random_words
 from bpe.errors import EncodingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 _MAX = 2**64
 
 
-@dataclass(frozen=True)
-class Noise:
-    """BPE-dropout of one call.
+def check_dropout(dropout: float) -> float:
+    """The probability of skipping a merge.
 
-    Attributes:
-        dropout: the probability of skipping a merge.
-        rows: a seed for each row; None without dropout.
+    Raises:
+        EncodingError: it is not a number from 0 to 1.
     """
-
-    dropout: float
-    rows: pa.UInt64Array | None
-
-    @classmethod
-    def of(cls, dropout: float, seeds: Callable[[], pa.UInt64Array]) -> Noise:
-        """Of a call; ``seeds`` is called only if there is dropout.
-
-        Raises:
-            EncodingError: dropout is not a number from 0 to 1, or as ``seeds`` raises.
-        """
-        if not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
-            raise EncodingError(f"dropout {dropout!r:.60} is not a number from 0 to 1")
-        return cls(float(dropout), seeds() if dropout > 0 else None)
-
-    def slice(self, first: int, rows: int) -> Noise:
-        """The same for some of the rows."""
-        return Noise(self.dropout, None if self.rows is None else self.rows.slice(first, rows))
-
-    @property
-    def seeds(self) -> memoryview | None:
-        """The seeds in memory, uint64."""
-        return None if self.rows is None else values_of(self.rows)
+    if not isinstance(dropout, int | float) or not 0 <= dropout <= 1:
+        raise EncodingError(f"dropout {dropout!r:.60} is not a number from 0 to 1")
+    return float(dropout)
 
 
 def seed_array(seeds: Iterable[int] | pa.Array, *, rows: int) -> pa.UInt64Array:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from bpe._arrow import text_column
-from bpe.errors import EncodingError, PatternTimeoutError
+from bpe.errors import EncodingError, PatternTimeoutError, UnknownCharacterError
 from bpe.normalizer import before_marks, normalize_column
 from bpe.special_tokens import SpecialCutter, found_in_normalized
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from bpe._native import Encoded, Encoder, TextColumn
+    from bpe._native import Buffer, Encoder, TextColumn
     from bpe.pretokenizer import Pretokenizer
     from bpe.special_tokens import TokenFlags
 
@@ -80,7 +80,7 @@ class TextCutter:
         texts: Callable[[], pa.LargeBinaryArray],
         cut_out: Mapping[bytes, int],
         **options: Any,
-    ) -> Encoded:
+    ) -> tuple[Buffer, Buffer, tuple[int, int]]:
         """Texts as ids: normalized, and cut here where the core cannot do so itself.
 
         Args:
@@ -90,8 +90,13 @@ class TextCutter:
             cut_out: the tokens to cut at, with their ids.
             **options: of the core's encoder.
 
+        Returns:
+            Ids; offsets (int64, rows + 1); the pre-tokens that were asked of the cache of words,
+            and how many of these it did not know.
+
         Raises:
             EncodingError: a pre-token has 4 GiB, or dropout is asked of a model without merges.
+            UnknownCharacterError: rows hold what has no token.
             PatternTimeoutError: a pattern backtracks too long on a text.
         """
         native = self._pretokenizer.is_native
@@ -104,10 +109,20 @@ class TextCutter:
             column = text_column(normalize_column(texts(), self._steps))
         try:
             if pieces is not None:
-                return core.encode_pieces(*pieces, cut=native, **options)
-            return core.encode(column, list(cut_out.values()), **options)
+                encoded = core.encode_pieces(*pieces, cut=native, **options)
+            else:
+                encoded = core.encode(column, list(cut_out.values()), **options)
         except ValueError as error:
             raise EncodingError(str(error)) from None
+        ids, offsets, unencodable, use = encoded
+        if unencodable:
+            reasons = {
+                row: f"{_described(data)} has no token, and the tokenizer has no unknown token: "
+                "remove it, train on texts that hold it, or train with an unknown token"
+                for row, data in unencodable
+            }
+            raise UnknownCharacterError(next(iter(reasons.values())), reasons=reasons)
+        return ids, offsets, use
 
     def segments(self, texts: Sequence[bytes], cut_out: Mapping[bytes, int]) -> list[list[Part]]:
         """Texts as tokens and normalized text.
@@ -146,6 +161,16 @@ class TextCutter:
             except PatternTimeoutError as error:  # noqa: PERF203 - which of them
                 raise error.of_row(number) from None
         return done
+
+
+def _described(data: bytes) -> str:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return f"{data!r:.60}, which is not UTF-8,"
+    if len(text) == 1:
+        return f"the character {text!r} (U+{ord(text):04X})"
+    return f"{text!r:.60}, which is never split,"
 
 
 def _cut_at_tokens(

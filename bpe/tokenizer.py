@@ -16,7 +16,7 @@ import pyarrow as pa
 from bpe._arrow import as_id, binary_array, id_list, id_rows, text_array, utf8
 from bpe._encoding import CacheUse, TextEncoder
 from bpe.core_encoder import make_encoder
-from bpe.dropout import Noise, row_seeds, seed_array
+from bpe.dropout import check_dropout, row_seeds, seed_array
 from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, TokenizerFileError
 from bpe.explain import Explainer, html_table, superword_steps, unreachable
 from bpe.files import write_atomically
@@ -417,8 +417,11 @@ class Tokenizer:
                 no unknown token.
             PatternTimeoutError: a pattern backtracks too long on the text.
         """
-        noise = Noise.of(dropout, lambda: row_seeds(seed, 1))
-        return self._text_encoder.text(utf8(text), allowed_special=allowed_special, noise=noise)
+        dropout = check_dropout(dropout)
+        seeds = row_seeds(seed, 1) if dropout else None
+        return self._text_encoder.text(
+            utf8(text), allowed_special=allowed_special, dropout=dropout, seeds=seeds
+        )
 
     def tokenize(
         self,
@@ -471,28 +474,24 @@ class Tokenizer:
             TypeError: the column is not of text.
         """
         texts = text_array(texts)
-        rows = len(texts)
-        noise = Noise.of(
-            dropout,
-            lambda: row_seeds(seed, rows) if seeds is None else seed_array(seeds, rows=rows),
-        )
-        use = CacheUse()
+        rows, dropout = len(texts), check_dropout(dropout)
+        drawn = None
+        if dropout:
+            drawn = row_seeds(seed, rows) if seeds is None else seed_array(seeds, rows=rows)
         if id_type not in ("uint16", "uint32"):
             raise EncodingError(f"id_type {id_type!r:.60} is not 'uint16' or 'uint32'")
         if id_type == "uint16" and self.max_id >= 1 << 16:
             raise EncodingError(
                 f"id_type uint16: it ends at 65535, and there is an id {self.max_id}"
             )
-        ids = self._text_encoder.array(
+        return self._text_encoder.array(
             texts,
             allowed_special=allowed_special,
-            noise=noise,
-            use=use,
+            dropout=dropout,
+            seeds=drawn,
             id_type=pa.type_for_alias(id_type),
+            use=CacheUse() if cache_use is None else cache_use,
         )
-        if cache_use is not None:  # nothing is added where there was an error
-            cache_use.add(hits=use.hits, misses=use.misses)
-        return ids
 
     def encode_batch(
         self,
