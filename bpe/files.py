@@ -47,6 +47,11 @@ def write_atomically(path: str | Path, data: bytes) -> None:
         raise
 
 
+def final_name(name: str) -> str:
+    """The name of a file whose temporary name this may be."""
+    return re.sub(r"^\.(.+)\.[0-9a-f]{32}\.tmp$", r"\1", name)
+
+
 CHECKSUM = "checksum"
 _SHA256 = re.compile("[0-9a-f]{64}")
 

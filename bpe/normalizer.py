@@ -8,6 +8,7 @@ core also finds the texts that a step does not change.
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -193,30 +194,20 @@ def _changed(texts: pa.Array, change: Callable[[str], str]) -> pa.LargeBinaryArr
     )
 
 
-class _Each(dict[int, "str | None"]):
-    """A table for str.translate, filled on demand."""
-
-    def __init__(self, change: Callable[[str], str | None]) -> None:
-        self._change = change
+class _Cleaned(dict[int, "str | None"]):
+    """The table of ``clean-text`` for str.translate, filled on demand."""
 
     def __missing__(self, point: int) -> str | None:
-        changed = self[point] = self._change(chr(point))
-        return changed
+        char = chr(point)
+        cleaned: str | None = char
+        if char in "\t\n\r" or unicodedata2.category(char).startswith("Z"):
+            cleaned = " "
+        elif char == "\ufffd" or unicodedata2.category(char) in ("Cc", "Cf", "Co"):
+            cleaned = None  # unassigned characters stay; a malformed byte, a surrogate here, too
+        self[point] = cleaned
+        return cleaned
 
 
-def _clean(char: str) -> str | None:
-    if char in "\t\n\r" or unicodedata2.category(char).startswith("Z"):
-        return " "
-    # Unassigned characters stay; a malformed byte, a surrogate here, does too.
-    return None if char == "\ufffd" or unicodedata2.category(char) in _CONTROLS else char
-
-
-def _space_han(char: str) -> str:
-    point = ord(char)
-    return f" {char} " if any(first <= point <= last for first, last in HAN) else char
-
-
-_CONTROLS = frozenset({"Cc", "Cf", "Co"})
 # "Chinese characters" of Google's BERT, tokenization.py: blocks of ideographs, as of Unicode 8.
 HAN = (
     (0x3400, 0x4DBF),
@@ -227,7 +218,8 @@ HAN = (
     (0x2B920, 0x2CEAF),
     (0x2F800, 0x2FA1F),
 )
-_CLEANED, _SPACED = _Each(_clean), _Each(_space_han)
+_CLEANED = _Cleaned()
+_HAN = re.compile(f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in HAN)}]")
 
 _FORMS: dict[str, Callable[[str], str]] = {
     name: functools.partial(unicodedata2.normalize, name.upper())
@@ -235,5 +227,5 @@ _FORMS: dict[str, Callable[[str], str]] = {
 }
 _BY_CHARACTER: dict[str, Callable[[str], str]] = {
     "clean-text": lambda text: text.translate(_CLEANED),
-    "space-han": lambda text: text.translate(_SPACED),
+    "space-han": functools.partial(_HAN.sub, r" \g<0> "),
 }

@@ -27,6 +27,7 @@ from bpe.counts.manifest import (
     shard_file,
 )
 from bpe.errors import CountsError
+from bpe.files import final_name, write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -224,10 +225,10 @@ def write_counts(
         for shard, part_run in enumerate(run.split(shards)):
             data = shard_bytes(part_run)
             parts.append(counts_part(data, rows=len(part_run), shard=shard, shards=shards))
-            _write(directory / parts[-1].file, data)
+            write_atomically(directory / parts[-1].file, data)
         files = replace(manifest, parts=tuple(parts)).files()
         for name, data in files.items():
-            _write(directory / name, data)
+            write_atomically(directory / name, data)
     except BaseException:
         for name in {part.file for part in parts} - before:
             (directory / name).unlink(missing_ok=True)
@@ -291,25 +292,10 @@ def _parts_of_counts(directory: Path) -> set[str]:
             "directory"
         )
     parts = {entry.name for entry in data.iterdir()} if data.is_dir() else set()
-    others = names - {MANIFEST_NAME, INPUTS, DATA}
-    others -= {_temporary(directory / name).name for name in (MANIFEST_NAME, INPUTS)}
-    others |= {f"{DATA}/{name}" for name in parts if not is_part_name(name.strip(".~"))}
+    others = {name for name in names if final_name(name) not in (MANIFEST_NAME, INPUTS, DATA)}
+    others |= {f"{DATA}/{name}" for name in parts if not is_part_name(final_name(name))}
     if others:
         raise CountsError(
             f"{directory} holds other files than counts, like {min(others)!r}: name another"
         )
     return {f"{DATA}/{name}" for name in parts} | (names & {INPUTS})
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}~")
-
-
-def _write(path: Path, data: bytes) -> None:
-    temporary = _temporary(path)
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -27,9 +27,9 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
 
 if TYPE_CHECKING:
-    from bpe.counts.runs import CutRuns
+    from collections.abc import Callable
 
-__all__ = ["PretokenCounts", "Totals", "combine"]
+    from bpe.counts.runs import CutRuns
 
 _MAX_COUNT = 2**63 - 1
 
@@ -169,15 +169,12 @@ class PretokenCounts(Described):
             return NotImplemented
         if times < 1:
             raise CountsError(f"counts are multiplied by 1 or more, not {times}")
-        table = self._table
-        try:
-            counts = pc.multiply_checked(table["count"], pa.scalar(times, pa.int64()))
-        except (pa.ArrowInvalid, OverflowError) as error:
-            raise CountsError(f"{times} times a count passes 2^63 - 1") from error
-        index = table.schema.get_field_index("count")
+        run = _changed(
+            self.run, "count", pc.multiply_checked, times, f"{times} times a count passes 2^63 - 1"
+        )
         return replace(
             self,
-            run=run_from_table(table.set_column(index, "count", counts), where="counts"),
+            run=run,
             totals=self.totals * times,
             order_span=None if self.order_span is None else self.order_span * times,
             prune=self.prune and self.prune * times,
@@ -431,10 +428,18 @@ def shifted(run: SortedCounts, places: int) -> SortedCounts:
     """The run with all documents ``places`` later."""
     if run.documents is None or places == 0:
         return run
+    problem = "the places of documents pass 2^63 - 1"
+    return _changed(run, "first_document", pc.add_checked, places, problem)
+
+
+def _changed(
+    run: SortedCounts, column: str, change: Callable[..., Any], by: int, problem: str
+) -> SortedCounts:
+    """The run with a column changed by a number; ``problem`` is the error of too large numbers."""
     table = run_table(run)
     try:
-        moved = pc.add_checked(table["first_document"], pa.scalar(places, pa.int64()))
+        changed = change(table[column], pa.scalar(by, pa.int64()))
     except (pa.ArrowInvalid, OverflowError) as error:
-        raise CountsError("the places of documents pass 2^63 - 1") from error
-    index = table.schema.get_field_index("first_document")
-    return run_from_table(table.set_column(index, "first_document", moved), where="counts")
+        raise CountsError(problem) from error
+    index = table.schema.get_field_index(column)
+    return run_from_table(table.set_column(index, column, changed), where="counts")

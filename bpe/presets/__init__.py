@@ -114,21 +114,10 @@ class Preset:
         Raises:
             TrainingError: there is no limit, or a setting is wrong.
         """
-        asked = self.stopping(vocab_size=vocab_size, max_merges=max_merges)
-        return train(
-            texts if isinstance(texts, PretokenCounts) else self.count(texts),
-            vocab_size=asked.vocab_size,
-            max_merges=asked.max_merges,
-            ties=self.ties,
-            pair_counts=self.pair_counts,
-            special_tokens=self.special_tokens,
-            min_frequency=self.min_frequency,
-            prune_below=self.prune_below,
-            model=self.model,
-            initial_alphabet=self.initial_alphabet,
-            character_coverage=self.character_coverage,
-            progress=progress,
-        )
+        settings = dict(vars(self.stopping(vocab_size=vocab_size, max_merges=max_merges)))
+        del settings["name"], settings["pretokenizer"]  # the others are of `train`
+        counts = texts if isinstance(texts, PretokenCounts) else self.count(texts)
+        return train(counts, progress=progress, **settings)
 
     def stopping(self, *, vocab_size: int | None = None, max_merges: int | None = None) -> Preset:
         """The preset with other limits; itself if neither is given."""
@@ -212,6 +201,5 @@ def model_of(
         return WordPiece() if unknown_token is None else WordPiece(unknown=unknown_token)
     if symbols == "bytes":
         return ByteLevel()
-    if end_of_word is None:
-        return CharacterLevel(unknown=unknown_token)
-    return CharacterLevel(end_of_word=end_of_word, unknown=unknown_token)
+    end = CharacterLevel.end_of_word if end_of_word is None else end_of_word
+    return CharacterLevel(end_of_word=end, unknown=unknown_token)
