@@ -14,8 +14,8 @@ import re
 from array import array
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
 
 import regex
 
@@ -28,7 +28,7 @@ from bpe.regex.search import TimedSearch
 from bpe.regex.table import never_split_tables, pattern_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from bpe._native import NativePattern
 
@@ -36,40 +36,7 @@ PRETOKENIZERS: tuple[str, ...] = tuple(name for name, _, _ in NATIVE)
 """The names of the pre-tokenizers, as the core lists them (``native/text/pretokenizers.h``)."""
 
 
-class Named(NamedTuple):
-    """A named pre-tokenizer; the core has a scanner for each.
-
-    Attributes:
-        regex: what the scanner matches, in the syntax of the package ``regex``.
-        huggingface: the same in tokenizer.json: a pattern of Oniguruma for a ``Split``, or the
-            whole step if there is one that does the same.
-        lossy: drops what the pattern does not match.
-        models: what else people call it, without punctuation.
-    """
-
-    regex: str
-    huggingface: str | Mapping[str, Any]
-    lossy: bool
-    models: tuple[str, ...]
-
-
-# Where tokenizer.json says it in other words.
-_HUGGINGFACE: dict[str, str | Mapping[str, Any]] = {
-    # GPT-2's encoder.
-    "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
-    # The end of the text as Oniguruma writes it, and without the possessive {1,3}+, after which
-    # nothing could make it give back.
-    "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s",
-    "words": {"type": "WhitespaceSplit"},
-    "spaces": {
-        "type": "Split",
-        "pattern": {"String": " "},
-        "behavior": "Removed",
-        "invert": False,
-    },
-    "bert": {"type": "BertPreTokenizer"},
-}
+# What else people call them, without punctuation.
 _ALIASES: dict[str, tuple[str, ...]] = {
     "gpt2": ("gpt3", "r50k", "p50k", "davinci"),
     "cl100k": ("gpt35", "gpt35turbo", "gpt4", "gpt4turbo"),
@@ -79,17 +46,10 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "words": ("whitespace",),
 }
 
-NAMED: dict[str, Named] = {
-    name: Named(pattern, _HUGGINGFACE.get(name, pattern), lossy, _ALIASES.get(name, ()))
-    for name, pattern, lossy in NATIVE
-    if pattern
-}
-"""All pre-tokenizers by name but ``none``, which takes a text as one pre-token."""
+PATTERNS: dict[str, str] = {name: pattern for name, pattern, _ in NATIVE if pattern}
+"""The regular expression of each name but ``none``, in the syntax of the package ``regex``."""
 
-PATTERNS: dict[str, str] = {name: named.regex for name, named in NAMED.items()}
-"""The regular expression of each name but ``none``."""
-
-LOSSY = frozenset(name for name, named in NAMED.items() if named.lossy)
+LOSSY = frozenset(name for name, _, lossy in NATIVE if lossy)
 """The names of those that drop what their pattern does not match."""
 
 
@@ -256,10 +216,9 @@ class Pretokenizer:
     def _parts(self, text: bytes) -> Iterator[tuple[int, int, bool]]:
         """Byte offsets of each part, and whether it is never split; raises as :meth:`spans`."""
         position = 0
-        search = TimedSearch(len(text))
-        for begin, end in _byte_spans(
-            text, lambda characters: _matches(characters, self.never_split, search)
-        ):
+        characters = text.decode("utf-8", "surrogateescape")
+        matches = _matches(characters, self.never_split, TimedSearch(len(text)))
+        for begin, end in _byte_spans(characters, matches):
             if begin > position:
                 yield position, begin, False
             yield begin, end, True
@@ -314,7 +273,7 @@ class Pretokenizer:
         return spans
 
 
-_MODELS = {model: name for name, named in NAMED.items() for model in named.models}
+_MODELS = {model: name for name, models in _ALIASES.items() for model in models}
 
 
 def did_you_mean(name: str) -> str:
@@ -363,31 +322,20 @@ def _shifted(spans: list[tuple[int, int]], by: int) -> list[tuple[int, int]]:
 
 def _isolated(pattern: str, text: bytes, search: TimedSearch) -> list[tuple[int, int]]:
     """The matches of ``regex`` and the text between them, as byte offsets."""
-
-    def cut(characters: str) -> Iterator[tuple[int, int]]:
-        def find(*, timeout: float) -> array[int]:
-            bounds = array("q", [0])
-            for match in compiled(pattern).finditer(characters, timeout=timeout):
-                begin, end = match.span()
-                if begin < end:
-                    bounds.append(begin)
-                    bounds.append(end)
-            bounds.append(len(characters))
-            return bounds
-
-        bounds = search.run(pattern, find)
-        return ((begin, end) for begin, end in pairwise(bounds) if begin < end)
-
-    return list(_byte_spans(text, cut))
-
-
-def _byte_spans(
-    text: bytes, find: Callable[[str], Iterable[tuple[int, int]]]
-) -> Iterator[tuple[int, int]]:
-    """The spans that ``find`` yields in characters, ascending, as byte offsets."""
     characters = text.decode("utf-8", "surrogateescape")
-    spans = find(characters)
-    if len(characters) == len(text):
+
+    def find(*, timeout: float) -> array[int]:
+        matches = compiled(pattern).finditer(characters, timeout=timeout)
+        spans = (match.span() for match in matches if match.start() < match.end())
+        return array("q", chain([0], chain.from_iterable(spans), [len(characters)]))
+
+    bounds = pairwise(search.run(pattern, find))
+    return list(_byte_spans(characters, ((begin, end) for begin, end in bounds if begin < end)))
+
+
+def _byte_spans(characters: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Spans of characters, ascending, as byte offsets."""
+    if characters.isascii():
         yield from spans
         return
     character = byte = 0

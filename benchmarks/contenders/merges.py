@@ -17,7 +17,7 @@ import bpe
 from benchmarks.contenders.report import SEPARATOR, Report, strings_digest, timed
 from benchmarks.corpora import column
 from bpe.byte_alphabet import from_text
-from bpe.pretokenizer import NAMED
+from bpe.formats.huggingface_cuts import NAMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +90,7 @@ def rustbpe(texts: pa.Array) -> Train:
 
     def train(size: int) -> Callable[[], Merges]:
         tokenizer = rustbpe.Tokenizer()
-        tokenizer.train_from_iterator(iter(rows), size, pattern=NAMED["gpt2"].huggingface)
+        tokenizer.train_from_iterator(iter(rows), size, pattern=NAMED["gpt2"])
         return lambda: [(bytes(token),) for token, _ in tokenizer.get_mergeable_ranks()][256:]
 
     return train

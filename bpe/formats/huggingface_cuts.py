@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bpe.errors import InexpressibleError, PretokenizerError
 from bpe.formats.strict_json import Entry, shorten
 from bpe.normalizer import MARK, PREPENDING
-from bpe.pretokenizer import NAMED, PRETOKENIZERS, Pretokenizer
+from bpe.pretokenizer import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.regex.oniguruma import from_huggingface, other_characters, to_huggingface
 from bpe.regex.syntax import check_size
 
@@ -119,15 +119,26 @@ def _read_bert(entry: Entry) -> tuple[str, ...]:
     return tuple(steps)
 
 
-# The pre-tokenizers with a step of their own, and the name of each published Split pattern.
-_STEPS: dict[str, Mapping[str, Any]] = {
-    name: named.huggingface
-    for name, named in NAMED.items()
-    if not isinstance(named.huggingface, str)
+# The pre-tokenizers by name: patterns of Oniguruma for a Split, or whole steps that do the same.
+NAMED: Mapping[str, str | Mapping[str, Any]] = {
+    **PATTERNS,
+    # GPT-2's encoder.
+    "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    # The end of the text as Oniguruma writes it, and without the possessive {1,3}+, after which
+    # nothing could make it give back.
+    "cl100k": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++\z|\s*[\r\n]|\s+(?!\S)|\s",
+    "words": {"type": "WhitespaceSplit"},
+    "spaces": {
+        "type": "Split",
+        "pattern": {"String": " "},
+        "behavior": "Removed",
+        "invert": False,
+    },
+    "bert": {"type": "BertPreTokenizer"},
 }
-_NAME_OF: dict[str, str] = {
-    named.huggingface: name for name, named in NAMED.items() if isinstance(named.huggingface, str)
-}
+_STEPS = {name: step for name, step in NAMED.items() if not isinstance(step, str)}
+_NAME_OF = {pattern: name for name, pattern in NAMED.items() if isinstance(pattern, str)}
 # Punctuation as Hugging Face's Punctuation has it.
 _PUNCTUATION = r"[!-/:-@\[-`{-~\p{P}]"
 _SPECIAL = re.compile(r"[\\^$.\[\](){}?*+|]")
@@ -179,14 +190,13 @@ def _metaspace(scheme: str, *, split: bool) -> dict[str, Any]:
 
 def _cut_step(name: str) -> dict[str, Any]:
     """A named pre-tokenizer or a pattern as a step."""
-    named = NAMED.get(name)
-    if named is None:
+    step = NAMED.get(name)
+    if step is None:
         try:
             check_size(name)
             return split_step(to_huggingface(name))
         except ValueError as error:
             raise InexpressibleError(str(error)) from error
-    step = named.huggingface
     return split_step(step) if isinstance(step, str) else dict(step)
 
 

@@ -22,10 +22,10 @@ import regex
 
 from bpe.core_encoder import encoded_words, make_encoder
 from bpe.errors import InexpressibleError, TokenizerError
-from bpe.formats.huggingface_cuts import split_step
+from bpe.formats.huggingface_cuts import NAMED, split_step
 from bpe.normalizer import PREPENDING
 from bpe.parts import Merges, Parts
-from bpe.pretokenizer import NAMED, Pretokenizer
+from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -292,7 +292,7 @@ def _pattern(name: str, words: Iterable[str], stops: Mapping[str, str]) -> str:
             end += f"(?![{''.join(map(_literal, stops[word]))}])"
         groups[end].append(word)
     ends_run = f"(?:{_listed(last)})?" if last else ""
-    return f"(?>{_listed(groups)})++{ends_run}|{NAMED[name].huggingface}"
+    return f"(?>{_listed(groups)})++{ends_run}|{NAMED[name]}"
 
 
 def _listed(groups: Mapping[str, Sequence[str]]) -> str:
@@ -359,7 +359,7 @@ def read_pattern(entry: Entry) -> tuple[str, str] | None:
             return None
     except (AttributeError, KeyError, IndexError, TypeError):
         return None
-    names = (name for name in _CONTRACTION if pattern.endswith(f"|{NAMED[name].huggingface}"))
+    names = (name for name in _CONTRACTION if pattern.endswith(f"|{NAMED[name]}"))
     name = next(names, None)
     return None if name is None else (name, pattern)
 

@@ -14,7 +14,8 @@ from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
 import bpe
-from bpe.pretokenizer import LOSSY, NAMED, PATTERNS
+from bpe.formats.huggingface_cuts import NAMED
+from bpe.pretokenizer import LOSSY, PATTERNS
 from tests.bpe.texts import CHARACTERS, library_sources
 from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
 from tests.examples import examples
@@ -53,7 +54,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[bpe.Tokenizer, tokenizers.Toke
 
 def test_a_name_that_drops_text_has_a_step_of_its_own() -> None:
     """Else it would be written as a Split that keeps what its pattern does not match."""
-    patterns = {name for name, named in NAMED.items() if isinstance(named.huggingface, str)}
+    patterns = {name for name, pattern in NAMED.items() if isinstance(pattern, str)}
     assert not patterns & LOSSY, "bpe/pretokenizer.py: give it a step in _HUGGINGFACE"
 
 

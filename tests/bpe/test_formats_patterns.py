@@ -13,9 +13,8 @@ from tokenizers import pre_tokenizers
 
 import bpe
 from bpe.errors import PretokenizerError
-from bpe.formats.huggingface_cuts import read_pre_tokenizer
+from bpe.formats.huggingface_cuts import NAMED, read_pre_tokenizer
 from bpe.formats.strict_json import Entry
-from bpe.pretokenizer import NAMED
 from bpe.regex.oniguruma import from_huggingface, to_huggingface
 from tests.examples import examples
 
@@ -115,7 +114,7 @@ def test_matches_are_joined_with_what_is_beside_them(
 
 
 HUGGINGFACE_PATTERNS = {
-    name: named.huggingface for name, named in NAMED.items() if isinstance(named.huggingface, str)
+    name: pattern for name, pattern in NAMED.items() if isinstance(pattern, str)
 }
 
 
