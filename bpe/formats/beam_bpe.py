@@ -18,6 +18,7 @@ from bpe.errors import PretokenizerError, TokenizerError
 from bpe.formats import token_text
 from bpe.formats.strict_json import shorten
 from bpe.models import MODELS, ByteLevel, Model, model_settings
+from bpe.parts import Merges
 from bpe.pretokenizer import Pretokenizer
 from bpe.regex.syntax import check_size
 
@@ -112,7 +113,7 @@ def read_tokens(entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int]
     Raises:
         TokenizerFileError: they are broken.
     """
-    table = token_text.read_tokens(entry, vocab, {}, ())
+    table = token_text.read_tokens(entry, vocab, {}, Merges())
     behind: dict[int, bytes] = {}
     for content, id_ in added.items():
         data = content.encode()

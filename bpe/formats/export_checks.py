@@ -9,12 +9,12 @@ from bpe.errors import TokenizerError
 from bpe.formats.post_processor import not_applied
 from bpe.formats.strict_json import shorten
 from bpe.models import ByteLevel
+from bpe.parts import Merges
 from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from typing import Any
 
     from bpe.parts import Parts
 
@@ -48,8 +48,6 @@ KINDS: Mapping[Kind, tuple[str, str]] = {
 }
 """The formats: what messages call their files, and what can be given again on loading."""
 
-_SHOWN = 5
-
 
 class Loss(NamedTuple):
     """Something of a tokenizer that a file does not hold.
@@ -81,9 +79,13 @@ def named_tokens(named: Mapping[str, int], *, of: Collection[str] | None = None)
     """The first few special or added tokens with their ids; of all, or of some."""
     if of is not None:
         named = {content: named[content] for content in of}
-    shown = [f"{content!r} ({id_})" for content, id_ in list(named.items())[:_SHOWN]]
-    more = len(named) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return first_few([f"{content!r} ({id_})" for content, id_ in named.items()])
+
+
+def first_few(names: Sequence[str], *, most: int = 5) -> str:
+    """The first of these, and how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _normalizer(parts: Parts) -> str:
@@ -203,7 +205,7 @@ class Ordinary:
 
     Attributes:
         tokens: the bytes of each id; None for gaps and for ids that text can never produce.
-        merges: the merges that happen, as a flat list of ids: left, right, result, left, ...
+        merges: the merges that happen.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -212,36 +214,29 @@ class Ordinary:
             None if id_ in atomic else token for id_, token in enumerate(parts.tokens)
         ]
         self._table = TokenTable.of(self.tokens)
-        self.merges = _flat(
-            merges_that_happen(self._table.data, self._table.offsets, parts.merges.flat)
-        )
+        table = self._table
+        self.merges = Merges.of(merges_that_happen(table.data, table.offsets, parts.merges.flat))
 
     def unmade(self) -> list[int]:
         """The ids of the tokens of several bytes that no merge makes."""
-        results = set(self.merges[2::3])
+        results = set(self.merges.results)
         return [
             id_
             for id_, token in enumerate(self.tokens)
             if token is not None and len(token) > 1 and id_ not in results
         ]
 
-    def merges_of_ranks(self) -> list[int]:
+    def merges_of_ranks(self) -> Merges:
         """The merges that happen if ids are ranks, as in tiktoken.
 
         Raises:
             TokenizerError: the tokens are the joins of others in millions of ways.
         """
         try:
-            return _flat(merges_of_ranks(self._table.data, self._table.offsets))
+            return Merges.of(merges_of_ranks(self._table.data, self._table.offsets))
         except ValueError as error:
             raise TokenizerError(str(error)) from None
 
     def named(self, ids: Iterable[int]) -> str:
         """The first few tokens with their ids."""
-        ids = list(ids)
-        shown = [f"{shorten(self.tokens[id_])} ({id_})" for id_ in ids[:_SHOWN]]
-        return ", ".join(shown) + (f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else "")
-
-
-def _flat(buffer: Any) -> list[int]:
-    return memoryview(buffer).cast("B").cast("I").tolist()
+        return first_few([f"{shorten(self.tokens[id_])} ({id_})" for id_ in ids])

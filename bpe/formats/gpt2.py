@@ -24,9 +24,8 @@ from bpe.formats.token_text import (
     spelled_bytes,
     token_names,
 )
-from bpe.parts import Merges, Parts
+from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
-from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -63,7 +62,7 @@ def read(
     merges = read_merges(Entry(str(merges_path), "merges", _lines(merges_path)), vocab)
     special = with_ids(vocab_path, special_tokens, known=vocab)
     if special is None:
-        results = set(merges[2::3])
+        results = set(merges.results)
         special = {name: id_ for name, id_ in vocab.items() if id_ not in results and len(name) > 1}
         for name in special:
             if spelled_bytes(name):
@@ -75,8 +74,8 @@ def read(
         if vocab.get(content, id_) != id_:
             file.get(content).fail(f"has the id {vocab[content]} here, not {id_}")
     return Parts(
-        tokens=TokenTable.of(read_tokens(file, vocab, special, merges)),
-        merges=Merges(merges),
+        tokens=read_tokens(file, vocab, special, merges),
+        merges=merges,
         pretokenizer=pretokenizer or Pretokenizer("gpt2"),
         special_tokens=special,
     )

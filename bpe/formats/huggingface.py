@@ -8,10 +8,9 @@ Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
-from array import array
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from bpe._native import TokenizerLists, read_tokenizer_json
 from bpe.errors import (
@@ -262,8 +261,7 @@ def _read(path: Path, file: Entry) -> Parts:
     vocab = read_vocab(entry.get("vocab"))
     if isinstance(vocab, CoreVocab) and (is_dialect or not isinstance(model, ByteLevel)):
         entry.fail("the core reads the tokens of byte-level models alone")
-    tokens = read_added_tokens(file.get("added_tokens"), vocab, own_ids=is_dialect)
-    added, special, flags = tokens
+    added, special, flags = read_added_tokens(file.get("added_tokens"), vocab, own_ids=is_dialect)
     keeps_spaces = not is_dialect and cuts.marks == ("mark-spaces",)
     flags = _searched(file.get("added_tokens"), flags, cut, keeps_spaces=keeps_spaces)
     parts = read_contents(entry, model, cut, vocab, added, is_dialect=is_dialect)
@@ -271,7 +269,7 @@ def _read(path: Path, file: Entry) -> Parts:
         parts = cut_at_marks(parts)
         if cuts.at_digits:
             _check_digits(file.get("pre_tokenizer"), parts)
-        _check_single_words(file.get("added_tokens"), tokens, vocab, parts)
+        _check_single_words(file.get("added_tokens"), flags, vocab, parts)
     ordinary = {content: id_ for content, id_ in added.items() if content not in special}
     if isinstance(model, WordPiece) and not is_dialect:
         _check_pieces(file.get("added_tokens"), model, ordinary.keys() - vocab, cut)
@@ -472,7 +470,7 @@ def read_contents(
     names = entry.get("vocab")
     has_merges = is_dialect or not isinstance(model, WordPiece)
     merges, superwords = (
-        read_merges(entry.get(name), vocab) if is_there else array("I")
+        read_merges(entry.get(name), vocab) if is_there else Merges()
         for name, is_there in (
             ("merges", has_merges),
             ("superwords", "superwords" in entry.value),  # Hugging Face's have none
@@ -487,8 +485,8 @@ def read_contents(
         tokens = read_tokens(names, vocab, added, merges, ignore_merges=ignore_merges)
     return Parts(
         tokens=tokens,
-        merges=Merges(merges),
-        superwords=Merges(superwords),
+        merges=merges,
+        superwords=superwords,
         pretokenizer=cut,
         ignore_merges=ignore_merges,
         model=model,
@@ -512,24 +510,10 @@ def write_added_tokens(parts: Parts) -> list[dict[str, Any]]:
     ]
 
 
-class AddedTokens(NamedTuple):
-    """The content of ``added_tokens``.
-
-    Attributes:
-        ids: of all of them.
-        special: those that are special.
-        flags: how they are found.
-    """
-
-    ids: dict[str, int]
-    special: set[str]
-    flags: dict[str, TokenFlags]
-
-
 def read_added_tokens(
     entry: Entry, vocab: Mapping[str, int], *, own_ids: bool = False
-) -> AddedTokens:
-    """The added tokens of a file.
+) -> tuple[dict[str, int], set[str], dict[str, TokenFlags]]:
+    """The ids of the added tokens of a file, those that are special, and how they are found.
 
     Args:
         entry: ``added_tokens``.
@@ -540,15 +524,15 @@ def read_added_tokens(
     Raises:
         TokenizerFileError: a token is broken.
     """
-    added = AddedTokens({}, set(), {})
-    if entry.value is None:
-        return added
+    ids: dict[str, int] = {}
+    special: set[str] = set()
+    flags: dict[str, TokenFlags] = {}
     free = len(vocab)
     limit = id_limit(len(vocab))
-    for item in entry.items():
+    for item in () if entry.value is None else entry.items():
         item.object("id", "content", "special", *_FLAGS)
         content = item.get("content").string()
-        if not content or content in added.ids:
+        if not content or content in ids:
             item.get("content").fail(f"{shorten(content)} is empty or added twice")
         id_ = item.get("id").value
         expected = vocab.get(content, free)
@@ -559,15 +543,15 @@ def read_added_tokens(
                 f"{shorten(id_)} is not the id that {shorten(content)} has in Hugging Face's "
                 f"tokenizers: {expected}"
             )
-        added.ids[content] = id_
+        ids[content] = id_
         free = max(free, expected + 1)
         if item.get("special").boolean(default=False):
-            added.special.add(content)
-        added.flags[content] = TokenFlags(
+            special.add(content)
+        flags[content] = TokenFlags(
             **{name: item.get(name).boolean(default=False) for name in _FLAGS[:-1]},
             normalized=item.get("normalized").boolean(default=not item.get("special").value),
         )
-    return added
+    return ids, special, flags
 
 
 def _searched(
@@ -624,20 +608,20 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _check_single_words(
-    entry: Entry, added: AddedTokens, vocab: Mapping[str, int], parts: Parts
+    entry: Entry, flags: Mapping[str, TokenFlags], vocab: Mapping[str, int], parts: Parts
 ) -> None:
     """Refuse a single_word token that Hugging Face's model makes of plain text, and ours does not.
 
     Raises:
         TokenizerFileError: it is in the vocabulary, where pre-tokens or their parts are looked up.
     """
-    for content, flags in added.flags.items():
+    for content, flag in flags.items():
         looked_up = (
             isinstance(parts.model, WordPiece)
             or parts.ignore_merges
             or parts.model.is_symbol(content.encode())
         )
-        if flags.single_word and content in vocab and looked_up:
+        if flag.single_word and content in vocab and looked_up:
             entry.fail(
                 f"single_word is not supported of {shorten(content)}, which is in the vocabulary: "
                 "beside a letter it is text there, and the model makes this token of it"

@@ -141,16 +141,13 @@ def _places(
 
 
 def _tiktoken_cache() -> Path:
-    for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
-        if os.environ.get(name):
-            return Path(os.environ[name])
-    return Path(tempfile.gettempdir(), "data-gym-cache")
+    named = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
+    return Path(named) if named else Path(tempfile.gettempdir(), "data-gym-cache")
 
 
 def _hub_cache() -> Path:
-    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
-        if os.environ.get(name):
-            return Path(os.environ[name])
+    if named := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
+        return Path(named)
     home = os.environ.get("HF_HOME")
     if home is None:
         home = str(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "huggingface"))

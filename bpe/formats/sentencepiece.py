@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from array import array
 from dataclasses import replace
-from itertools import accumulate
+from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -119,7 +119,7 @@ def read(path: Path) -> Parts:
     return cut_at_marks(
         Parts(
             tokens=TokenTable.of(tokens),
-            merges=Merges(merges),
+            merges=merges,
             pretokenizer=cut,
             special_tokens=special,
             model=model,
@@ -167,7 +167,7 @@ def _check_settings(file: Any, fail: Any) -> None:
         fail("treat_whitespace_as_suffix is not supported")
 
 
-def _merges(normal: Sequence[_Piece], ids: Mapping[bytes, int], fail: Any) -> array[int]:
+def _merges(normal: Sequence[_Piece], ids: Mapping[bytes, int], fail: Any) -> Merges:
     """The merges as ids: of all ways to make a piece, the one that happens, by its score."""
     characters = {piece.text for piece in normal if len(piece.text) == 1}
     of_score: dict[float, list[str]] = {}
@@ -187,13 +187,12 @@ def _merges(normal: Sequence[_Piece], ids: Mapping[bytes, int], fail: Any) -> ar
                 "that it depends on the text which comes first"
             )
     ranked = [*sorted(characters), *(piece for score in scores for piece in of_score[score])]
-    tokens = [piece.encode() for piece in ranked]
-    offsets = array("q", accumulate(map(len, tokens), initial=0))
+    table = TokenTable.of([piece.encode() for piece in ranked])
     try:
-        merges = merges_of_ranks(b"".join(tokens), offsets, "characters")
+        merges = Merges.of(merges_of_ranks(table.data, table.offsets, "characters"))
     except ValueError as error:
         fail(str(error))
-    return array("I", (ids[tokens[rank]] for rank in memoryview(merges).cast("B").cast("I")))
+    return Merges(array("I", (ids[table.bytes_of(rank)] for rank in merges.flat)))
 
 
 _LONGEST_RUN = 64
@@ -234,11 +233,12 @@ def _merged_run(size: int, ranks: Mapping[int, int]) -> list[int]:
     """The lengths that single characters merge to: the lowest rank first, then the leftmost."""
     run = [1] * size
     while True:
-        sums = ((run[i] + run[i + 1], i) for i in range(len(run) - 1))
-        _, i = min(((ranks[size], i) for size, i in sums if size in ranks), default=(0, -1))
-        if i < 0:
+        sums = enumerate(map(sum, pairwise(run)))
+        known = [(ranks[size], i) for i, size in sums if size in ranks]
+        if not known:
             return run
-        run[i : i + 2] = [run[i] + run[i + 1]]
+        _, i = min(known)
+        run[i : i + 2] = [sum(run[i : i + 2])]
 
 
 def _parsed(path: Path, data: bytes) -> Any:
@@ -360,7 +360,7 @@ def _ranked(parts: Parts, model: CharacterLevel) -> list[int]:
     if parts.ids.get((model.unknown or "").encode()) not in kept:
         raise TokenizerError(f"the unknown token {model.unknown!r} is no special token")
     tokens: list[bytes] = [token for token in parts.tokens if token is not None]
-    made = dict.fromkeys(result for _, _, result in parts.merges)
+    made = dict.fromkeys(parts.merges.results)
     others = [id_ for id_ in range(len(tokens)) if id_ not in kept and id_ not in made]
     ranked = [*made, *others]
     characters = {tokens[id_] for id_ in ranked if len(tokens[id_].decode()) == 1}
@@ -378,13 +378,13 @@ def _ranked(parts: Parts, model: CharacterLevel) -> list[int]:
     table = TokenTable.of(in_order)
     place = {token: number for number, token in enumerate(in_order)}
     listed = array("I", (place[tokens[id_]] for merge in parts.merges for id_ in merge))
-    ours = merges_that_happen(table.data, table.offsets, listed, "characters")
+    ours = Merges.of(merges_that_happen(table.data, table.offsets, listed, "characters"))
     try:
-        implied = merges_of_ranks(table.data, table.offsets, "characters")
+        implied = Merges.of(merges_of_ranks(table.data, table.offsets, "characters"))
     except ValueError as error:
         raise TokenizerError(f"{_KIND} cannot hold these tokens: {error}") from None
-    if _triples(implied) != _triples(ours):
-        pairs = zip(_triples(implied), [*_triples(ours), None], strict=False)
+    if implied != ours:
+        pairs = zip(implied, [*ours, None], strict=False)
         first = next((one for one, other in pairs if one != other), None)
         what = "a merge is missing" if first is None else _merged(first, in_order)
         raise TokenizerError(
@@ -392,11 +392,6 @@ def _ranked(parts: Parts, model: CharacterLevel) -> list[int]:
             f"there, in the order of the pieces ({what}, which this tokenizer does not do there)"
         )
     return ranked
-
-
-def _triples(flat: Any) -> list[tuple[int, ...]]:
-    numbers = iter(memoryview(flat).cast("B").cast("I"))
-    return list(zip(numbers, numbers, numbers, strict=True))
 
 
 def _merged(triple: tuple[int, ...], tokens: Sequence[bytes]) -> str:

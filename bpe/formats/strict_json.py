@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -115,11 +116,8 @@ def read_json(file: str, data: bytes) -> Entry:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         unique_pairs = dict(pairs)
         if len(unique_pairs) != len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen:
-                    raise ValueError(f"duplicate key {shorten(key)} in an object")
-                seen.add(key)
+            ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
+            raise ValueError(f"duplicate key {shorten(key)} in an object")
         return unique_pairs
 
     def no_constant(name: str) -> NoReturn:

@@ -30,7 +30,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from bpe.formats.export_checks import LossName
@@ -205,7 +205,10 @@ def _check_merges(parts: Parts, ordinary: Ordinary) -> None:
     implied = ordinary.merges_of_ranks()
     if ordinary.merges == implied:
         return
-    actual, ranked = (dict(_merges(merges)) for merges in (ordinary.merges, implied))
+    actual, ranked = (
+        {result: (left, right) for left, right, result in merges}
+        for merges in (ordinary.merges, implied)
+    )
     for id_ in sorted(actual.keys() | ranked.keys()):
         if actual.get(id_) != ranked.get(id_):
             ours, theirs = (ordinary.named(pairs.get(id_, ())) for pairs in (actual, ranked))
@@ -213,18 +216,12 @@ def _check_merges(parts: Parts, ordinary: Ordinary) -> None:
                 f"{_KIND} cannot hold these merges: the ranks imply that {ordinary.named([id_])} "
                 f"is merged from {theirs or 'nothing'}, and here it is from {ours or 'nothing'}"
             )
-    order = ordinary.merges[2::3]
+    order = ordinary.merges.results
     first = next((a, b) for a, b in pairwise(order) if a > b)
     raise TokenizerError(
         f"{_KIND} cannot hold these merges: their order is that of the ids, and here "
         f"{ordinary.named(first[:1])} is merged before {ordinary.named(first[1:])}"
     )
-
-
-def _merges(flat: list[int]) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The result of each merge, and its two parts."""
-    for left, right, result in zip(flat[::3], flat[1::3], flat[2::3], strict=True):
-        yield result, (left, right)
 
 
 FORMAT = Format(

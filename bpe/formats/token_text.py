@@ -14,10 +14,11 @@ from bpe.errors import InexpressibleError
 from bpe.formats.format import id_limit
 from bpe.formats.strict_json import Entry, describe, shorten
 from bpe.models import ByteLevel
+from bpe.parts import Merges
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterator
 
     from bpe.parts import Parts
 
@@ -92,21 +93,16 @@ def read_vocab(entry: Entry) -> Mapping[str, int]:
     return vocab
 
 
-def read_merges(entry: Entry, vocab: Mapping[str, int]) -> array[int]:
+def read_merges(entry: Entry, vocab: Mapping[str, int]) -> Merges:
     """Merges as pairs or, in older files, as strings with a space between left and right.
 
     The core may have read them.
-
-    Returns:
-        Ids: left, right, result, left, ...
 
     Raises:
         TokenizerFileError: a merge has another form, or is of tokens that are not in ``vocab``.
     """
     if isinstance(vocab, CoreVocab):
-        merges = array("I")
-        merges.frombytes(memoryview(vocab.lists.merges))
-        return merges
+        return Merges.of(vocab.lists.merges)
     if not isinstance(entry.value, list):
         entry.fail(f"expected a list, found {describe(entry.value)}")
     pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in entry.value]
@@ -119,7 +115,7 @@ def read_merges(entry: Entry, vocab: Mapping[str, int]) -> array[int]:
         raise
 
 
-def _merge_ids(pairs: list[Any], vocab: Mapping[str, int]) -> array[int]:
+def _merge_ids(pairs: list[Any], vocab: Mapping[str, int]) -> Merges:
     """Left, right and result of each pair; KeyError, TypeError or ValueError if one is wrong."""
     if not {2}.issuperset(map(len, pairs)):
         raise ValueError("a merge is not of two tokens")
@@ -127,7 +123,7 @@ def _merge_ids(pairs: list[Any], vocab: Mapping[str, int]) -> array[int]:
     ids = array("I", [0]) * (3 * len(pairs))
     for place, names in enumerate((left, right, map(operator.add, left, right))):
         ids[place::3] = array("I", map(vocab.__getitem__, names))
-    return ids
+    return Merges(ids)
 
 
 def _refuse_merge(item: Entry, pair: Any, vocab: Mapping[str, int]) -> None:
@@ -146,7 +142,7 @@ def read_tokens(
     entry: Entry,
     vocab: Mapping[str, int],
     added: Mapping[str, int],
-    merges: Iterable[int],
+    merges: Merges,
     *,
     ignore_merges: bool = False,
 ) -> TokenTable:
@@ -170,7 +166,7 @@ def read_tokens(
         if id_ in behind or (id_ < len(table) and table[id_] is not None):
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
         behind[id_] = _utf8(entry, content)
-    merging = set(own.values()).intersection(merges)
+    merging = set(own.values()).intersection(merges.flat)
     for content, id_ in own.items():
         if _is_ambiguous(content, merging=id_ in merging, ignore_merges=ignore_merges):
             entry.fail(f"the added token {shorten(content)} is spelled like other bytes")
