@@ -22,7 +22,7 @@ from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.ties import needs_order, sort_never_split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from bpe._native import TextColumn, Trainer
     from bpe.counts import PretokenCounts
@@ -178,8 +178,9 @@ def make_alphabet(
     first, later = _characters(words, model, weighed=coverage != 1)
     if isinstance(model, CharacterLevel):
         occurring = {*first, *later} if coverage == 1 else _covered(first + later, coverage)
-        return _characters_and_end(sorted({*occurring, *added}), model)
-    return _word_pieces(sorted({*first, *added}), sorted({*later, *added}), model)
+        characters = {*occurring, *added}
+        return _of_characters(characters, characters, model)
+    return _of_characters({*first, *added}, {*later, *added}, model)
 
 
 def _code_points(initial: Iterable[str]) -> list[int]:
@@ -230,13 +231,6 @@ class _Characters:
             starts = before[offsets[begin : end + 1] - first].astype(np.int64)
             yield cls(points, starts, counts[begin:end])
 
-    @cached_property
-    def are_first(self) -> _Array:
-        """For each character, whether it is the first of its word."""
-        first = np.zeros(len(self.points), np.bool_)
-        first[self.starts[:-1]] = True
-        return first
-
     @property
     def places(self) -> _Array:
         """Of each character in a table of those that begin words, then of the others."""
@@ -244,48 +238,45 @@ class _Characters:
         places[self.starts[:-1]] -= _CODE_POINTS  # no word is empty
         return places
 
-    @cached_property
+    @property
     def weights(self) -> _Array:
         """The count of the word of each character."""
         return np.repeat(self.counts, np.diff(self.starts))
 
-    def parts(self, symbols: _Array, end: int | None, uncovered: str) -> tuple[_Array, ...]:
+    def parts(self, symbols: _Array, end: int | None, model: Model) -> tuple[_Array, ...]:
         """The words between characters without a symbol, with which nothing merges.
 
         Args:
             symbols: of each character, -1 for none; int32.
             end: the symbol after each word, if there is one.
-            uncovered: what characters without a symbol become: ``bytes`` (a token each),
-                ``unknown`` (one), ``fused`` (one with neighbours).
+            model: characters without a symbol become a token for each byte, or an unknown one,
+                which they may share with their neighbours.
 
         Returns:
             The symbols of the parts (uint32), where each begins (int64) and how often it occurs;
             and how many tokens the other characters of a word become, at each of them.
         """
-        if symbols.min(initial=0) >= 0:
-            starts, none = self.starts, np.zeros(0, np.int64)
-            if end is not None:
-                symbols = np.insert(symbols, starts[1:], end)
-                starts = starts + np.arange(len(starts))
-            return symbols.view(np.uint32), starts, self.counts, none, none
-        first, weights, points = self.are_first, self.weights, self.points
+        starts, points = self.starts, self.points
         if end is not None:
-            behind = self.starts[1:]
-            symbols = np.insert(symbols, behind, end)
-            points = np.insert(points, behind, 0)
-            weights = np.repeat(self.counts, np.diff(self.starts) + 1)
-            first = np.zeros(len(symbols) + 1, np.bool_)
-            first[self.starts[:-1] + np.arange(len(self.counts))] = True
-            first = first[:-1]
+            symbols = np.insert(symbols, starts[1:], end)
+            starts = starts + np.arange(len(starts))
+        if symbols.min(initial=0) >= 0:
+            none = np.zeros(0, np.int64)
+            return symbols.view(np.uint32), starts, self.counts, none, none
+        if end is not None:
+            points = np.insert(points, self.starts[1:], 0)
+        weights = np.repeat(self.counts, np.diff(starts))
+        first = np.zeros(len(symbols), np.bool_)
+        first[starts[:-1]] = True
         covered = symbols >= 0
         begins = first | (covered != np.concatenate([[False], covered[:-1]]))
         places = np.concatenate([[0], np.cumsum(covered, dtype=np.int64)])
         begin = np.flatnonzero(covered & begins)
         lone = ~covered
         tokens = np.ones(len(points), np.int64)
-        if uncovered == "bytes":
+        if isinstance(model, CharacterLevel) and model.byte_fallback:
             tokens += (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
-        elif uncovered == "fused":
+        elif isinstance(model, CharacterLevel) and model.fuse_unknown:
             lone &= begins
         return (
             symbols[covered].view(np.uint32),
@@ -354,56 +345,36 @@ def _bytes(order: Sequence[int]) -> Alphabet:
     return Alphabet([bytes([byte]) for byte in order], add)
 
 
-def _characters_and_end(characters: Sequence[int], model: CharacterLevel) -> Alphabet:
-    end_of_word, uncovered = model.end_of_word, ""
-    if model.byte_fallback:
-        uncovered = "bytes"
-    elif model.unknown is not None:
-        uncovered = "fused" if model.fuse_unknown else "unknown"
-    strings = sorted({*map(chr, characters), *([end_of_word] if end_of_word else [])})
-    symbols = {string: symbol for symbol, string in enumerate(strings)}
-    table = {point: symbols[chr(point)] for point in characters}
-    end = symbols[end_of_word] if end_of_word else None
-    return Alphabet(
-        [string.encode() for string in strings], _adding(model, table, table, end, uncovered)
-    )
-
-
-def _word_pieces(first: Sequence[int], later: Sequence[int], model: WordPiece) -> Alphabet:
-    prefix = model.prefix
-    strings = sorted({*map(chr, first), *(prefix + chr(point) for point in later)})
-    symbols = {string: symbol for symbol, string in enumerate(strings)}
-    begins = {point: symbols[chr(point)] for point in first}
-    continues = {point: symbols[prefix + chr(point)] for point in later}
-    return Alphabet([string.encode() for string in strings], _adding(model, begins, continues))
-
-
-def _adding(
-    model: Model,
-    first: Mapping[int, int],
-    later: Mapping[int, int],
-    end: int | None = None,
-    uncovered: str = "",
-) -> Callable[[Trainer, TrainingWords], None]:
-    """Return a function that gives words of characters to a trainer.
+def _of_characters(
+    first: Iterable[int], later: Iterable[int], model: CharacterLevel | WordPiece
+) -> Alphabet:
+    """The alphabet of characters.
 
     Args:
-        model: for errors.
-        first: the symbol of each code point that a word begins with.
-        later: the symbols of others.
-        end: as for `_Characters.parts`.
-        uncovered: likewise.
+        first: the code points that a word begins with.
+        later: those that follow.
+        model: it has a prefix for those that follow, or an end of the word.
     """
+    prefix, end_of_word = "", ""
+    if isinstance(model, WordPiece):
+        prefix = model.prefix
+    else:
+        end_of_word = model.end_of_word
+    strings = {*map(chr, first), *(prefix + chr(point) for point in later)}
+    if end_of_word:
+        strings.add(end_of_word)
+    symbols = {string: symbol for symbol, string in enumerate(sorted(strings))}
     symbol_of = np.full(2 * _CODE_POINTS, -1, np.int32)
-    for begin, symbols in ((0, first), (_CODE_POINTS, later)):
-        symbol_of[[begin + point for point in symbols]] = list(symbols.values())
-    every = np.arange(max((*first.values(), *later.values(), end or 0), default=0) + 1, dtype="u4")
+    for begin, before, points in ((0, "", first), (_CODE_POINTS, prefix, later)):
+        for point in points:
+            symbol_of[begin + point] = symbols[before + chr(point)]
+    every = np.arange(len(symbols), dtype="u4")
 
     def add(trainer: Trainer, words: TrainingWords) -> None:
         apart = 0
         for characters in _Characters.chunks(words, model):
             ids, offsets, counts, *lone = characters.parts(
-                symbol_of[characters.places], end, uncovered
+                symbol_of[characters.places], symbols.get(end_of_word), model
             )
             trainer.add_token_words(
                 ids=ids.data, offsets=offsets.data, counts=counts.data, symbol_of_id=every.data
@@ -411,4 +382,4 @@ def _adding(
             apart += _product(*lone)
         trainer.add_apart(min(apart, 1 << 63))
 
-    return add
+    return Alphabet([string.encode() for string in symbols], add)
