@@ -200,16 +200,22 @@ class CountsManifest(Described):
         return _text(self._values())
 
     def _values(self) -> dict[str, Any]:
-        values = self.described() | {"parts": self.parts, "dead_letters": self.dead_letters}
         distinct = sum(part.rows for part in self.parts)
-        file = _File(
-            kind=KIND,
-            version=VERSION if self.runs is None else RUNS_VERSION,
-            pruned=values.pop("prune"),
-            **values
-            | self.pretokenizer.settings
-            | {"totals": _FileTotals(**vars(self.totals), distinct_pretokens=distinct)},
-        )
+        file = {
+            "kind": KIND,
+            "version": VERSION if self.runs is None else RUNS_VERSION,
+            **self.pretokenizer.settings,
+            "special_tokens": self.special_tokens,
+            "runs": self.runs,
+            "cut": self.cut,
+            "order_span": self.order_span,
+            "totals": _FileTotals(**vars(self.totals), distinct_pretokens=distinct),
+            "pruned": self.prune,
+            "scale": self.scale,
+            "inputs": self.inputs,
+            "dead_letters": self.dead_letters,
+            "parts": self.parts,
+        }
         return with_checksum(to_jsonable(file))
 
     @classmethod
@@ -246,22 +252,19 @@ class CountsManifest(Described):
                 f"{where}: checksum mismatch: the file is corrupt or was edited: count again"
             )
         try:
-            values = dict(vars(from_jsonable(_File, put_back(document, inputs))))
-            kind, version = values.pop("kind"), values.pop("version")
-            totals = dict(vars(values.pop("totals")))
+            document = put_back(document, inputs)
+            file = from_jsonable(_File, document)
+            totals = dict(vars(file.totals))
             distinct = totals.pop("distinct_pretokens")
-            manifest = cls(
-                pretokenizer=Pretokenizer(
-                    values.pop("pretokenizer"),
-                    values.pop("pattern"),
-                    normalizer=values.pop("normalizer") or (),
-                    never_split=values.pop("never_split") or (),
-                ),
-                special_tokens=check_special_tokens(values.pop("special_tokens")),
-                totals=Totals(**totals),
-                prune=values.pop("pruned"),
-                **values,
+            cut = Pretokenizer(
+                file.pretokenizer,
+                file.pattern,
+                normalizer=file.normalizer or (),
+                never_split=file.never_split or (),
             )
+            read = {"pretokenizer": cut, "totals": Totals(**totals), "prune": file.pruned}
+            manifest = from_jsonable(cls, document | read)
+            check_special_tokens(manifest.special_tokens)
         except ValueError as error:
             raise CountsError(f"{where}: {error}: count again") from error
         if (version == RUNS_VERSION) != (manifest.runs is not None):
@@ -293,24 +296,14 @@ class _FileTotals:
 
 @dataclass(frozen=True, kw_only=True)
 class _File:
-    """The fields of the file; those of the pre-tokenizer are not apart."""
+    """The fields that the file has in another form; those of the pre-tokenizer are not apart."""
 
-    kind: str
-    version: int
     pretokenizer: str | None = None
     pattern: str | tuple[str, ...] | None = None
     normalizer: tuple[str, ...] | None = None
     never_split: tuple[str, ...] | None = None
-    special_tokens: tuple[str, ...]
-    runs: Runs | None = None
-    cut: CutRuns | None = None
-    order_span: int | None
     totals: _FileTotals
     pruned: Pruned | None
-    scale: int = 1
-    inputs: tuple[CountedInput, ...]
-    dead_letters: tuple[DeadLetters, ...] = ()  # some releases did not name them
-    parts: tuple[CountsPart, ...]
 
 
 def _check_files(manifest: CountsManifest, where: str) -> None:

@@ -5,11 +5,12 @@ Counts add up: two halves of a corpus, counted apart, give the counts of the cor
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import lcm
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,7 +95,7 @@ class PretokenCounts(Described):
                 f"{width} bytes: count the runs again"
             )
 
-    @cached_property
+    @functools.cached_property
     def _table(self) -> pa.Table:
         return run_table(self.run)
 
@@ -209,10 +210,8 @@ class PretokenCounts(Described):
         """
         if self.order_span is None:
             raise CountsError("these counts do not track order: count with `track_order`")
-        places = pa.table([self.first_documents, self.first_positions], ["document", "position"])
-        return pc.sort_indices(
-            places, sort_keys=[("document", "ascending"), ("position", "ascending")]
-        )
+        places = [("first_document", "ascending"), ("first_position", "ascending")]
+        return pc.sort_indices(self._table, sort_keys=places)
 
     def to_table(self) -> pa.Table:
         """``pretoken``, ``count``; with order also ``first_document``, ``first_position``."""
@@ -341,8 +340,8 @@ def combine(
     if len(pairs) == 1 and scale == first.scale and pairs[0][1] * scale == 1:
         return first
     runs, totals, span = [], Totals(), 0
-    prune: Pruned | None = None
-    cut: CutRuns | None = None
+    prunes: list[Pruned] = []
+    cuts: list[CutRuns] = []
     for (counts, factor), title in zip(pairs, titles, strict=True):
         times = int(factor * scale)
         try:
@@ -352,10 +351,8 @@ def combine(
         runs.append(shifted(more.run, span))
         totals += more.totals
         span += counts.order_span or 0
-        if more.prune is not None:
-            prune = prune + more.prune if prune else more.prune
-        if more.cut is not None:
-            cut = cut + more.cut if cut else more.cut
+        prunes += [more.prune] if more.prune else []
+        cuts += [more.cut] if more.cut else []
     try:
         run = merge_runs(runs)
     except OverflowError as error:
@@ -367,10 +364,10 @@ def combine(
         totals=totals,
         order_span=None if first.order_span is None else span,
         inputs=tuple(sorted(file for counts, _ in pairs for file in counts.inputs)),
-        prune=prune,
+        prune=functools.reduce(operator.add, prunes) if prunes else None,
         scale=scale,
         runs=first.runs,
-        cut=cut,
+        cut=functools.reduce(operator.add, cuts) if cuts else None,
     )
 
 

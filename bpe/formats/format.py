@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerFileError
+from bpe.special_tokens import check_special_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
     from pathlib import Path
     from typing import TypeAlias
 
@@ -79,23 +81,16 @@ def with_ids(
 
     Raises:
         TokenizerFileError: a token has no id, or one that is not an int.
+        SpecialTokenError: a token is wrong.
     """
     if special_tokens is None:
         return None
-    if isinstance(special_tokens, str):
-        raise TokenizerFileError(
-            f"{path}: special tokens are given as one str, {special_tokens!r}: give a list, "
-            f"[{special_tokens!r}]"
-        )
-    given = (
-        dict(special_tokens.items())
-        if hasattr(special_tokens, "items")
-        else dict.fromkeys(special_tokens)
-    )
+    given = special_tokens if isinstance(special_tokens, Mapping) else {}
     ids = {}
-    for content, id_ in given.items():
+    for content in check_special_tokens(special_tokens):
+        id_ = given.get(content)
         if id_ is None:
-            id_ = known.get(content)  # noqa: PLW2901 - the id by name
+            id_ = known.get(content)
         if type(id_) is not int:
             raise TokenizerFileError(
                 f"{path}: the special token {content!r} has no id in this file: give it with its "

@@ -149,7 +149,7 @@ def _with_special_tokens(
                 f"{path}: the special token {content!r} cannot have the id {id_}: the file gives "
                 f"it to {shorten(other)}"
             )
-        special[id_] = content.encode("utf-8", "surrogatepass")
+        special[id_] = content.encode()
     return tokens.extended(special)
 
 

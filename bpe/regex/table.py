@@ -322,11 +322,8 @@ class _Compiler:
         symbols = self._sets.get(node.source, 0)
         if not node.of_class:
             symbols = self._all & ~symbols & ~self._end
-        return (
-            symbols
-            | (self._end if node.end else 0)
-            | (self._line_feed if node.last_line_feed else 0)
-        )
+        symbols |= self._end if node.end else 0
+        return symbols | (self._line_feed if node.last_line_feed else 0)
 
     def _repeat(self, node: Repeat, then: int) -> int:
         leave = then
@@ -337,26 +334,25 @@ class _Compiler:
         if node.most is None:
             loop = self._put(_MATCHED)  # its place; what it does is known when its body is there
             body = self.add(node.node, loop)
-            self.instructions[loop] = self._choose(node, body, leave)
+            self.instructions[loop] = _choice(node, body, leave)
             begin = loop
         else:
             begin = then
             for _ in range(node.most - node.least):
-                begin = self._put(self._choose(node, self.add(node.node, begin), leave))
+                begin = self._put(_choice(node, self.add(node.node, begin), leave))
         for _ in range(node.least):
             begin = self.add(node.node, begin)
         return begin
-
-    def _choose(self, node: Repeat, again: int, leave: int) -> _Instruction:
-        return _Instruction(
-            _ANYTHING, False, (leave, again) if node.kind == "?" else (again, leave)
-        )
 
     def _put(self, instruction: _Instruction) -> int:
         if len(self.instructions) == _MAX_PROGRAM:
             raise _NotATable("it is too long")
         self.instructions.append(instruction)
         return len(self.instructions) - 1
+
+
+def _choice(node: Repeat, again: int, leave: int) -> _Instruction:
+    return _Instruction(_ANYTHING, False, (leave, again) if node.kind == "?" else (again, leave))
 
 
 def _program(node: Node, sets: Mapping[str, int], width: int) -> list[_Instruction]:
@@ -427,18 +423,6 @@ _COMMON = {**dict.fromkeys(" abcdefghijklmnopqrstuvwxyz", 20), **dict.fromkeys("
 _BEYOND_ASCII = 20  # all together
 
 
-class _Required(NamedTuple):
-    """The rarest classes of which each match of a node holds a character.
-
-    Attributes:
-        weight: how common their characters are.
-        classes: their sources.
-    """
-
-    weight: int
-    classes: tuple[str, ...]
-
-
 def _roles(
     node: Node, behind: str, symbols: _Symbols, steps: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint8]:
@@ -448,7 +432,7 @@ def _roles(
     np.add.at(common, ascii_, [_COMMON.get(chr(point), 1) for point in range(_ASCII)])
     common[np.unique(others)] += _BEYOND_ASCII
     rarest = _required(node, symbols, common)
-    required = symbols.members(rarest.classes if rarest else ())
+    required = symbols.members(rarest[1] if rarest else ())
     first = steps[symbols.width : 2 * symbols.width] > 0
     first[symbols.of[ord("\n")]] |= first[-2]
     return (
@@ -459,10 +443,17 @@ def _roles(
     ).astype(np.uint8)
 
 
-def _required(node: Node, symbols: _Symbols, common: npt.NDArray[np.int64]) -> _Required | None:
-    """None if there are no such classes: the node can match the empty string."""
+def _required(
+    node: Node, symbols: _Symbols, common: npt.NDArray[np.int64]
+) -> tuple[int, list[str]] | None:
+    """The rarest classes of which each match of a node holds a character.
+
+    Returns:
+        How common their characters are, and the classes; None if there are no such classes: the
+        node can match the empty string.
+    """
     if isinstance(node, Class):
-        return _Required(int(common @ symbols.members([node.source])), (node.source,))
+        return int(common @ symbols.members([node.source])), [node.source]
     if isinstance(node, Repeat):
         return _required(node.node, symbols, common) if node.least else None
     if not isinstance(node, Sequence | Choice):
@@ -470,13 +461,10 @@ def _required(node: Node, symbols: _Symbols, common: npt.NDArray[np.int64]) -> _
     of_each = [_required(inside, symbols, common) for inside in node.nodes]
     known = [required for required in of_each if required]
     if isinstance(node, Sequence):
-        return min(known, key=lambda required: required.weight, default=None)
+        return min(known, key=operator.itemgetter(0), default=None)
     if len(known) < len(of_each):
         return None
-    return _Required(
-        sum(required.weight for required in known),
-        tuple(source for required in known for source in required.classes),
-    )
+    return sum(weight for weight, _ in known), [one for _, classes in known for one in classes]
 
 
 def _before(

@@ -167,9 +167,7 @@ def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     assert not directory.exists()
     counts.save(directory, shards=4)
     before = sorted(directory.rglob("*"))
-    blocked = (
-        directory / "data" / ".part-00001-of-00002.parquet~"
-    )  # where the second part is written
+    blocked = directory / "data" / "part-00001-of-00002.parquet"
     blocked.mkdir()
     with pytest.raises(OSError, match="part-00001"):
         count_pretokens(["other"]).save(directory, shards=2)
