@@ -452,36 +452,44 @@ class _Phase:
     def _affected(self, merges: Sequence[MergeRow]) -> int | None:
         """The first superword that could be another one, had nothing been dropped or cut.
 
+        A count can be wrong by `_uncertain`, until it has no bound. So this is the earliest of: the
+        first merge with another pair so close behind it, the first whose own count may be too high,
+        the first without a bound; the one after the last, if a pair could have followed.
+        """
+        total, unbounded = self.trainer.merge_count, self._first_unbounded(merges)
+        numbers = [self.trainer.first_affected, self._first_too_high(merges)]
+        if unbounded is not None and unbounded < total:
+            numbers.append(unbounded)
+        if self._could_go_on(bounded=unbounded is None):
+            numbers.append(total)
+        return min((number for number in numbers if number is not None), default=None)
+
+    def _first_unbounded(self, merges: Sequence[MergeRow]) -> int | None:
+        """The number after that of the first merge whose symbol begins or ends with two tokens.
+
         `Pruned.max_pair` and `CutRuns.max_pair` are of pairs of tokens of words. They bound pairs
         of symbols as long as each symbol always begins with the same token and ends with the same
         one: then all occurrences of a pair of symbols are at different occurrences of one pair of
-        tokens. A symbol of a token begins and ends with it. A merge that makes a new string makes
-        a symbol that begins as its left one and ends as its right one. So only a merge that makes
-        the string of an older symbol can end this (`a` `bc` after `ab` `c`). The counts that it
-        was chosen by are still bounded; those after it are not.
+        tokens. Only a merge that makes the string of an older symbol can end this (`a` `bc` after
+        `ab` `c`).
         """
-        affected = self.trainer.first_affected
-        ambiguous = self._first_ambiguous(merges) if _uncertain(self.prune, self.cut) else None
-        if affected is None and self._could_go_on(bounded=ambiguous is None):
-            affected = self.trainer.merge_count
-        if ambiguous is not None and ambiguous + 1 < self.trainer.merge_count:
-            affected = ambiguous + 1 if affected is None else min(affected, ambiguous + 1)
-        if self.cut is not None:  # then its own count may be too high
-            for number, count in enumerate(count for *_, count, _ in merges[:affected]):
-                if not self._is_enough(count - self.cut.max_pair):
-                    return number
-        return affected
-
-    def _first_ambiguous(self, merges: Sequence[MergeRow]) -> int | None:
-        """The first merge whose symbol, made before, begins or ends with another token since."""
+        if not _uncertain(self.prune, self.cut):
+            return None
         repeated = set(memoryview(self.trainer.repeated()).cast("I"))
         ends: dict[int, tuple[int, int]] = {}  # of merged symbols: their first and last tokens
         for number, (left, right, symbol, *_) in enumerate(merges):
             both = ends.get(left, (left,))[0], ends.get(right, (right,))[-1]
             if number in repeated and both != ends.get(symbol, (symbol, symbol)):
-                return number
+                return number + 1
             ends[symbol] = both
         return None
+
+    def _first_too_high(self, merges: Sequence[MergeRow]) -> int | None:
+        """The first merge whose pair might not have been enough of one, had no run been cut."""
+        if self.cut is None:
+            return None
+        counts = (count - self.cut.max_pair for *_, count, _ in merges)
+        return next((number for number, count in enumerate(counts) if not self._is_enough(count)), None)
 
     def _is_enough(self, count: int) -> bool:
         """Return whether a pair that occurs so often becomes a superword before training ends."""
@@ -493,7 +501,7 @@ class _Phase:
         """Return whether a pair, with all that was dropped or cut, could have become a superword.
 
         Args:
-            bounded: whether it is known how much a count can have lost; see `_affected`.
+            bounded: whether it is known how much a count can have lost; see `_first_unbounded`.
         """
         if len(self.ids) >= self.most and not self.settings.boundless:
             return False
@@ -513,6 +521,6 @@ def _uncertain(prune: Pruned | None, cut: CutRuns | None) -> int:
     """Return how much more frequent a pair can be than another one that its count is below by less.
 
     What was dropped adds to counts. The cuts of long runs move each of the two counts, up or down.
-    For how long this is so: `_Phase._affected`.
+    For how long this is so: `_Phase._first_unbounded`.
     """
     return most_pruned(prune, ByteLevel()) + (0 if cut is None else 2 * cut.max_pair)
