@@ -65,6 +65,7 @@ class RowWriter:
             compression="zstd",
             use_dictionary=False,  # ids hardly repeat within a page's worth of a vocabulary
             write_page_checksum=True,
+            write_batch_size=1 << 20,  # with 1,024 ids, their nesting costs a tenth of all
             write_statistics=[name for name in _WITH_STATISTICS if name in schema.names],
             **options,
         )
