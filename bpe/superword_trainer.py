@@ -488,8 +488,10 @@ class _Phase:
         """The first merge whose pair might not have been enough of one, had no run been cut."""
         if self.cut is None:
             return None
-        counts = (count - self.cut.max_pair for *_, count, _ in merges)
-        return next((number for number, count in enumerate(counts) if not self._is_enough(count)), None)
+        for number, (*_, count, _) in enumerate(merges):
+            if not self._is_enough(count - self.cut.max_pair):
+                return number
+        return None
 
     def _is_enough(self, count: int) -> bool:
         """Return whether a pair that occurs so often becomes a superword before training ends."""

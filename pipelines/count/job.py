@@ -44,7 +44,7 @@ from pipelines.settings import (
     PretokenSettings,
     RunSettings,
 )
-from pipelines.stage.beam import RunJob, fold_all
+from pipelines.stage.beam import RunJob, fold_all, keyed
 from pipelines.summaries import CountSummary
 from pipelines.watch import watch
 
@@ -211,7 +211,7 @@ class CountRequest(CorpusRequest):
         parts = merge_shards(runs, job, failures)
         work = begun | "Work" >> beam.Map(lambda work: pack(work or None))
         made = (parts, counted.totals, work) | "Parts and totals" >> beam.Flatten()
-        return fold_all(made, failures, self.fold)
+        return fold_all(made | "Gather" >> beam.Map(keyed), failures, self.fold)
 
     def fold(self, results: Iterable[Any]) -> None:
         """Check that everything is there, and write the manifest.

@@ -97,8 +97,8 @@ def fold_all(
     """Call a function once with all results, when there are no more.
 
     Args:
-        results: a PCollection of packed results, at least one; None among them: there is no work,
-            and the function is not called.
+        results: a PCollection of packed results, `keyed`, at least one; None among them: there is
+            no work, and the function is not called.
         failures: where the job ends, and where errors are reported.
         function: given a list of the results, and the arguments.
         *arguments: small, and picklable.
@@ -106,15 +106,12 @@ def fold_all(
     Returns:
         A PCollection of one bool, whether there was work.
     """
-    return (
-        results
-        | "Gather" >> beam.Map(_keyed)
-        | "Wait" >> beam.GroupByKey()
-        | "Fold" >> beam.ParDo(Step(failures, _folded, function, *arguments))
-    )
+    folding = beam.ParDo(Step(failures, _folded, function, *arguments))
+    return results | "Wait" >> beam.GroupByKey() | "Fold" >> folding
 
 
-def _keyed(result: bytes) -> tuple[None, bytes]:
+def keyed(result: bytes) -> tuple[None, bytes]:
+    """A packed result for `fold_all`."""
     return None, result
 
 
@@ -144,11 +141,10 @@ def _units(work: bool, stage: Stage) -> Iterator[bytes]:
 
 def _make_record(
     element: bytes, stage: Stage, failures: FailureChannel, last: bool, slots_path: str | None
-) -> Iterator[bytes]:
+) -> list[tuple[None, bytes]]:
     unit: Unit | int | None = unpack(element)
     if unit is None or isinstance(unit, int):
-        yield element
-        return
+        return [keyed(element)]
     with SlotWriter(slots_path, unit.number) as slot:
         record, resumed = make_unit(stage, unit, slot=slot, stopped=failures.stopped)
         if resumed:
@@ -158,7 +154,7 @@ def _make_record(
     if last and resumed:
         counter("documents_kept").inc(record.totals.get("documents", 0))
         counter("bytes_kept").inc(unit.bytes)
-    yield pack((unit.number, record))
+    return [keyed(pack((unit.number, record)))]
 
 
 def _folded(
