@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from bpe._inputs_file import inputs_file_names
 from bpe._native import merge_runs
 from bpe.counts import check_agreement
-from bpe.counts.manifest import CountsPart  # noqa: TC001 - decoded by its annotation
 from bpe.counts.pretokens import shifted
 from bpe.errors import CountsError
 from pipelines import storage
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from bpe._native import SortedCounts
+    from bpe.counts.manifest import CountsPart
     from pipelines.count.sets import CountsSet
 
 

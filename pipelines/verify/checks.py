@@ -59,13 +59,11 @@ class Check:
     Attributes:
         output: the directory that is verified.
         name: of the stage.
-        called: what the pieces are called.
         reads: whether the units are what is read, for Beam's counters; else the check counts.
     """
 
     output: str
     name: str = "check"
-    called: ClassVar[str] = "parts"
     directory: ClassVar[str] = ""
     reads: bool = True
 
@@ -107,7 +105,7 @@ class Check:
         Raises:
             VerificationError: a piece is wrong.
         """
-        raise_first(records, self.called)
+        raise_first(records, "parts")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,16 +7,11 @@ Given the inputs, they are counted again, into temporary files, and each shard i
 from __future__ import annotations
 
 import functools
-import json
 import operator
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from bpe._codec import from_jsonable, to_jsonable
 from bpe.counts import CutRuns
 from bpe.counts.files import run_table
 from bpe.counts.manifest import CountsManifest, Totals
@@ -24,7 +19,6 @@ from pipelines import storage
 from pipelines.corpus.inputs import Inputs
 from pipelines.corpus.reading import Reading
 from pipelines.count.check_parts import (
-    StoredPart,
     check_tokenizers,
     parts_by_shard,
     shard_of,
@@ -42,6 +36,7 @@ from pipelines.settings import CountSettings, OutputSettings
 from pipelines.storage import join
 from pipelines.verify.checks import Check
 from pipelines.verify.inputs import Stated, match_inputs
+from pipelines.verify.made_again import first_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -65,58 +60,35 @@ class CheckCounts(Check):
         return {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompareShards(Check):
-    """Each unit is a shard, which is compared with what counting again gave.
+def _compare_shards(
+    root: str, counted: Sequence[CountsSet], sets: Sequence[CountsSet], unit: str
+) -> None:
+    """Compare each shard with what counting again gave; sets may have other numbers of shards.
 
-    Attributes:
-        parts: a file with the parts of both, those of the second count first. Those that are
-            verified are of when the command began: more may be appended meanwhile.
-        shards: how many there are; a set of counts may have others.
-        unit: what is counted.
+    Raises:
+        VerificationError: one differs; the message names the first row.
     """
-
-    parts: str
-    shards: int
-    unit: str
-    name: str = "compare"
-    called: ClassVar[str] = "shards"
-
-    def pieces(self) -> Iterator[tuple[tuple[Any, ...], int]]:
-        """The number of each shard, and the parts of both that hold counts of it."""
-        both = from_jsonable(
-            tuple[tuple[StoredPart, ...], ...], json.loads(storage.read(self.parts))
+    shards = len(counted[0].manifest.parts)
+    both = (parts_by_shard(stored_parts(some), shards) for some in (counted, sets))
+    for shard, parts in enumerate(zip(*both, strict=True)):
+        again, before = (run_table(shard_of(some, shard, shards)) for some in parts)
+        if again.equals(before):
+            continue
+        rows = min(len(again), len(before))
+        places = (
+            first_difference(again[name][:rows], before[name][:rows])
+            for name in before.column_names
         )
-        by_shard = (parts_by_shard(parts, self.shards) for parts in both)
-        return ((piece, 0) for piece in zip(range(self.shards), *by_shard, strict=True))
-
-    def check(self, piece: tuple[Any, ...], /, **_: Any) -> dict[str, Any]:
-        """Compare a shard."""
-        shard, *both = piece
-        counted, stored = (run_table(shard_of(parts, shard, self.shards)) for parts in both)
-        if (difference := _difference(counted, stored, self.unit)) is not None:
-            raise VerificationError(f"{self.output}, shard {shard} of {self.shards}: {difference}")
-        return {}
-
-
-def _difference(again: pa.Table, before: pa.Table, unit: str) -> str | None:
-    if again.equals(before):
-        return None
-    rows = min(len(again), len(before))
-    same = functools.reduce(
-        pc.and_,
-        (pc.equal(again[name][:rows], before[name][:rows]) for name in before.column_names),
-    )
-    row = pc.index(same, pa.scalar(value=False)).as_py()
-    row = rows if row < 0 else row
-    stated, found = (
-        repr(table.slice(row, 1).to_pylist()[0]) if row < len(table) else "no more"
-        for table in (before, again)
-    )
-    return (
-        f"in byte order, the {unit} of row {row} is {stated}; counting again gives {found}: "
-        "the input was changed, or read otherwise: count again"
-    )
+        row = min((at for at in places if at is not None), default=rows)
+        stated, found = (
+            repr(table.slice(row, 1).to_pylist()[0]) if row < len(table) else "no more"
+            for table in (before, again)
+        )
+        raise VerificationError(
+            f"{root}, shard {shard} of {shards}: in byte order, the {unit} of row {row} is "
+            f"{stated}; counting again gives {found}: the input was changed, or read otherwise: "
+            "count again"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,12 +166,7 @@ def verify_counts(job: Verification) -> dict[str, Any]:
     if again is not None:
         run_once(again, execution=job.execution, progress=job.progress)
         (counted,) = stored_sets(again.directory)
-        parts = join(job.work, "parts.json")
-        both = to_jsonable((stored_parts([counted]), stored_parts(sets)))
-        storage.write(parts, json.dumps(both).encode())  # names of files need not be text
-        shards, unit = again.job.settings.shards, again.job.unit
-        compare = CompareShards(output=root, parts=parts, shards=shards, unit=unit)
-        job.run(compare, pieces=shards, size=size)
+        _compare_shards(root, [counted], sets, again.job.unit)
         _compare(root, sets, counted.manifest)
     if not sets[0].appended:
         job.refuse_another(sets, stored_sets(root))
