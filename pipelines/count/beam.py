@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from apache_beam.utils.windowed_value import WindowedValue
 
-    from pipelines.corpus.reading import Reading
     from pipelines.corpus.splits import Split
+    from pipelines.count.job import CountRequest
     from pipelines.count.steps import CountJob
     from pipelines.failures import FailureChannel
 
@@ -42,18 +42,9 @@ _FEW_RUNS = 8
 class CountSplits(StorageDoFn):
     """Splits to ((group, shard), Arrow IPC), and packed ``totals``."""
 
-    def __init__(
-        self,
-        job: CountJob,
-        reading: Reading,
-        failures: FailureChannel,
-        *,
-        appends: bool,
-        slots_path: str | None,
-    ) -> None:
+    def __init__(self, request: CountRequest, failures: FailureChannel) -> None:
         super().__init__()
-        self._job, self._reading, self._failures = job, reading, failures
-        self._appends, self._slots_path = appends, slots_path
+        self._request, self._failures = request, failures
         self._tokenizers = OncePerProcess()
 
     def start_bundle(self) -> None:
@@ -65,12 +56,12 @@ class CountSplits(StorageDoFn):
         if self._failures.stopped():
             return
         split: Split = unpack(element)
-        slots = SlotWriter(self._slots_path, split.part)
-        with self._failures.reported(), slots as slot:
-            job, reading, failures = self._job, self._reading, self._failures
+        request, failures = self._request, self._failures
+        job, reading = request.job, request.reading
+        with failures.reported(), SlotWriter(request.slots_path, split.part) as slot:
             tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)
             results: Iterable[Any]
-            if self._appends:
+            if request.appending.appends:
                 results = count_arrived(split, job, reading, failures, tokenizer, slot=slot)
             else:
                 self._counts = self._counts or Counters(job, tokenizer)

@@ -199,13 +199,9 @@ class CountRequest(CorpusRequest):
         """Count the splits, merge and write the shards, and write the manifest."""
         job = self.job
         splits = self.dealt_splits(begun, failures)
-        counted = splits | "Count splits" >> beam.ParDo(
-            CountSplits(
-                *(job, self.reading, failures),
-                appends=self.appending.appends,
-                slots_path=self.slots_path,
-            )
-        ).with_outputs("totals", main="runs")
+        counted = splits | "Count splits" >> beam.ParDo(CountSplits(self, failures)).with_outputs(
+            "totals", main="runs"
+        )
         empty = begun | "Empty runs" >> beam.FlatMap(lambda work: empty_runs(job) if work else ())
         runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
         parts = merge_shards(runs, job, failures)

@@ -164,29 +164,17 @@ class _Part:
     def batches(
         self, columns: list[str], rows: int, *, stopped: Callable[[], bool]
     ) -> Iterator[pa.RecordBatch]:
-        """So many rows at a time of these columns, the last of which has no nulls.
+        """So many rows at a time of these columns.
 
         Raises:
-            InputError: the part is damaged, or has no such column.
+            InputError: the part is damaged.
             StoppedError: nobody needs the result any more.
         """
-        names = self._parquet.schema_arrow.names
-        if missing := [name for name in columns if name not in names]:
-            raise InputError(
-                f"{self._name}: there is no column {missing[0]!r} (its columns: "
-                f"{', '.join(names)}): encode the corpus again with this release"
-            )
         with _damage(self._name, self._directory):
-            batches = batches_of(self._parquet, rows, columns=columns)
-        while not stopped():
-            with _damage(self._name, self._directory):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            if batch[columns[-1]].null_count:
-                raise InputError(f"{self._name}: its column {columns[-1]} holds nulls: damaged")
-            yield batch
-        raise StoppedError
+            for batch in batches_of(self._parquet, rows, columns=columns):
+                if stopped():
+                    raise StoppedError
+                yield batch
 
     def _changed(self, how: str) -> InputError:
         return InputError(
