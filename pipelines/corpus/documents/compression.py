@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import zstandard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pipelines.corpus.documents.stored import StoredFile
     from pipelines.corpus.files import Compression
@@ -52,25 +52,19 @@ class _Member(Protocol):
 
 
 class UnpackedStream:
-    """The unpacked bytes of a compressed file, from its beginning."""
+    """The unpacked bytes of a compressed file, from its beginning.
+
+    Attributes:
+        consumed: bytes of the stored file that were read so far.
+    """
 
     def __init__(self, stored: StoredFile, compression: Compression) -> None:
         self._stored = stored
         self._label, self._open_member, self._padding = _CODECS[compression]
-        self._member: _Member | None = None
-        self._members = 0  # finished ones
-        self._packed = b""  # read from the file, not yet given to a member
-        self._taken = 0  # bytes read from the file
+        self._pieces = self._unpacked()
         self._ready = memoryview(b"")  # unpacked, not yet handed out
         self._damage: DamagedDataError | None = None
-        self._member_begin = 0  # in the file
-        self._given = 0  # bytes that the member at hand has given
-        self._fed_begin = 0  # in the file: what the member was given last
-
-    @property
-    def consumed(self) -> int:
-        """Bytes of the stored file that were read so far."""
-        return self._taken - len(self._packed)
+        self.consumed = 0
 
     def read(self, size: int, /) -> bytes:
         """The next ``size`` unpacked bytes; fewer only at the end or before damage.
@@ -78,80 +72,68 @@ class UnpackedStream:
         Raises:
             DamagedDataError: nothing more can be unpacked, though the file has not ended well.
         """
-        if self._damage is not None and not self._ready:
-            raise self._damage
         pieces: list[memoryview] = []
         missing = size
-        try:
-            while missing and (self._ready or self._unpack()):
-                piece = self._ready[:missing]
-                self._ready = self._ready[missing:]
-                pieces.append(piece)
-                missing -= len(piece)
-        except DamagedDataError as damage:
-            self._damage = damage
-            if not pieces:
-                raise
+        while missing:
+            if not self._ready and self._damage is None:
+                try:
+                    self._ready = memoryview(next(self._pieces, b""))
+                except DamagedDataError as damage:
+                    self._damage = damage
+            if not self._ready:
+                break
+            pieces.append(self._ready[:missing])
+            self._ready = self._ready[missing:]
+            missing -= len(pieces[-1])
+        if self._damage is not None and size and not pieces:
+            raise self._damage
         return b"".join(pieces)
 
-    def _unpack(self) -> bool:
-        """Unpack some more into ``_ready``; False at the end of the file."""
-        while not self._ready:
-            if self._damage is not None:
-                raise self._damage
-            if self._member is None:
-                if not self._begin_member():
-                    return False
-            elif self._member.eof:
-                self._packed = self._member.unused_data + self._packed
-                self._member = None
-                self._members += 1
-            else:
-                self._step(self._member)
-        return True
+    def _unpacked(self) -> Iterator[bytes]:
+        """What one member after the other holds, in pieces that are not empty."""
+        data, members = self._take(), 0
+        if not data:
+            raise DamagedDataError(f"the file is empty, which is no {self._label} data")
+        while data:
+            begin, given, member = self.consumed - len(data), 0, self._open_member()
+            while not member.eof:
+                if member.needs_input:
+                    fed = self.consumed - len(data)
+                    if not (data := data or self._take()):
+                        raise DamagedDataError(
+                            f"the {self._label} data is truncated (the file ends after "
+                            f"{self.consumed} bytes): the rest of it is lost"
+                        )
+                try:
+                    piece, data = member.decompress(data, STEP), b""
+                except _ERRORS as error:
+                    lost = self._before_damage(begin, fed, given)
+                    if lost:
+                        yield lost
+                    reason = self._describe(error, given + len(lost), members)
+                    raise DamagedDataError(reason) from error
+                given += len(piece)
+                if piece:
+                    yield piece
+            data, members = member.unused_data.lstrip(self._padding), members + 1
+            while not data and (more := self._take()):
+                data = more.lstrip(self._padding)
 
-    def _begin_member(self) -> bool:
-        if self._members:
-            self._packed = self._packed.lstrip(self._padding)
-        while not self._packed:
-            self._packed = self._take()
-            if not self._packed:
-                if not self._members:
-                    raise DamagedDataError(f"the file is empty, which is no {self._label} data")
-                return False
-            if self._members:
-                self._packed = self._packed.lstrip(self._padding)
-        self._member = self._open_member()
-        self._member_begin, self._given = self.consumed, 0
-        return True
+    def _before_damage(self, begin: int, fed: int, known: int) -> bytes:
+        """Return the output of a member before the damage, fed byte by byte.
 
-    def _step(self, member: _Member) -> None:
-        data = b""
-        if member.needs_input:
-            self._fed_begin = self.consumed
-            data, self._packed = self._packed or self._take(), b""
-            if not data:
-                raise DamagedDataError(
-                    f"the {self._label} data is truncated (the file ends after {self._taken} "
-                    "bytes): the rest of it is lost"
-                )
-        try:
-            self._ready = memoryview(member.decompress(data, STEP))
-            self._given += len(self._ready)
-        except _ERRORS as error:
-            self._ready = memoryview(self._before_damage())
-            self._given += len(self._ready)
-            self._damage = DamagedDataError(self._describe(error))
-
-    def _before_damage(self) -> bytes:
-        """Return the output of the member before the damage, fed byte by byte."""
-        self._stored.seek(self._member_begin)
-        member, position, known = self._open_member(), self._member_begin, self._given
+        Args:
+            begin: of the member, in the file.
+            fed: where in the file what it was given last begins.
+            known: bytes that it has given.
+        """
+        self._stored.seek(begin)
+        member, position = self._open_member(), begin
         pieces: list[bytes] = []
         while True:
             data = b""
             if member.needs_input:
-                data = self._stored.read(max(min(STEP, self._fed_begin - position), 1))
+                data = self._stored.read(max(min(STEP, fed - position), 1))
                 position += len(data)
                 if not data:  # another file by now
                     break
@@ -163,22 +145,22 @@ class UnpackedStream:
             known = max(known - len(piece), 0)
         return b"".join(pieces)
 
-    def _describe(self, error: Exception) -> str:
-        if self._given:
+    def _describe(self, error: Exception, given: int, members: int) -> str:
+        if given:
             return (
-                f"the {self._label} data is damaged before byte {self._taken} of the file "
+                f"the {self._label} data is damaged before byte {self.consumed} of the file "
                 f"({error}): the rest of it is lost, what came before may be wrong"
             )
-        if self._members:
+        if members:
             return (
-                f"what follows the end of the {self._label} data, before byte {self._taken} of "
+                f"what follows the end of the {self._label} data, before byte {self.consumed} of "
                 f"the file, is not {self._label} ({error})"
             )
         return f"the file is not {self._label} data, or damaged where it begins ({error})"
 
     def _take(self) -> bytes:
         data = self._stored.read(STEP)
-        self._taken += len(data)
+        self.consumed += len(data)
         return data
 
 
