@@ -70,40 +70,26 @@ def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
     what was in a file that is gone or another by now.
     Memory: a few blocks, or twice the longest line within the limit while it is put together.
     """
+    taken = 0
     try:
-        stored_file = StoredFile(source)
-    except LostFileError as lost:
-        yield _lost(source, lost)
-        return
-    with stored_file as stored:
-        unpacked = None
-        begin, end = 0, source.end
-        if source.compression == "none":
-            try:
-                found = _first_line(stored, source)
-            except LostFileError as lost:
-                yield _lost(source, lost)
-                return
-            if found is None:
-                yield Lines(place=end, data=b"", bad=(), input_bytes=source.size)
-                return
-            begin = found
-        else:
-            unpacked = UnpackedStream(stored, source.compression)
-        taken = 0
-        for piece in _pieces(source, options, unpacked or stored, begin=begin):
-            for place, data, bad in _without_long_lines(source, options, piece):
-                now = unpacked.consumed if unpacked else min(stored.tell(), end) - source.start
-                yield Lines(place=place, data=data, bad=bad, input_bytes=now - taken)
-                taken = now
-        if taken < source.size:
-            yield Lines(place=end, data=b"", bad=(), input_bytes=source.size - taken)
-
-
-def _lost(source: FileRange, lost: LostFileError) -> Lines:
-    """Nothing but the news that the file is not what was planned."""
-    bad = BadRecord.lost(source, source.start, lost.reason)
-    return Lines(place=source.start, data=b"", bad=(bad,), input_bytes=source.size)
+        with StoredFile(source) as stored:
+            unpacked, begin = None, None
+            if source.compression == "none":
+                begin = _first_line(stored, source)
+            else:
+                unpacked, begin = UnpackedStream(stored, source.compression), 0
+            stream = unpacked or stored
+            for piece in () if begin is None else _pieces(source, options, stream, begin=begin):
+                for place, data, bad in _without_long_lines(source, options, piece):
+                    read = unpacked.consumed if unpacked else stored.tell() - source.start
+                    now = min(read, source.size)
+                    yield Lines(place=place, data=data, bad=bad, input_bytes=now - taken)
+                    taken = now
+            if taken < source.size or begin is None:
+                yield Lines(place=source.end, data=b"", bad=(), input_bytes=source.size - taken)
+    except LostFileError as lost:  # before anything was read of it
+        bad = (BadRecord.lost(source, source.start, lost.reason),)
+        yield Lines(place=source.start, data=b"", bad=bad, input_bytes=source.size - taken)
 
 
 def _first_line(stored: StoredFile, source: FileRange) -> int | None:
@@ -126,56 +112,24 @@ def _first_line(stored: StoredFile, source: FileRange) -> int | None:
     return position
 
 
-class _OpenLine:
-    """The beginning of a line whose end is not read yet; of one over the limit, its first bytes."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._pieces: list[bytes] = []
-        self.size = 0
-        self._ends_in_cr = False
-
-    @property
-    def too_long(self) -> bool:
-        """True if it is over the limit, even if its last byte turns out to be half a line end."""
-        return self.size > self._limit + 1
-
-    @property
-    def raw(self) -> bytes:
-        """The line so far, or the beginning of it where it is too long."""
-        return b"".join(self._pieces)
-
-    def add(self, data: bytes) -> None:
-        """Append what follows; ``data`` is not empty."""
-        self.size += len(data)
-        self._ends_in_cr = data.endswith(b"\r")
-        self._pieces.append(data)
-        if self.too_long:
-            raw = bytearray()
-            for piece in self._pieces:
-                raw += piece[: RAW_BYTES - len(raw)]
-            self._pieces = [bytes(raw)]
-
-    def finish(self, tail: bytes | memoryview) -> bytes:
-        """The line and what ends it; nothing is kept, so that a long line is in memory once."""
-        pieces, self._pieces, self.size = [*self._pieces, tail], [], 0
-        return b"".join(pieces)
-
-    def close(self, tail: bytes) -> tuple[bytes, int]:
-        """The (beginning of the) line and its size, without its line end, when ``tail`` ends it."""
-        before = tail.removesuffix(b"\n")
-        ends_in_cr = before.endswith(b"\r") if before else self._ends_in_cr
-        size = self.size + len(before) - ends_in_cr
-        return (self.raw + before[:RAW_BYTES])[:size], size
-
-
 def _pieces(
     source: FileRange, options: ReadOptions, stream: ByteStream, *, begin: int
 ) -> Iterator[_Piece]:
     """Whole lines from ``begin`` to the end of the range, or of the compressed file."""
     last = sys.maxsize if isinstance(stream, UnpackedStream) else source.end - 1
     position = place = begin  # of the next byte to be read; of the line being read
-    line = _OpenLine(options.max_record_bytes)
+    # Of a line whose end is not read yet: its bytes, of one over the limit the first ones; how many
+    # they are, of which one may be half a line end; and its last byte.
+    line, size, end = bytearray(), 0, b""
+    limit = options.max_record_bytes + 1
+
+    def too_long(tail: bytes) -> _Piece:
+        """The line that was read, which ``tail`` ends."""
+        last = (end + tail)[-1:]
+        whole = size + len(tail) - (last == b"\r")
+        raw = bytes(line + tail[:RAW_BYTES])[:whole]
+        return place, b"", (_too_long(source, options, place, raw, whole),)
+
     final = -1
     while final < 0:
         try:
@@ -183,10 +137,11 @@ def _pieces(
             missing = last + 1 - position
             chunk = stream.read(min(options.block_bytes, missing) if missing > 0 else SEARCH_BYTES)
         except DamagedDataError as damage:
-            yield place, b"", (BadRecord.of(source, place, str(damage), line.raw, line.size),)
+            bad = BadRecord.of(source, place, str(damage), bytes(line), size)
+            yield place, b"", (bad,)
             return
         except LostFileError as lost:
-            yield place, b"", (BadRecord.lost(source, place, lost.reason, line.raw),)
+            yield place, b"", (BadRecord.lost(source, place, lost.reason, bytes(line)),)
             return
         if not chunk:
             break
@@ -195,23 +150,28 @@ def _pieces(
         cut = (final if final >= 0 else chunk.rfind(b"\n")) + 1
         position += len(chunk)
         used = 0
-        if cut and line.too_long:
+        if cut and size > limit:
             used = chunk.find(b"\n") + 1
-            yield place, b"", (_too_long(source, options, place, *line.close(chunk[:used])),)
-            place += line.size + used
-            line = _OpenLine(options.max_record_bytes)
+            yield too_long(chunk[: used - 1])
+            place += size + used
+            line, size = bytearray(), 0
         if cut > used:
-            data = line.finish(memoryview(chunk)[used:cut])
+            data = b"".join((line, memoryview(chunk)[used:cut]))
+            line, size = bytearray(), 0  # a long line is in memory once
             place += len(data)
             yield place - len(data), data, ()
         if cut < len(chunk):
-            line.add(chunk[cut:])
+            line += memoryview(chunk)[cut:]
+            size += len(chunk) - cut
+            end = chunk[-1:]
+            if size > limit:
+                del line[RAW_BYTES:]
     else:
         return
-    if line.too_long:
-        yield place, b"", (_too_long(source, options, place, *line.close(b"")),)
-    elif line.size:
-        yield place, line.finish(b""), ()
+    if size > limit:
+        yield too_long(b"")
+    elif size:
+        yield place, bytes(line), ()
 
 
 def _without_long_lines(source: FileRange, options: ReadOptions, piece: _Piece) -> Iterator[_Piece]:
