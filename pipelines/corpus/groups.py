@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.corpus.documents.block import BadRecord
 from pipelines.output.names import group_folder
 
 if TYPE_CHECKING:
@@ -34,14 +33,12 @@ def named_groups(block: Block, options: ReadOptions, pieces: Iterable[FileRange]
         return block
     is_long = pc.is_in(block.own_ids, value_set=pa.array(long, block.own_ids.type))
     rows = pc.indices_nonzero(is_long).to_pylist()
-    source = {piece.file_index: piece for piece in pieces}
     bad = [
-        BadRecord.of(
-            source[block.file_indexes[row].as_py()],
-            block.places[row].as_py(),
+        block.bad_row(
+            row,
             f"group field {field!r} holds a value too long to call a folder by, "
             f"{block.own_ids[row].as_py()!r:.60} (name another field with `group_by`)",
-            block.texts[row].as_buffer().to_pybytes(),
+            pieces,
         )
         for row in rows
     ]

@@ -156,13 +156,7 @@ class SplitReader:
 
     def set_row_aside(self, block: Block, row: int, reason: str) -> None:
         """Set a document of a block aside; raises as `set_aside`."""
-        (source,) = (
-            piece
-            for piece in self._split.pieces
-            if piece.file_index == block.file_indexes[row].as_py()
-        )
-        raw = block.texts[row].as_buffer().to_pybytes()
-        self.set_aside(BadRecord.of(source, block.places[row].as_py(), reason, raw))
+        self.set_aside(block.bad_row(row, reason, self._split.pieces))
 
     def finish(self) -> DeadLetters | None:
         """Close the split's dead letters and say what is in them; None where there are none."""

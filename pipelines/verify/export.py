@@ -21,11 +21,11 @@ from pipelines import storage
 from pipelines.encode.rows import flat
 from pipelines.errors import VerificationError
 from pipelines.export.choose import Pass
-from pipelines.export.job import check_index, check_tokenizer, half_totals, stages
+from pipelines.export.job import check_others, half_totals, stages
 from pipelines.export.make import Make
 from pipelines.export.manifest import read_export
 from pipelines.export.outputs import Outputs, tally
-from pipelines.export.plan import check_pins, parse_sources, plan_again, stored_pins
+from pipelines.export.plan import parse_sources, plan_again
 from pipelines.export.source import read_blocks
 from pipelines.output.check_files import check_names
 from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, json_bytes
@@ -179,13 +179,11 @@ def verify_export(job: Verification) -> dict[str, Any]:
     root = job.directory
     manifest = read_export(root)
     records = read_records(root, manifest.records.sha256)
-    check_tokenizer(root, manifest)
+    check_others(root, manifest)
     _check_totals(root, manifest, records)
-    check_index(root, manifest, records)
     named = {file.file for record in records for file in record.files}
     named |= {file.file for file in manifest.index}
     check_names(root, "export", named={*named, PINS, RECORDS_FILE})
-    check_pins(manifest.sources, stored_pins(root), join(root, PINS))
     halves = manifest.halves
     checks: list[Stage] = [CheckFiles(output=root, reads=job.inputs is None)]
     reads: list[str] = []

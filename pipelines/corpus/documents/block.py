@@ -262,6 +262,13 @@ class Block:
             kept=tuple(without(column, rows) for column in self.kept),
         )
 
+    def bad_row(self, row: int, reason: str, pieces: Iterable[FileRange]) -> BadRecord:
+        """The bad record that a row turns out to be; ``pieces`` are those of its split."""
+        index = self.file_indexes[row].as_py()
+        source = next(piece for piece in pieces if piece.file_index == index)
+        raw = self.texts[row].as_buffer().to_pybytes()
+        return BadRecord.of(source, self.places[row].as_py(), reason, raw)
+
     @property
     def stable_ids(self) -> pa.StringArray | None:
         """`own_ids` that stay as they are when the corpus grows: not those of names of files."""
