@@ -1,14 +1,13 @@
-"""Counting as steps of a pipeline: splits to runs of counts, runs to the shards of all.
+"""Runs of counts to the shards of all, as steps of a pipeline.
 
-Each bundle has one counter, which is emptied when it has grown past a limit and when the bundle
-ends. What leaves it are sorted runs by shard, as Arrow IPC bytes; the runs of a shard are merged
-and written as one file. No element holds all counts, and text never leaves the step that reads it.
+Runs are sorted, and travel as Arrow IPC bytes; those of a shard are merged and written as one file.
+No element holds all counts.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apache_beam as beam
 
@@ -16,68 +15,19 @@ from bpe._native import merge_runs
 from bpe.counts.files import run_to_ipc
 from pipelines.count.results import write_shard
 from pipelines.count.steps import (
-    Counters,
     InGroup,
-    count_arrived,
-    count_split,
     merged,
 )
-from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pack, unpack
+from pipelines.elements import Step, pack
 from pipelines.output.names import GENERATION
-from pipelines.progress import SlotWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from apache_beam.utils.windowed_value import WindowedValue
-
-    from pipelines.corpus.splits import Split
-    from pipelines.count.job import CountRequest
     from pipelines.count.steps import CountJob
     from pipelines.failures import FailureChannel
 
 _FEW_RUNS = 8
-
-
-class CountSplits(StorageDoFn):
-    """Splits to ((group, shard), Arrow IPC), and packed ``totals``."""
-
-    def __init__(self, request: CountRequest, failures: FailureChannel) -> None:
-        super().__init__()
-        self._request, self._failures = request, failures
-        self._tokenizers = OncePerProcess()
-
-    def start_bundle(self) -> None:
-        """Begin to count."""
-        self._counts: Counters | None = None
-
-    def process(self, element: bytes) -> Iterator[Any]:
-        """Count a split."""
-        if self._failures.stopped():
-            return
-        split: Split = unpack(element)
-        request, failures = self._request, self._failures
-        job, reading = request.job, request.reading
-        with failures.reported(), SlotWriter(request.slots_path, split.part) as slot:
-            tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)
-            results: Iterable[Any]
-            if request.appending.appends:
-                results = count_arrived(split, job, reading, failures, tokenizer, slot=slot)
-            else:
-                self._counts = self._counts or Counters(job, tokenizer)
-                results = count_split(split, job, reading, failures, self._counts, slot=slot)
-            for result in results:
-                if isinstance(result, tuple):
-                    yield result
-                else:
-                    yield beam.pvalue.TaggedOutput("totals", pack(result))
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Empty the counters."""
-        if self._failures.stopped() or self._counts is None:
-            return
-        with self._failures.reported():
-            yield from map(in_window, self._counts.drained())
 
 
 class MergeRuns(beam.CombineFn):  # type: ignore[misc]

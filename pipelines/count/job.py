@@ -14,7 +14,7 @@ from bpe.errors import CountsError
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
-from pipelines.count.beam import CountSplits, empty_runs, merge_shards
+from pipelines.count.beam import empty_runs, merge_shards
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts_manifest, read_counts_sets
 from pipelines.count.results import Counted, write_counted
@@ -22,10 +22,13 @@ from pipelines.count.runs import RunsOf
 from pipelines.count.sets import manifest_of_sets
 from pipelines.count.steps import (
     FILE_BITS,
+    Counters,
+    count_arrived,
     count_job,
     count_plan,
+    count_split,
 )
-from pipelines.elements import pack
+from pipelines.elements import OncePerProcess, StorageDoFn, in_window, pack, unpack
 from pipelines.errors import ConfigError, JobError
 from pipelines.failures import FailureChannel, job_errors
 from pipelines.formats import WITH_COLUMNS
@@ -34,7 +37,7 @@ from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
 from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits, run_once
-from pipelines.progress import NoProgress
+from pipelines.progress import NoProgress, SlotWriter
 from pipelines.run import options
 from pipelines.settings import (
     AppendSettings,
@@ -49,10 +52,13 @@ from pipelines.summaries import CountSummary
 from pipelines.watch import watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from apache_beam.utils.windowed_value import WindowedValue
 
     from bpe import Tokenizer
     from pipelines.corpus.files import InputFile
+    from pipelines.corpus.splits import Split
     from pipelines.count.steps import CountJob
     from pipelines.planned import Done
     from pipelines.progress import Progress
@@ -280,6 +286,51 @@ class CountRequest(CorpusRequest):
                 f"{one.name}: {one.reason}" for counted in sets for one in counted.set_aside
             ),
         )
+
+
+class CountSplits(StorageDoFn):
+    """Splits to ((group, shard), Arrow IPC), and packed ``totals``.
+
+    Each bundle has one counter, which is emptied when it has grown past a limit and when the bundle
+    ends. Text never leaves this step.
+    """
+
+    def __init__(self, request: CountRequest, failures: FailureChannel) -> None:
+        super().__init__()
+        self._request, self._failures = request, failures
+        self._tokenizers = OncePerProcess()
+
+    def start_bundle(self) -> None:
+        """Begin to count."""
+        self._counts: Counters | None = None
+
+    def process(self, element: bytes) -> Iterator[Any]:
+        """Count a split."""
+        if self._failures.stopped():
+            return
+        split: Split = unpack(element)
+        request, failures = self._request, self._failures
+        job, reading = request.job, request.reading
+        with failures.reported(), SlotWriter(request.slots_path, split.part) as slot:
+            tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)
+            results: Iterable[Any]
+            if request.appending.appends:
+                results = count_arrived(split, job, reading, failures, tokenizer, slot=slot)
+            else:
+                self._counts = self._counts or Counters(job, tokenizer)
+                results = count_split(split, job, reading, failures, self._counts, slot=slot)
+            for result in results:
+                if isinstance(result, tuple):
+                    yield result
+                else:
+                    yield beam.pvalue.TaggedOutput("totals", pack(result))
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Empty the counters."""
+        if self._failures.stopped() or self._counts is None:
+            return
+        with self._failures.reported():
+            yield from map(in_window, self._counts.drained())
 
 
 def _check_appending(settings: CountSettings) -> None:
