@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from itertools import accumulate, chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bpe._native import Encoder
@@ -11,6 +10,7 @@ from bpe.byte_alphabet import is_utf8
 from bpe.errors import TokenizerError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK, PREPENDING
+from bpe.segments import TEXT, Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,11 +63,8 @@ def make_encoder(parts: Parts, *, marks: bytes = b"") -> Encoder:
 
 def encoded_words(parts: Parts, words: Iterable[bytes]) -> list[list[int]]:
     """The ids of words, each of which is one pre-token."""
-    column = [*words]
-    ends = accumulate(map(len, column), initial=0)
-    pieces = array("q", chain.from_iterable((begin, end, -1) for begin, end in pairwise(ends)))
-    rows = array("q", range(1, len(column) + 1))
-    flat, offsets, *_ = make_encoder(parts).encode_pieces(b"".join(column), pieces, rows)
+    pieces = Pieces.of([[(word, TEXT)] for word in words])
+    flat, offsets, *_ = make_encoder(parts).encode_pieces(*pieces)
     ids = memoryview(flat).cast("B").cast("I").tolist()
     return [ids[begin:end] for begin, end in pairwise(memoryview(offsets).cast("B").cast("q"))]
 

@@ -10,6 +10,7 @@ import unicodedata2
 
 from bpe.core_encoder import encoded_words
 from bpe.errors import EncodingError
+from bpe.formats.export_checks import first_few
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
 from bpe.reference.encode import WordEncoder, runs
 from bpe.reference.merge import apply_merges, merge_steps
@@ -159,13 +160,12 @@ def merge_counts(parts: Parts) -> dict[int, int]:
 def html_table(parts: Parts) -> str:
     """A tokenizer as an HTML table; everything that comes from it is escaped."""
     merges = [*parts.merges]
+    special = [f"{token} ({id_})" for token, id_ in parts.special_tokens.items()]
     rows = {
         "vocabulary": f"{parts.size:,} tokens",
         "model": repr(parts.model),
         "pre-tokenizer": str(parts.pretokenizer),
-        "special tokens": _listed(
-            [f"{token} ({id_})" for token, id_ in parts.special_tokens.items()]
-        ),
+        "special tokens": first_few(special, most=_SHOWN) or "none",
         "merges": f"{len(merges):,}",
     }
     if parts.superwords:
@@ -178,11 +178,6 @@ def html_table(parts: Parts) -> str:
             rows[name] = ", ".join(pairs)
     cells = (f"<tr><th>{name}</th><td>{escape(value)}</td></tr>" for name, value in rows.items())
     return f"<table><caption>bpe.Tokenizer</caption>{''.join(cells)}</table>"
-
-
-def _listed(names: list[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "") or "none"
 
 
 SPACE = "␣"

@@ -96,30 +96,29 @@ def normalize_column(
         The same array if no step can change anything, else large_binary of the same length.
     """
     for step in steps:
-        if step == "mark-spaces":
-            texts = pc.replace_substring(texts.cast(pa.large_binary()), " ", MARK)
-            continue
-        if step in PREPENDING:
-            texts = _prepended(texts.cast(pa.large_binary()), step, first)
-            continue
-        column = text_column(texts)
-        if step == "lowercase":
-            texts = binary_rows(*lowercase(column))
-            continue
-        if step in _BY_CHARACTER:
-            texts = _changed(texts, _BY_CHARACTER[step])
-            continue
-        numbers = changed_rows(column, step)
-        if not len(numbers):
-            continue
-        if step in _FORMS:
-            rows = int64_array(numbers)
-            mask = pc.is_in(pa.array(range(len(texts)), pa.int64()), value_set=rows)
-            changed = _changed(texts.take(rows), _FORMS[step])
-            texts = pc.replace_with_mask(texts.cast(pa.large_binary()), mask, changed)
-        else:
-            texts = binary_rows(*strip_marks(column, step))
+        texts = _after(step, texts, first)
     return texts
+
+
+def _after(step: str, texts: pa.Array, first: Sequence[bool] | None) -> pa.Array:
+    """Texts after one step."""
+    if step == "mark-spaces":
+        return pc.replace_substring(texts.cast(pa.large_binary()), " ", MARK)
+    if step in PREPENDING:
+        return _prepended(texts.cast(pa.large_binary()), step, first)
+    if step in _BY_CHARACTER:
+        return _changed(texts, _BY_CHARACTER[step])
+    column = text_column(texts)
+    if step == "lowercase":
+        return binary_rows(*lowercase(column))
+    rows = int64_array(changed_rows(column, step))
+    if not len(rows):
+        return texts
+    if step not in _FORMS:
+        return binary_rows(*strip_marks(column, step))
+    mask = pc.is_in(pa.array(range(len(texts)), pa.int64()), value_set=rows)
+    changed = _changed(texts.take(rows), _FORMS[step])
+    return pc.replace_with_mask(texts.cast(pa.large_binary()), mask, changed)
 
 
 def before_marks(steps: Sequence[str]) -> Sequence[str]:

@@ -230,7 +230,7 @@ class _ParityTrainer:
             tied=tuple(sorted(tied)),
             pruned=self._pruned(choosers),
             counts={**self._runs[0].counts}
-            | {name: sum(_whole(run.counts[name]) for run in self._runs) for name in _TOTALS},
+            | {name: sum(cast("int", run.counts[name]) for run in self._runs) for name in _TOTALS},
             parity=replace(
                 self._parity,
                 chosen_by=tuple(self.chosen),
@@ -354,7 +354,3 @@ def _check_agreement(runs: Mapping[str, TrainingState]) -> None:
         raise TrainingError(
             "the groups have more than 2^62 symbols: divide the counts by a common factor"
         )
-
-
-def _whole(value: object) -> int:
-    return value if isinstance(value, int) else 0

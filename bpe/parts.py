@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bpe.training_report import Training
 
 
+@dataclass(frozen=True, repr=False)
 class Merges:
     """Merges as (left, right, result) ids, in order. Immutable.
 
@@ -32,8 +33,7 @@ class Merges:
         flat: the ids one after the other, as uint32.
     """
 
-    def __init__(self, flat: array[int] | None = None) -> None:
-        self.flat = array("I") if flat is None else flat
+    flat: array[int] = field(default_factory=partial(array, "I"))
 
     @classmethod
     def of(
@@ -85,9 +85,6 @@ class Merges:
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
         flat = iter(self.flat)
         return zip(flat, flat, flat, strict=True)
-
-    def __eq__(self, other: object) -> bool:
-        return self.flat == other.flat if isinstance(other, Merges) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.flat.tobytes())

@@ -213,19 +213,6 @@ class Pretokenizer:
             for pattern in self.never_split
         )
 
-    def _parts(self, text: bytes) -> Iterator[tuple[int, int, bool]]:
-        """Byte offsets of each part, and whether it is never split; raises as :meth:`spans`."""
-        position = 0
-        characters = text.decode("utf-8", "surrogateescape")
-        matches = _matches(characters, self.never_split, TimedSearch(len(text)))
-        for begin, end in _byte_spans(characters, matches):
-            if begin > position:
-                yield position, begin, False
-            yield begin, end, True
-            position = end
-        if position < len(text):
-            yield position, len(text), False
-
     def spans(self, text: bytes) -> list[tuple[int, int]]:
         """The pieces of a text as byte offsets (begin, end), in order.
 
@@ -240,10 +227,13 @@ class Pretokenizer:
         """
         if native := self.native:
             return _scanned(native, text)
-        spans = []
-        for begin, end, is_match in self._parts(text):
-            spans += [(begin, end)] if is_match else _shifted(self._cut(text[begin:end]), begin)
-        return spans
+        spans, position = list[tuple[int, int]](), 0
+        characters = text.decode("utf-8", "surrogateescape")
+        matches = _matches(characters, self.never_split, TimedSearch(len(text)))
+        for begin, end in _byte_spans(characters, matches):
+            spans += [*_shifted(self._cut(text[position:begin]), position), (begin, end)]
+            position = end
+        return [*spans, *_shifted(self._cut(text[position:]), position)]
 
     def split(self, text: str | bytes) -> list[bytes]:
         """The pieces of a text after normalization, as bytes.

@@ -33,15 +33,9 @@ def sort_never_split(words: list[tuple[bytes, int]], *, ties: str) -> None:
     Raises:
         TrainingError: there is no such rule.
     """
-    match _word_order(ties):
-        case "bytes":
-            words.sort()
-        case "bytes-descending":
-            words.sort(reverse=True)
-        case "first-seen":
-            pass
-        case unknown:
-            raise NotImplementedError(f"tie rule {ties!r}: unknown order of words {unknown!r}")
+    order = _word_order(ties)
+    if order != "first-seen":
+        words.sort(reverse=order == "bytes-descending")
     words.sort(key=lambda item: item[1], reverse=True)
 
 

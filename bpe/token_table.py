@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
 
+@dataclass(frozen=True, repr=False)
 class TokenTable:
     """The bytes of each id, where ids without a token have none; the last id has one. Immutable.
 
@@ -23,9 +25,8 @@ class TokenTable:
         offsets: int64; token ``i`` is ``data[offsets[i]:offsets[i + 1]]``.
     """
 
-    def __init__(self, data: bytes, offsets: array[int]) -> None:
-        self.data = data
-        self.offsets = offsets
+    data: bytes
+    offsets: array[int]
 
     @classmethod
     def of(cls, tokens: TokenTable | Sequence[bytes | None]) -> TokenTable:
@@ -93,11 +94,6 @@ class TokenTable:
     def __iter__(self) -> Iterator[bytes | None]:
         """The token of each id."""
         return (self.data[begin:end] or None for begin, end in pairwise(self.offsets))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TokenTable):
-            return NotImplemented
-        return (self.data, self.offsets) == (other.data, other.offsets)
 
     def __hash__(self) -> int:
         return hash((self.data, self.offsets.tobytes()))

@@ -44,11 +44,6 @@ class Pruned:
     max_pair: int
     max_end: int
 
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if value < 0:
-                raise CountsError(f"pruned: {name} is negative: {value}")
-
     def __add__(self, other: Pruned) -> Pruned:
         sums = {name: value + getattr(other, name) for name, value in asdict(self).items()}
         return Pruned(**sums | {"below": max(self.below, other.below)})

@@ -74,13 +74,13 @@ def read_cut(file: Entry) -> Pretokenizer:
     """
     cut = file.get("pre_tokenizer").object("name", "pattern", "never_split")
     entry = cut.get("pattern")
-    pattern = _strings(entry) if isinstance(entry.value, list) else _optional(entry)
+    pattern = _strings(entry) if isinstance(entry.value, list) else entry.optional()
     never_split = _strings(cut.get("never_split"))
     try:
         for regex in (*never_split, *((pattern,) if isinstance(pattern, str) else pattern or ())):
             check_size(regex)
         return Pretokenizer(
-            _optional(cut.get("name")),
+            cut.get("name").optional(),
             pattern,
             normalizer=_strings(file.get("normalizer")),
             never_split=never_split,
@@ -125,7 +125,3 @@ def read_tokens(entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int]
 
 def _strings(entry: Entry) -> tuple[str, ...]:
     return () if entry.value is None else tuple(item.string() for item in entry.items())
-
-
-def _optional(entry: Entry) -> str | None:
-    return None if entry.value is None else entry.string()

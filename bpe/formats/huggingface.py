@@ -408,9 +408,7 @@ def read_model(entry: Entry, *, byte_level: bool) -> Model:
             f"{shorten(suffix.value)} is not supported: it is part of the last character there, "
             "and could only be a symbol of its own here"
         )
-    unknown = entry.get("unk_token").value
-    if unknown is not None:
-        unknown = entry.get("unk_token").string()
+    unknown = entry.get("unk_token").optional()
     fuse = entry.get("fuse_unk").boolean(default=False)
     falls_back = entry.get("byte_fallback").boolean(default=False)
     # These are for bytes without a token. In a byte-level model every byte has one (the tokenizer

@@ -177,8 +177,7 @@ def write_pre_tokenizer(pretokenizer: Pretokenizer, *, byte_level: bool) -> dict
         gpt2_last &= bool(names)
     cuts += [_cut_step(name) for name in (names[:-1] if gpt2_last else names) if name != "none"]
     if byte_level:
-        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-        cuts.append({**level, "use_regex": gpt2_last})
+        cuts.append(byte_level_step(use_regex=gpt2_last))
     if len(cuts) > 1:
         return {"type": "Sequence", "pretokenizers": cuts}
     return cuts[0] if cuts else None
@@ -198,6 +197,12 @@ def _cut_step(name: str) -> dict[str, Any]:
         except ValueError as error:
             raise InexpressibleError(str(error)) from error
     return split_step(step) if isinstance(step, str) else dict(step)
+
+
+def byte_level_step(*, use_regex: bool) -> dict[str, Any]:
+    """The step that makes bytes of text, perhaps after GPT-2's cuts."""
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    return {**level, "use_regex": use_regex}
 
 
 def split_step(regex: str) -> dict[str, Any]:
@@ -371,15 +376,15 @@ def _split(entry: Entry) -> str:
     regex = pattern.string()
     if literal:
         regex = _SPECIAL.sub(r"\\\g<0>", regex)
-    removed, inverted = entry.get("behavior"), entry.get("invert")
+    removed, inverted = entry.get("behavior"), entry.get("invert").boolean()
     known = None if literal else _NAME_OF.get(regex)
     if removed.value == "Removed":
         # Nothing is between the matches of a pattern that covers all text.
-        if known and inverted.boolean():
+        if known and inverted:
             return known
-        if not literal and (regex, inverted.boolean()) in _DROPPING:
-            return _DROPPING[regex, inverted.boolean()]
-    if inverted.boolean():
+        if not literal and (regex, inverted) in _DROPPING:
+            return _DROPPING[regex, inverted]
+    if inverted:
         # Isolating the matches or the text between them gives the same pieces.
         removed.must_be("Isolated")
     if known and removed.value == "Isolated":

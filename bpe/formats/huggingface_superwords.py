@@ -22,7 +22,7 @@ import regex
 
 from bpe.core_encoder import encoded_words, make_encoder
 from bpe.errors import InexpressibleError, TokenizerError
-from bpe.formats.huggingface_cuts import NAMED, split_step
+from bpe.formats.huggingface_cuts import NAMED, byte_level_step, split_step
 from bpe.normalizer import PREPENDING
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
@@ -344,11 +344,8 @@ def _literal(char: str) -> str:
 
 def write_pattern(pattern: str) -> dict[str, Any]:
     """The ``pre_tokenizer`` entry of :func:`exact_pattern`."""
-    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
-    return {
-        "type": "Sequence",
-        "pretokenizers": [split_step(pattern), {**level, "use_regex": False}],
-    }
+    steps = [split_step(pattern), byte_level_step(use_regex=False)]
+    return {"type": "Sequence", "pretokenizers": steps}
 
 
 def read_pattern(entry: Entry) -> tuple[str, str] | None:

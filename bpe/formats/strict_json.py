@@ -87,6 +87,10 @@ class Entry:
             self.fail(f"{shorten(self.value)} holds a lone surrogate, which has no UTF-8")
         return self.value
 
+    def optional(self) -> str | None:
+        """This entry as a string; None if it is missing."""
+        return None if self.value is None else self.string()
+
     def boolean(self, *, default: bool | None = None) -> bool:
         """This entry as true or false; ``default`` if it is missing."""
         if self.value is None and default is not None:

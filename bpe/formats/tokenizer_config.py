@@ -40,28 +40,25 @@ def read_roles(
     """
     ignored: list[str] = []
     named: dict[str, str] = {}
-    config = _read(folder / CONFIG)
-    for file in (_read(folder / TOKENS_MAP), config):
-        for role in ROLES:
-            token = None if file is None else _token(file.get(f"{role}_token"))
-            if token is not None:
-                named[role] = token
-    for role, token in named.items():
-        if not is_token(token):
+    config, tokens_map = _read(folder / CONFIG), _read(folder / TOKENS_MAP)
+    for role in ROLES:
+        entries = (file.get(f"{role}_token") for file in (config, tokens_map))
+        token = next((_token(entry) for entry in entries if entry.value is not None), None)
+        if token is not None and is_token(token):
+            named[role] = token
+        elif token is not None:
             ignored.append(
                 f"the role {role} of {CONFIG}: its token {token!r} is not in the vocabulary"
             )
-    named = {role: token for role, token in named.items() if is_token(token)}
     added: dict[str, bool] = {}
     for role in ("bos", "eos"):
-        entry = None if config is None else config.get(f"add_{role}_token")
-        added[role] = entry is not None and role in named and entry.boolean(default=False)
+        added[role] = role in named and config.get(f"add_{role}_token").boolean(default=False)
         if added[role] and post_processor is None:
             ignored.append(
                 f"add_{role}_token of {CONFIG}, by which transformers adds {named[role]!r} to each "
                 "text"
             )
-    if config is not None and config.get("add_prefix_space").value is True:
+    if config.get("add_prefix_space").value is True:
         ignored.append(f"add_prefix_space of {CONFIG}, by which transformers changes texts")
     return Roles(
         **named,
@@ -89,20 +86,17 @@ def files(roles: Roles) -> dict[str, bytes]:
     return {CONFIG: _json(config), TOKENS_MAP: _json(tokens)}
 
 
-def _read(path: Path) -> Entry | None:
-    if not path.is_file():
-        return None
-    return read_json(str(path), read_bytes(path)).object()
+def _read(path: Path) -> Entry:
+    """The object in a file; an empty one if there is none."""
+    return read_json(str(path), read_bytes(path) if path.is_file() else b"{}").object()
 
 
-def _token(entry: Entry) -> str | None:
+def _token(entry: Entry) -> str:
     """A token: a string, or an object with its ``content``, as older releases write it."""
-    if entry.value is None:
-        return None
     return (entry.get("content") if isinstance(entry.value, dict) else entry).string()
 
 
-def _chat_template(folder: Path, config: Entry | None) -> str | None:
+def _chat_template(folder: Path, config: Entry) -> str | None:
     """The template of the file of its own, else of the configuration: of several, ``default``."""
     path = folder / CHAT_TEMPLATE
     if path.is_file():
@@ -110,8 +104,8 @@ def _chat_template(folder: Path, config: Entry | None) -> str | None:
             return read_bytes(path).decode()
         except UnicodeDecodeError as error:
             raise TokenizerFileError(f"{path}: is not UTF-8: {error}") from None
-    entry = None if config is None else config.get("chat_template")
-    if entry is None or entry.value is None:
+    entry = config.get("chat_template")
+    if entry.value is None:
         return None
     if not isinstance(entry.value, list):
         return entry.string()
