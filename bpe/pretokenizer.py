@@ -398,7 +398,11 @@ def _matches(text: str, patterns: Sequence[str], search: TimedSearch) -> Iterato
     position = 0
 
     def next_match(pattern: str) -> regex.Match[str] | None:
-        return search.run(pattern, partial(_next, pattern, text, position))
+        def find(*, timeout: float) -> regex.Match[str] | None:
+            found = _compiled(pattern).finditer(text, position, timeout=timeout)
+            return next((match for match in found if match.end() > match.start()), None)
+
+        return search.run(pattern, find)
 
     matches = {pattern: next_match(pattern) for pattern in patterns}
     while True:
@@ -420,11 +424,6 @@ def _matches(text: str, patterns: Sequence[str], search: TimedSearch) -> Iterato
             )
         yield match.span()
         position = match.end()
-
-
-def _next(pattern: str, text: str, position: int, *, timeout: float) -> regex.Match[str] | None:
-    matches = _compiled(pattern).finditer(text, position, timeout=timeout)
-    return next((match for match in matches if match.end() > match.start()), None)
 
 
 def _compiled(pattern: str) -> regex.Pattern[str]:

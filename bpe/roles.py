@@ -50,8 +50,7 @@ class Roles:
     @property
     def tokens(self) -> Mapping[str, str]:
         """The token of each role that has one."""
-        named = {"bos": self.bos, "eos": self.eos, "pad": self.pad, "unk": self.unk}
-        return {role: token for role, token in named.items() if token is not None}
+        return {role: vars(self)[role] for role in ROLES if vars(self)[role] is not None}
 
     def __bool__(self) -> bool:
         """Return whether there is anything to record."""

@@ -141,11 +141,8 @@ class SpecialCutter:
         self, tokens: Sequence[bytes], *, flags: Mapping[str, TokenFlags] | None = None
     ) -> None:
         bits = {name.encode(): flag.bits for name, flag in (flags or {}).items()}
-        self._matcher = (
-            SpecialMatcher(list(tokens), [bits.get(token, 0) for token in tokens])
-            if tokens
-            else None
-        )
+        self._has_tokens = bool(tokens)
+        self._matcher = SpecialMatcher(list(tokens), [bits.get(token, 0) for token in tokens])
 
     def cut(self, text: bytes) -> Iterator[tuple[int, int, int | None]]:
         """The parts of a text in order, none of them empty.
@@ -154,9 +151,6 @@ class SpecialCutter:
             Byte offsets (begin, end), and the number of the special token, or None for text. Parts
             overlap where a token begins in whitespace that the one before has taken.
         """
-        if self._matcher is None:
-            yield from [(0, len(text), None)] if text else []
-            return
         numbers = iter(memoryview(self._matcher.cut(text)).cast("q"))
         for begin, end, token in zip(numbers, numbers, numbers, strict=True):
             yield begin, end, None if token < 0 else token
@@ -170,7 +164,7 @@ class SpecialCutter:
         Returns:
             The parts, none of them empty if there are special tokens, and the row of each.
         """
-        if self._matcher is None:
+        if not self._has_tokens:
             return texts, pa.array(range(len(texts)), pa.int64())
         data, offsets, rows = self._matcher.split(text_column(texts))
         return binary_rows(data, offsets), int64_array(rows)

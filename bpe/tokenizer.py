@@ -589,9 +589,8 @@ class Tokenizer:
                 return b"".join([self.tokens[id_] for id_ in numbers])  # type: ignore[misc]
             except (IndexError, TypeError):  # no such id, or a gap: reported below
                 pass
-        tokens = [self.token_bytes(id_) for id_ in numbers]
-        if isinstance(self.parts.model, ByteLevel):
-            return b"".join(tokens)
+        for id_ in numbers:
+            self.token_bytes(id_)
         data, _ = self._encoder.decode(array("I", numbers), array("q", [0, len(numbers)]))
         return bytes(memoryview(data))
 

@@ -79,8 +79,18 @@ class Preset:
         file = path(name)
         settings: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
         settings.pop("track_order", None)  # follows from the tie rule
+        cut = {key: _several(settings.pop(key, ())) for key in ("normalizer", "never_split")}
+        options = ("model", "symbols", "end_of_word", "unknown_token")
+        model = {key: settings.pop(key) for key in options if key in settings}
         try:
-            return _preset(name=name, **settings)
+            return cls(
+                name=name,
+                pretokenizer=Pretokenizer(settings.pop("pretokenizer"), **cut),
+                model=model_of(**model),
+                special_tokens=_several(settings.pop("special_token", ())),
+                initial_alphabet=tuple(settings.pop("initial_alphabet", "")),
+                **settings,
+            )
         except TypeError as error:
             raise TrainingError(f"{file}: unknown setting: {error}") from error
 
@@ -143,35 +153,6 @@ def path(name: str) -> Path:
             f"unknown preset {name!r}: use one of {', '.join(names())} (did you mean {near}?)"
         )
     return _FOLDER / f"{name}.yaml"
-
-
-def _preset(
-    *,
-    name: str,
-    pretokenizer: str,
-    normalizer: str | Sequence[str] = (),
-    never_split: str | Sequence[str] = (),
-    special_token: str | Sequence[str] = (),
-    model: str = "bpe",
-    symbols: str = "bytes",
-    end_of_word: str | None = None,
-    unknown_token: str | None = None,
-    initial_alphabet: str = "",
-    **same: Any,
-) -> Preset:
-    """A preset from options of the command line."""
-    return Preset(
-        name=name,
-        pretokenizer=Pretokenizer(
-            pretokenizer, normalizer=_several(normalizer), never_split=_several(never_split)
-        ),
-        model=model_of(
-            model, symbols=symbols, end_of_word=end_of_word, unknown_token=unknown_token
-        ),
-        special_tokens=_several(special_token),
-        initial_alphabet=tuple(initial_alphabet),
-        **same,
-    )
 
 
 def _several(value: str | Sequence[str]) -> tuple[str, ...]:
