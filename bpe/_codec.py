@@ -164,12 +164,7 @@ def _tuple(item: _Reader) -> _Reader:
     def read(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise _mismatch("a list", value)
-        items: list[Any] = []
-        try:
-            items.extend(map(item.read, value))
-        except FieldError as error:
-            raise error.inside(f"[{len(items)}]") from error.__cause__
-        return tuple(items)
+        return tuple(_inside(number, item, one) for number, one in enumerate(value))
 
     return _Reader("a list", read)
 
@@ -183,11 +178,12 @@ def _mapping(item: _Reader) -> _Reader:
     return _Reader("an object", read)
 
 
-def _inside(name: str, reader: _Reader, value: Any) -> Any:
+def _inside(name: str | int, reader: _Reader, value: Any) -> Any:
+    """The value of a field, or of a number in a list."""
     try:
         return reader.read(value)
     except FieldError as error:
-        raise error.inside(name) from error.__cause__
+        raise error.inside(name if isinstance(name, str) else f"[{name}]") from error.__cause__
 
 
 def _union(kinds: list[_Reader]) -> _Reader:

@@ -107,6 +107,7 @@ def compare(old: Tokenizer, new: Tokenizer) -> Difference:
         for i, merge in enumerate(both)
         if place[merge] != i
     ]
+    ours, its = _settings(old), _settings(new)
     moved.sort(key=lambda item: (-item[0], item[1].old_rank))
     return Difference(
         gained=tuple(token for token in ids_new if token not in ids_old),
@@ -116,9 +117,7 @@ def compare(old: Tokenizer, new: Tokenizer) -> Difference:
         lost_merges=tuple(merge for merge in ranks_old if merge not in ranks_new),
         moved_merges=tuple(merge for _, merge in moved),
         kept_merges=len(both),
-        settings={
-            name: (mine, its) for name, (mine, its) in _settings(old, new).items() if mine != its
-        },
+        settings={name: (mine, its[name]) for name, mine in ours.items() if mine != its[name]},
     )
 
 
@@ -252,13 +251,10 @@ def _ranks(tokenizer: Tokenizer) -> dict[tuple[bytes, bytes], int]:
     return parts.ranks(Merges(parts.merges.flat + parts.superwords.flat))
 
 
-def _settings(old: Tokenizer, new: Tokenizer) -> dict[str, tuple[str, str]]:
+def _settings(tokenizer: Tokenizer) -> dict[str, str]:
     return {
-        "pretokenizer": (str(old.pretokenizer), str(new.pretokenizer)),
-        "model": (repr(old.model), repr(new.model)),
-        "superwords": (f"{len(old.superwords):,}", f"{len(new.superwords):,}"),
-        "special tokens": (
-            " ".join(islice(old.special_tokens, 20)) or "none",
-            " ".join(islice(new.special_tokens, 20)) or "none",
-        ),
+        "pretokenizer": str(tokenizer.pretokenizer),
+        "model": repr(tokenizer.model),
+        "superwords": f"{len(tokenizer.superwords):,}",
+        "special tokens": " ".join(islice(tokenizer.special_tokens, 20)) or "none",
     }

@@ -86,10 +86,9 @@ class PretokenCounts(Described):
         if self.runs is None or not len(self):
             return
         width = self.runs.id_bytes
-        lengths = pc.binary_length(self.pretokens)
-        whole = pc.multiply(pc.divide(lengths, width), width)
-        wrong = pc.or_(pc.not_equal(whole, lengths), pc.less(lengths, 2 * width))
-        if (row := pc.index(wrong, pa.scalar(True)).as_py()) >= 0:
+        lengths = pc.binary_length(self.pretokens).to_numpy()
+        if (wrong := (lengths % width > 0) | (lengths < 2 * width)).any():
+            row = int(wrong.argmax())
             raise CountsError(
                 f"row {row} has a key of {lengths[row]} bytes, which is not two ids or more of "
                 f"{width} bytes: count the runs again"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from bpe.errors import TokenizerError, TokenizerFileError
+from bpe.errors import TokenizerError
 from bpe.formats.export_checks import (
     KINDS,
     Loss,
@@ -16,7 +16,7 @@ from bpe.formats.export_checks import (
     require_byte_level,
 )
 from bpe.formats.format import Format, TokenizerFiles, with_ids
-from bpe.formats.strict_json import Entry, read_bytes, read_json
+from bpe.formats.strict_json import Entry, read_bytes, read_json, read_text
 from bpe.formats.token_text import (
     read_merges,
     read_tokens,
@@ -92,10 +92,7 @@ def _is_one(path: Path) -> bool:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        lines = read_bytes(path).decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise TokenizerFileError(f"{path}: is not UTF-8: {error}") from None
+    lines = read_text(path).split("\n")
     if lines[0].startswith("#version"):
         del lines[0]
     return [line.rstrip("\r") for line in lines if line.rstrip("\r")]

@@ -154,6 +154,18 @@ def read_bytes(path: Path) -> bytes:
     return bytes(data)
 
 
+def read_text(path: Path) -> str:
+    """A file of UTF-8.
+
+    Raises:
+        TokenizerFileError: it is not UTF-8, or too large.
+    """
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise TokenizerFileError(f"{path}: is not UTF-8: {error}") from None
+
+
 def describe(value: Any) -> str:
     """A JSON value with its kind, for error messages."""
     kinds = {dict: "an object", list: "a list", str: "the string", type(None): "nothing"}

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from bpe.errors import TokenizerFileError
-from bpe.formats.strict_json import Entry, read_bytes, read_json
+from bpe.formats.strict_json import Entry, read_bytes, read_json, read_text
 from bpe.roles import ROLES, Roles
 
 if TYPE_CHECKING:
@@ -100,10 +99,7 @@ def _chat_template(folder: Path, config: Entry) -> str | None:
     """The template of the file of its own, else of the configuration: of several, ``default``."""
     path = folder / CHAT_TEMPLATE
     if path.is_file():
-        try:
-            return read_bytes(path).decode()
-        except UnicodeDecodeError as error:
-            raise TokenizerFileError(f"{path}: is not UTF-8: {error}") from None
+        return read_text(path)
     entry = config.get("chat_template")
     if entry.value is None:
         return None
