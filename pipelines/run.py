@@ -32,7 +32,7 @@ from pipelines.errors import ConfigError, Interrupted, JobError
 from pipelines.failures import FailureChannel, error_in, is_proxied, job_errors, one_line
 from pipelines.interrupts import NAMES, Interrupts, interrupts, unhurried
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
-from pipelines.progress import NoProgress, Stage
+from pipelines.progress import NoProgress, StageProgress
 from pipelines.submission.checks import check_paths, ready
 from pipelines.submission.job import (
     cancelled,
@@ -173,7 +173,7 @@ def run(
     *,
     execution: Execution,
     pieces: int = 1,
-    stage: Stage = Stage(),  # noqa: B008 - one that nobody watches has no state
+    stage: StageProgress = StageProgress(),  # noqa: B008 - one that nobody watches has no state
     progress: Progress = NoProgress(),  # noqa: B008 - the same
     name: str = "job",
 ) -> PipelineResult:
@@ -206,7 +206,7 @@ def _run_there(
     beam_options: PipelineOptions,
     *,
     execution: Execution,
-    stage: Stage,
+    stage: StageProgress,
     progress: Progress,
 ) -> PipelineResult:
     """Submit a pipeline, and watch it to its end."""
@@ -260,7 +260,7 @@ def _kept(log: Any) -> str:
     return f" (full log: {path})" if path else ""
 
 
-def observe(result: Any, stage: Stage) -> None:
+def observe(result: Any, stage: StageProgress) -> None:
     """Tell a step what the runner says of its job now."""
     totals = counters(result)
     kept_bytes = totals.get("bytes_kept", 0)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from pipelines.compare.tokenizers import TokenizerFile
+    from pipelines.compare.tokenizers import ComparedTokenizer
 
 _GROUPS = 30
 _EXAMPLES = 10
@@ -121,7 +121,7 @@ def compare(ctx: click.Context) -> None:
         _show_comparison(result, sys.stdout)
 
 
-def _compare_two(ctx: click.Context, files: tuple[TokenizerFile, ...]) -> None:
+def _compare_two(ctx: click.Context, files: tuple[ComparedTokenizer, ...]) -> None:
     from pipelines.compare.two import compare_two
 
     facts = compare_two(files, counts=ctx.params["counts"])

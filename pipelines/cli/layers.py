@@ -27,7 +27,7 @@ _NO_KEYS = ("config", "set")
 _Settings = TypeVar("_Settings")
 
 
-class Source(IntEnum):
+class Origin(IntEnum):
     """The source of the value of an option; the greater wins."""
 
     DEFAULT = 0
@@ -136,15 +136,15 @@ def owner(ctx: click.Context, name: str) -> str:
     return next((f"bpe {one}, not of this command" for one in having), "")
 
 
-def source(ctx: click.Context, name: str) -> Source:
+def source(ctx: click.Context, name: str) -> Origin:
     """Return the source of the value of an option."""
     known = ctx.get_parameter_source(name)
     if known in (ParameterSource.DEFAULT, None):
-        return Source.DEFAULT
+        return Origin.DEFAULT
     if known is not ParameterSource.DEFAULT_MAP:
-        return Source.COMMAND_LINE
+        return Origin.COMMAND_LINE
     in_file = any(name in values for values in layers_of(ctx).files)
-    return Source.FILE if in_file else Source.PRESET
+    return Origin.FILE if in_file else Origin.PRESET
 
 
 def specs_of(command: click.Command) -> dict[str, Option]:
@@ -204,7 +204,7 @@ def stage_context(ctx: click.Context, name: str) -> click.Context:
     args = [
         f"{spec.flag}={value}"
         for param, spec in specs_of(ctx.command).items()
-        if param in keys and source(ctx, param) is Source.COMMAND_LINE
+        if param in keys and source(ctx, param) is Origin.COMMAND_LINE
         for value in (ctx.params[param] if spec.several else [ctx.params[param]])
     ]
     args += [arg for text in ctx.params["set"] for arg in _as_argument(ctx, text, command)]
@@ -264,7 +264,7 @@ def check_options(ctx: click.Context) -> None:
         for other in spec.excludes:
             if other in specs:
                 choose(ctx, *sorted((spec.name, other), key=[*specs].index))
-    require(ctx, *(name for name in specs if source(ctx, name) is Source.COMMAND_LINE))
+    require(ctx, *(name for name in specs if source(ctx, name) is Origin.COMMAND_LINE))
 
 
 def require(ctx: click.Context, *names: str) -> None:
@@ -286,7 +286,7 @@ def choose(ctx: click.Context, first: str, second: str) -> None:
     if any(is_absent(ctx.params[name]) for name in (first, second)):
         return
     sources = (source(ctx, first), source(ctx, second))
-    if sources[0] == sources[1] != Source.DEFAULT:
+    if sources[0] == sources[1] != Origin.DEFAULT:
         raise click.UsageError(
             f"--{first} and --{second} exclude each other: choose one".replace("_", "-"), ctx
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import click
 
-from pipelines.cli.layers import Source, beam_args, choose, settings_of, source
+from pipelines.cli.layers import Origin, beam_args, choose, settings_of, source
 from pipelines.cli.logs import is_json
 from pipelines.option import Group, Settings, advanced, is_absent, option
 from pipelines.settings import (
@@ -194,7 +194,7 @@ def pretoken_settings(ctx: click.Context) -> PretokenSettings:
     return settings_of(ctx, PretokenSettings, pattern=pattern, normalizer=steps)
 
 
-def refuse(ctx: click.Context, *names: str, why: str, above: Source = Source.DEFAULT) -> None:
+def refuse(ctx: click.Context, *names: str, why: str, above: Origin = Origin.DEFAULT) -> None:
     """Refuse options for what is settled otherwise.
 
     Args:

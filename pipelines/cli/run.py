@@ -10,7 +10,7 @@ import click
 from pipelines.cli import options
 from pipelines.cli.command import Command, JobCommand, command
 from pipelines.cli.declared import declared_options
-from pipelines.cli.layers import Source, settings_of, source, stage_context, use_job
+from pipelines.cli.layers import Origin, settings_of, source, stage_context, use_job
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.cli.train import (
@@ -142,7 +142,7 @@ def export_settings(ctx: click.Context, stage: click.Context) -> ExportSettings 
     if stage.params["to"] is None:
         of_both = declared(EncodeSettings)  # parquet_encoding
         given = [
-            *(name for name in declared(ExportSettings) if source(stage, name) != Source.DEFAULT),
+            *(name for name in declared(ExportSettings) if source(stage, name) != Origin.DEFAULT),
             *(["discard_ids"] * bool(ctx.params["discard_ids"])),
         ]
         for name in given:

@@ -9,7 +9,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
-from pipelines.cli.layers import Source, choose, forget, require, settings_of, source
+from pipelines.cli.layers import Origin, choose, forget, require, settings_of, source
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.option import Group, Settings, advanced, option
@@ -109,7 +109,7 @@ def train(ctx: click.Context) -> None:
         options.refuse(
             ctx,
             *options.OF_CUT,
-            above=Source.PRESET,
+            above=Origin.PRESET,
             why="needs --input: --counts were split when they were counted, and the tokenizer "
             "splits text in the same way",
         )
@@ -125,7 +125,7 @@ def train(ctx: click.Context) -> None:
         from pipelines.train import check_cut
 
     pretokens = extended_pretokens(ctx, pretokens, training)
-    if counts and source(ctx, "pretokenizer") is Source.PRESET:
+    if counts and source(ctx, "pretokenizer") is Origin.PRESET:
         check_cut(counts=counts, pretokens=pretokens, execution=execution)
     summary = train_tokenizer(
         inputs=inputs,
@@ -159,7 +159,7 @@ def parity_settings(ctx: click.Context) -> ParitySettings:
                 raise click.UsageError(f"--parity and --{name} exclude each other: choose one", ctx)
         require(ctx, "parity")
         for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
-            if source(ctx, name) is Source.DEFAULT:
+            if source(ctx, name) is Origin.DEFAULT:
                 ctx.params[name] = value
     return parity
 
@@ -181,7 +181,7 @@ def _settle_superwords(ctx: click.Context) -> None:
     options.refuse(
         ctx,
         *_OF_WORDS,
-        above=Source.PRESET,
+        above=Origin.PRESET,
         why="needs --input: the words are those of --tokenizer, and --counts say how runs were "
         "found (--prune-runs-below drops rare ones)",
     )
@@ -255,7 +255,7 @@ def model(ctx: click.Context) -> Model:
         ("end_of_word", is_bpe, "--model bpe"),
     ):
         if not fits and values[name] is not None:
-            options.refuse(ctx, name, above=Source.PRESET, why=f"{values[name]} needs {partner}")
+            options.refuse(ctx, name, above=Origin.PRESET, why=f"{values[name]} needs {partner}")
             forget(ctx, name)
     return model_of(
         values["model"],
@@ -275,7 +275,7 @@ def marked_pretokens(ctx: click.Context, roles: RoleSettings | None = None) -> P
         return pretokens
     from bpe.formats.cut_at_marks import WORDS
 
-    if not any(source(ctx, name) > Source.PRESET and values[name] for name in options.OF_CUT):
+    if not any(source(ctx, name) > Origin.PRESET and values[name] for name in options.OF_CUT):
         pretokens = replace(
             pretokens, pattern=WORDS, normalizer=("prepend-mark", "mark-spaces"), never_split=()
         )

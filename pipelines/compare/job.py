@@ -12,7 +12,7 @@ from bpe._codec import to_jsonable
 from pipelines import storage
 from pipelines.compare.result import EXAMPLES, Input, Subject, read_comparison
 from pipelines.compare.splits import BY_FILE, RESULT, CompareSplits, tokenizer_names
-from pipelines.compare.tokenizers import TokenizerFile, load
+from pipelines.compare.tokenizers import ComparedTokenizer, load
 from pipelines.corpus.documents.types import parse_type
 from pipelines.corpus.reading import Reading
 from pipelines.encode.kept import find_kept
@@ -46,7 +46,7 @@ class CompareRequest(CorpusRequest):
         examples: pieces to show; 0 to count none.
     """
 
-    tokenizers: tuple[TokenizerFile, ...]
+    tokenizers: tuple[ComparedTokenizer, ...]
     by: str | None = None
     examples: int = EXAMPLES
     name = "compare"
@@ -57,7 +57,7 @@ class CompareRequest(CorpusRequest):
         cls,
         *,
         inputs: InputSettings,
-        tokenizers: Sequence[TokenizerFile],
+        tokenizers: Sequence[ComparedTokenizer],
         directory: str,
         **more: Any,
     ) -> CompareRequest:
@@ -137,7 +137,7 @@ def _group_column(files: Sequence[InputFile], by: str | None) -> tuple[KeptColum
 def compare(
     *,
     inputs: InputSettings,
-    tokenizers: Sequence[TokenizerFile],
+    tokenizers: Sequence[ComparedTokenizer],
     execution: Execution,
     by: str | None = None,
     examples: int = EXAMPLES,

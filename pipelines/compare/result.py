@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpe.explain import visible
 from pipelines import storage
-from pipelines.compare.tokenizers import TokenizerFile  # noqa: TC001 - decoded by its annotation
+from pipelines.compare.tokenizers import ComparedTokenizer  # noqa: TC001 - decoded by its annotation
 from pipelines.compare.totals import WHOLE, described
 from pipelines.corpus.documents import ReadOptions  # noqa: TC001 - likewise
 from pipelines.corpus.reading import check_failures
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.compare.pieces import Difference
-    from pipelines.compare.totals import Totals
+    from pipelines.compare.totals import ComparisonTotals
     from pipelines.corpus.reading import Reading
 
 EXAMPLES = 20
@@ -52,7 +52,7 @@ class Subject:
         inputs: the files of the corpus.
     """
 
-    tokenizers: tuple[TokenizerFile, ...]
+    tokenizers: tuple[ComparedTokenizer, ...]
     tokenizers_sha256: tuple[str, ...]
     options: ReadOptions
     by: str | None
@@ -75,7 +75,7 @@ def check_groups(by: str | None, number: int) -> None:
 def comparison(
     subject: Subject,
     tokenizers: Sequence[Tokenizer],
-    totals: Totals,
+    totals: ComparisonTotals,
     *,
     differences: Sequence[Difference],
     failures: int,

@@ -16,7 +16,7 @@ from bpe.errors import BadTextsError
 from pipelines import storage
 from pipelines.compare.pieces import Difference, PieceCutter, add_differences
 from pipelines.compare.result import Subject, check_groups, comparison, shown_failures
-from pipelines.compare.totals import WHOLE, Meter, Totals, described
+from pipelines.compare.totals import WHOLE, ComparisonTotals, Meter, described
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.reading import Reading, SplitReader
 from pipelines.count.steps import FLUSH_BYTES, merged, shard_messages
@@ -90,7 +90,7 @@ class CompareSplits:
         """Encode a split; a file of counted pieces, then of totals by group."""
         comparer = self._comparer()
         subject, pieces = comparer.subject, PretokenCounter(comparer.cutter.counted)
-        totals = Totals()
+        totals = ComparisonTotals()
         sources = {piece.file_index: piece for piece in unit.work.pieces}
         file, runs = f"pieces-{unit.number:05d}", list[tuple[int, int, int]]()
         reading = self._reading(subject)
@@ -143,10 +143,10 @@ class CompareSplits:
         """
         comparer = self._comparer()
         tokenizers = comparer.tokenizers
-        totals = Totals()
+        totals = ComparisonTotals()
         for record in records:
             (data,) = self._read(record, [record.totals["groups"]])
-            totals.add(Totals.from_record(json.loads(data)))
+            totals.add(ComparisonTotals.from_record(json.loads(data)))
         check_groups(comparer.subject.by, len(totals.numbers) - 1)
         found = [Difference() for _ in tokenizers[1:]]
         for shard in range(SHARDS):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizerFile:
+class ComparedTokenizer:
     """A tokenizer to compare.
 
     Attributes:
@@ -33,7 +33,7 @@ class TokenizerFile:
     pretokenizer: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> TokenizerFile:
+    def parse(cls, text: str) -> ComparedTokenizer:
         """From ``[NAME=]FILE[:PRETOKENIZER]``; a name is letters, digits, ``.``, ``_`` and ``-``.
 
         Raises:
@@ -49,7 +49,7 @@ class TokenizerFile:
         return cls(name=name, path=path, pretokenizer=suffix or None)
 
 
-def parse_tokenizers(texts: Sequence[str]) -> tuple[TokenizerFile, ...]:
+def parse_tokenizers(texts: Sequence[str]) -> tuple[ComparedTokenizer, ...]:
     """Tokenizers as a command line names them; those without a name get one from their path.
 
     Raises:
@@ -57,7 +57,7 @@ def parse_tokenizers(texts: Sequence[str]) -> tuple[TokenizerFile, ...]:
     """
     if len(texts) < 2:
         raise ConfigError("name two tokenizers to compare, or more")
-    files = [TokenizerFile.parse(text) for text in texts]
+    files = [ComparedTokenizer.parse(text) for text in texts]
     short = [_short_name(file.path) for file in files]
     for i, file in enumerate(files):
         if not file.name:
@@ -81,7 +81,7 @@ def _short_name(path: str) -> str:
     return parts.stem or path
 
 
-def load(file: TokenizerFile) -> Tokenizer:
+def load(file: ComparedTokenizer) -> Tokenizer:
     """The tokenizer in a file.
 
     Raises:

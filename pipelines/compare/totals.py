@@ -28,7 +28,7 @@ _OF_EACH = 5  # tokens, of one byte, unknown, same tokens, whether all are the s
 
 
 @dataclass
-class Totals:
+class ComparisonTotals:
     """Totals of tokenizers over the documents of some groups, by key.
 
     Attributes:
@@ -41,7 +41,7 @@ class Totals:
     numbers: dict[str, Numbers] = field(default_factory=dict)
     used: dict[str, list[int]] = field(default_factory=dict)
 
-    def add(self, other: Totals) -> None:
+    def add(self, other: ComparisonTotals) -> None:
         """Add those of other documents."""
         for key, numbers in other.numbers.items():
             self.numbers[key] = self.numbers.get(key, 0) + numbers
@@ -59,7 +59,7 @@ class Totals:
         }
 
     @classmethod
-    def from_record(cls, value: Mapping[str, Any]) -> Totals:
+    def from_record(cls, value: Mapping[str, Any]) -> ComparisonTotals:
         """Return the totals of a record of `to_record`."""
         return cls(
             {key: np.array(numbers, np.int64) for key, numbers in value["numbers"].items()},
@@ -80,7 +80,7 @@ class Meter:
 
     def measure(
         self, texts: pa.Array, encoded: Sequence[pa.ListArray], keys: Sequence[str], codes: Numbers
-    ) -> Totals:
+    ) -> ComparisonTotals:
         """The totals of some documents: of all together, and of each group.
 
         Args:
@@ -89,7 +89,7 @@ class Meter:
             keys: of the groups, each once.
             codes: the number of the group of each document; empty where there are no groups.
         """
-        totals = Totals()
+        totals = ComparisonTotals()
         if not len(texts):
             return totals
         columns = [np.ones(len(texts)), pc.binary_length(texts).to_numpy()]
@@ -133,7 +133,9 @@ def _used(lists: pa.ListArray, codes: Numbers, groups: int, size: int) -> list[i
     return [int.from_bytes(row.tobytes(), "little") for row in packed]
 
 
-def described(totals: Totals, key: str, tokenizers: Sequence[Tokenizer]) -> dict[str, Any]:
+def described(
+    totals: ComparisonTotals, key: str, tokenizers: Sequence[Tokenizer]
+) -> dict[str, Any]:
     """The totals of a group and what follows from them, as JSON values; rates of nothing are null.
 
     What depends on bytes is null where one of two tokenizers is not lossless.

@@ -16,10 +16,10 @@ from pipelines.output.state import complete
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.compare.tokenizers import TokenizerFile
+    from pipelines.compare.tokenizers import ComparedTokenizer
 
 
-def compare_two(files: Sequence[TokenizerFile], *, counts: str | None) -> dict[str, Any]:
+def compare_two(files: Sequence[ComparedTokenizer], *, counts: str | None) -> dict[str, Any]:
     """Return what changed from the first tokenizer to the second.
 
     Tokens and merges are compared by their bytes, not by their ids.

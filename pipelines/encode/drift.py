@@ -115,9 +115,9 @@ class Gauge:
             require_pretokens(counts, title=baseline, remedy=_BASELINE)
             self._seen = counts.pretokens
 
-    def measure(self) -> Measure:
+    def measure(self) -> DriftMeasure:
         """A new measurement."""
-        return Measure(self)
+        return DriftMeasure(self)
 
     def counter(self) -> PretokenCounter | None:
         """Counts the pre-tokens of texts; None where they are not looked at."""
@@ -132,7 +132,7 @@ class Gauge:
         return int(pc.sum(table["count"].filter(pc.invert(known))).as_py() or 0)
 
 
-class Measure:
+class DriftMeasure:
     """A measurement of the texts of one input; ends with `finish`."""
 
     def __init__(self, gauge: Gauge) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pipelines.storage import HashingFile
 
 
-class PartWriter(RowWriter):
+class DocumentWriter(RowWriter):
     """Writes the rows of a part to a file; a context manager that ends with `close`.
 
     Args:

@@ -27,7 +27,7 @@ from pipelines.encode.manifest import (
     ranges_of,
     unit_name,
 )
-from pipelines.encode.parts import PartWriter
+from pipelines.encode.parts import DocumentWriter
 from pipelines.encode.rows import NOTHING, RowLayout, Sums, with_ends
 from pipelines.encode.tokens import check_special_tokens, id_type, unknown_id
 from pipelines.metrics import counter
@@ -266,7 +266,7 @@ def document_seeds(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoded:
+class EncodedPart:
     """The result of a split: the sums over its rows, and the number of its bad records.
 
     ``dead_letters`` says where these are; None where there are none, or nobody wants them.
@@ -286,7 +286,7 @@ def make(
     add: Callable[[pa.RecordBatch], object],
     observe: Callable[[EncodedBlock], object] | None = None,
     slot: SlotWriter | None = None,
-) -> Encoded:
+) -> EncodedPart:
     """Read and encode one split.
 
     Args:
@@ -315,7 +315,7 @@ def make(
         dead_letters = reader.finish()
     counter("cache_hits").inc(encoder.cache_use.hits)
     counter("cache_misses").inc(encoder.cache_use.misses)
-    return Encoded(sums=sums, bad_records=reader.bad_records, dead_letters=dead_letters)
+    return EncodedPart(sums=sums, bad_records=reader.bad_records, dead_letters=dead_letters)
 
 
 def encode_split(
@@ -329,14 +329,17 @@ def encode_split(
 ) -> Record:
     """Read and encode one split, and write its part; arguments and errors as those of `make`."""
 
-    def fill(writer: PartWriter) -> Encoded:
+    def fill(writer: DocumentWriter) -> EncodedPart:
         return make(split, job, tokenizer, stopped, add=writer.add, observe=observe, slot=slot)
 
     return write_part(split, job, tokenizer, fill)
 
 
 def write_part(
-    split: Split, job: EncodeJob, tokenizer: Tokenizer, fill: Callable[[PartWriter], Encoded]
+    split: Split,
+    job: EncodeJob,
+    tokenizer: Tokenizer,
+    fill: Callable[[DocumentWriter], EncodedPart],
 ) -> Record:
     """Write the part of a split.
 
@@ -351,7 +354,7 @@ def write_part(
     """
     with (
         replacing(join(job.directory, split.file)) as sink,
-        PartWriter(sink, job.layout(tokenizer)) as writer,
+        DocumentWriter(sink, job.layout(tokenizer)) as writer,
     ):
         made = fill(writer)
         writer.close()

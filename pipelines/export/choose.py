@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.keys import Hashes
     from pipelines.encode.rows import Numbers
-    from pipelines.export.manifest import Source
+    from pipelines.export.manifest import ExportedSource
     from pipelines.export.plan import ExportPlan, Pin, Span
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
@@ -248,7 +248,7 @@ def _rest(taken: Taken) -> int:
     return taken.asked - taken.epochs * taken.available_tokens
 
 
-def _asked(plan: ExportPlan, available: Sequence[Count | Source]) -> list[Taken]:
+def _asked(plan: ExportPlan, available: Sequence[Count | ExportedSource]) -> list[Taken]:
     """Return the tokens asked of each source, given its documents and tokens.
 
     Raises:
@@ -354,7 +354,7 @@ def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Count]) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class Section:
+class PartSection:
     """The rows of one part: those of a span in one half and epoch, or a bucket.
 
     Attributes:
@@ -404,7 +404,7 @@ class Section:
         return VALIDATION if self.validation and to in ("mds", "litdata") else ""
 
 
-def span_epochs(stage: Pass) -> list[Section]:
+def span_epochs(stage: Pass) -> list[PartSection]:
     """Both halves, span by span, in the order of an export that is not shuffled; no places yet.
 
     Args:
@@ -427,7 +427,7 @@ def span_epochs(stage: Pass) -> list[Section]:
                     if not validation and taken.is_partial(epoch):
                         count = partial[number]
                     ordered.append(
-                        Section(
+                        PartSection(
                             validation=validation,
                             source=source,
                             epoch=epoch,

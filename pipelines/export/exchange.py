@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.keys import Hashes
     from pipelines.encode.rows import Numbers
     from pipelines.export.plan import ExportPlan
-    from pipelines.export.source import Block
+    from pipelines.export.source import IdBlock
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
     from pipelines.stage.stage import Unit
@@ -184,7 +184,7 @@ class Exchange(Pass):
         return Made(files=(stored,), totals={"buckets": counts.tolist()})
 
     def _dealt(
-        self, block: Block, *, file: int, epoch: int | None
+        self, block: IdBlock, *, file: int, epoch: int | None
     ) -> tuple[pa.RecordBatch, Numbers, Numbers]:
         """The documents of a block that an epoch takes, as they are stored; places; tokens.
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pipelines.encode.rows import Ids, Numbers
     from pipelines.export.outputs import Outputs
-    from pipelines.export.rows import RowLayout
+    from pipelines.export.rows import ExportLayout
     from pipelines.storage import HashingFile
 
 
@@ -66,7 +66,7 @@ class PartWriter(ABC):
     """
 
     def __init__(
-        self, name: str, layout: RowLayout, *, outputs: Outputs, stack: contextlib.ExitStack
+        self, name: str, layout: ExportLayout, *, outputs: Outputs, stack: contextlib.ExitStack
     ) -> None:
         self.name, self.layout, self.outputs, self._stack = name, layout, outputs, stack
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pipelines.encode.rows import Ids, Numbers
     from pipelines.export.format import Rows
-    from pipelines.export.rows import RowLayout
+    from pipelines.export.rows import ExportLayout
     from pipelines.stage.record import StoredFile
 
 _TYPES = {"uint16": "no_header_numpy:5", "uint32": "no_header_numpy:6"}
@@ -40,7 +40,7 @@ class LitdataPart(ShardedPart):
         return ids
 
 
-def litdata_index(files: Sequence[StoredFile], layout: RowLayout, mark: str) -> bytes:
+def litdata_index(files: Sequence[StoredFile], layout: ExportLayout, mark: str) -> bytes:
     """The list of chunks.
 
     Args:

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
-    from pipelines.export.choose import Section
+    from pipelines.export.choose import PartSection
     from pipelines.export.format import PartWriter
     from pipelines.export.rows import Documents
     from pipelines.export.sections import Sections
-    from pipelines.export.source import Block
+    from pipelines.export.source import IdBlock
     from pipelines.progress import SlotWriter
     from pipelines.stage.stage import Unit
 
@@ -61,7 +61,7 @@ class Make(Pass):
         for number, sections in enumerate(self.sections().units):
             yield self.unit(number, bytes=self._bytes(sections[0]))
 
-    def _bytes(self, section: Section) -> int:
+    def _bytes(self, section: PartSection) -> int:
         """About how many bytes of the sources a section is made of."""
         pins = self.pins()
         if section.source >= 0:
@@ -132,15 +132,15 @@ class Make(Pass):
         )
 
     def blocks(
-        self, section: Section, *, stopped: Callable[[], bool], ahead: bool = False
-    ) -> Iterator[tuple[int, Block]]:
+        self, section: PartSection, *, stopped: Callable[[], bool], ahead: bool = False
+    ) -> Iterator[tuple[int, IdBlock]]:
         """The blocks of the parts of a section's span, each with the number of its part."""
         span, pins = self.spans()[section.span], self.pins()
         for file in range(span.first, span.first + span.files):
             for block in read_blocks(self.plan, pins[file], stopped=stopped, ahead=ahead):
                 yield file, block
 
-    def taken(self, section: Section, file: int, block: Block) -> Documents:
+    def taken(self, section: PartSection, file: int, block: IdBlock) -> Documents:
         """The documents of a block that a section takes."""
         epoch = None if section.validation else section.epoch
         mask = self.selection().takes(
@@ -149,7 +149,7 @@ class Make(Pass):
         return block.where(mask)
 
     def documents(
-        self, section: Section, *, stopped: Callable[[], bool], ahead: bool = False
+        self, section: PartSection, *, stopped: Callable[[], bool], ahead: bool = False
     ) -> Iterator[Documents]:
         """The documents of a section, in their order."""
         if section.source < 0:
@@ -158,7 +158,7 @@ class Make(Pass):
         for file, block in self.blocks(section, stopped=stopped, ahead=ahead):
             yield self.taken(section, file, block)
 
-    def after(self, section: Section, *, stopped: Callable[[], bool]) -> Iterator[Documents]:
+    def after(self, section: PartSection, *, stopped: Callable[[], bool]) -> Iterator[Documents]:
         """The documents of all later sections of its half, read as they are asked for."""
         half = self.sections().half(validation=section.validation)
         for later in half[section.number + 1 :]:
@@ -169,7 +169,7 @@ class _Part:
     """The rows of a section on their way to files; a context manager that ends with `finish`."""
 
     def __init__(
-        self, section: Section, stage: Make, outputs: Outputs, stopped: Callable[[], bool]
+        self, section: PartSection, stage: Make, outputs: Outputs, stopped: Callable[[], bool]
     ) -> None:
         self.section, self.outputs = section, outputs
         self._stage, self._stopped = stage, stopped

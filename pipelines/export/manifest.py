@@ -13,7 +13,7 @@ from bpe.files import with_checksum
 from pipelines import storage
 from pipelines.corpus.documents.types import parse_type
 from pipelines.errors import InputError
-from pipelines.export.rows import RowLayout
+from pipelines.export.rows import ExportLayout
 from pipelines.option import changed
 from pipelines.output.names import MANIFEST, fingerprint, read_manifest_of
 from pipelines.settings import ExportSettings
@@ -26,7 +26,7 @@ VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class ExportedSource:
     """A directory of ids, as `bpe encode` writes them, under any path; ``pins`` of its parts."""
 
     name: str
@@ -37,7 +37,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizerFile:
+class ExportedTokenizer:
     """``tokenizer.json``: SHA-256 (hex), and one more than the greatest id."""
 
     sha256: str
@@ -63,8 +63,8 @@ class ExportHeader:
     kind: str = KIND
     version: int = VERSION
     layout: int
-    sources: tuple[Source, ...]
-    tokenizer: TokenizerFile
+    sources: tuple[ExportedSource, ...]
+    tokenizer: ExportedTokenizer
     id_type: str
     columns: Mapping[str, str]
     unit_tokens: int
@@ -89,9 +89,9 @@ class ExportHeader:
         return tuple(pa.field(name, parse_type(kind)) for name, kind in self.columns.items())
 
     @property
-    def row_layout(self) -> RowLayout:
+    def row_layout(self) -> ExportLayout:
         """Of the rows, but for what fills them."""
-        return RowLayout(settings=self.settings, id_type=self.id_type, kept=self.kept)
+        return ExportLayout(settings=self.settings, id_type=self.id_type, kept=self.kept)
 
     @property
     def fingerprint(self) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pipelines.encode.rows import Numbers
     from pipelines.export.format import Rows
-    from pipelines.export.rows import RowLayout
+    from pipelines.export.rows import ExportLayout
     from pipelines.stage.record import StoredFile
 
 _ONE_DIMENSION = 1 << 2
@@ -70,7 +70,7 @@ class MdsPart(ShardedPart):
         return np.frombuffer(b"".join(pieces), np.uint8)
 
 
-def mds_index(files: Sequence[StoredFile], layout: RowLayout, mark: str) -> bytes:  # noqa: ARG001 - of the protocol
+def mds_index(files: Sequence[StoredFile], layout: ExportLayout, mark: str) -> bytes:  # noqa: ARG001 - of the protocol
     """The list of shards."""
     shards = [
         {
@@ -88,7 +88,7 @@ def mds_index(files: Sequence[StoredFile], layout: RowLayout, mark: str) -> byte
     return json.dumps({"shards": shards, "version": 2}, sort_keys=True).encode()
 
 
-def _config(layout: RowLayout) -> bytes:
+def _config(layout: ExportLayout) -> bytes:
     """Return the description in each shard, and that of the index."""
     columns = [*([ID] if layout.settings.with_id else []), INPUT_IDS]
     encodings = {ID: "str", INPUT_IDS: f"ndarray:{layout.id_type}"}

@@ -21,7 +21,7 @@ from pipelines import storage
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.tokens import check_named_tokens, token_of_role
 from pipelines.errors import ConfigError, InputError
-from pipelines.export.manifest import ExportHeader, Source, TokenizerFile
+from pipelines.export.manifest import ExportedSource, ExportedTokenizer, ExportHeader
 from pipelines.output.names import PINS, TOKENIZER, fingerprint, read_plan
 from pipelines.output.state import complete
 from pipelines.storage import join, replacing
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.export.manifest import ExportManifest
-    from pipelines.export.rows import RowLayout
+    from pipelines.export.rows import ExportLayout
     from pipelines.settings import ExportSettings
 
 UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB of ids
@@ -94,7 +94,7 @@ class ExportPlan(ExportHeader):
         return self.settings.chooses or self.validation > 0
 
     @property
-    def row_layout(self) -> RowLayout:
+    def row_layout(self) -> ExportLayout:
         """Of the rows."""
         return replace(super().row_layout, pad=self.pad)
 
@@ -232,7 +232,7 @@ def plan_export(
         ),
         directories=tuple(storage.located(source.directory) for source in found),
         settings=settings,
-        tokenizer=TokenizerFile(sha256=of.sha256, vocab_size=of.vocab_size),
+        tokenizer=ExportedTokenizer(sha256=of.sha256, vocab_size=of.vocab_size),
         id_type=first.manifest.id_type,
         columns=_columns(found),
         pad=_pad(settings, tokenizer),
@@ -297,7 +297,7 @@ def pinned_before(directory: str) -> list[Pin] | None:
     return pins if pins and found == stated else None
 
 
-def check_pins(sources: Sequence[Source], pins: Sequence[Pin], path: str) -> None:
+def check_pins(sources: Sequence[ExportedSource], pins: Sequence[Pin], path: str) -> None:
     """Refuse pinned parts other than those that the manifest of an export states.
 
     Raises:
@@ -311,10 +311,10 @@ def check_pins(sources: Sequence[Source], pins: Sequence[Pin], path: str) -> Non
             )
 
 
-def pinned_source(number: int, name: str, pins: Sequence[Pin]) -> Source:
+def pinned_source(number: int, name: str, pins: Sequence[Pin]) -> ExportedSource:
     """A source, by its number among those of all pins."""
     own = [pin for pin in pins if pin.source == number]
-    return Source(
+    return ExportedSource(
         name=name,
         files=len(own),
         documents=sum(pin.documents for pin in own),

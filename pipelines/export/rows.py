@@ -32,7 +32,7 @@ MAX_ROW_DOCUMENTS = MAX_PACK + (1 << 20)  # as many empty ones as others
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowLayout:
+class ExportLayout:
     """The layout of the rows of an export.
 
     Attributes:
@@ -144,7 +144,7 @@ class RowMaker(ABC):
         cut: documents longer than a row, where only these are cut, or of which a row was dropped.
     """
 
-    def __init__(self, layout: RowLayout) -> None:
+    def __init__(self, layout: ExportLayout) -> None:
         self._layout = layout
         self._size = layout.settings.pack or 0
         self.left: Ids = np.zeros(0, np.uint32)
@@ -163,7 +163,7 @@ class RowMaker(ABC):
         return _no_rows(self._layout)
 
 
-def row_maker(layout: RowLayout) -> RowMaker:
+def row_maker(layout: ExportLayout) -> RowMaker:
     """Return the maker of rows of this layout."""
     if layout.settings.best_fit:
         return _BestFitRows(layout)
@@ -195,7 +195,7 @@ class _JoinedRows(RowMaker):
     back even when it is full: what comes next may belong to it.
     """
 
-    def __init__(self, layout: RowLayout) -> None:
+    def __init__(self, layout: ExportLayout) -> None:
         super().__init__(layout)
         # Of the row that is held back:
         self._values: list[Ids] = []
@@ -289,7 +289,7 @@ class _BestFitRows(RowMaker):
     documents of a row in their own order.
     """
 
-    def __init__(self, layout: RowLayout) -> None:
+    def __init__(self, layout: ExportLayout) -> None:
         super().__init__(layout)
         self._held: list[Documents] = []
         self._held_ids = self._held_documents = 0
@@ -367,21 +367,21 @@ def _fitted(lengths: Numbers, size: int) -> Numbers:
     return fitted
 
 
-def _joined(layout: RowLayout, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _joined(layout: ExportLayout, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     table = pa.Table.from_batches(batches, layout.schema).combine_chunks()
     return table.to_batches()[0] if len(table) else _no_rows(layout)
 
 
-def _pieces(layout: RowLayout, columns: dict[str, pa.Array]) -> pa.StructArray:
+def _pieces(layout: ExportLayout, columns: dict[str, pa.Array]) -> pa.StructArray:
     """Pieces of documents out of what is said of each, by name."""
     fields = [one for one in layout.piece if one.name in columns]
     return pa.StructArray.from_arrays([columns[one.name] for one in fields], fields=fields)
 
 
 def _packed(
-    layout: RowLayout, values: Ids, pieces: pa.StructArray, bounds: Numbers, lengths: Numbers
+    layout: ExportLayout, values: Ids, pieces: pa.StructArray, bounds: Numbers, lengths: Numbers
 ) -> pa.RecordBatch:
     """Packed rows, filled up where there is a pad token.
 
@@ -468,7 +468,7 @@ def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
     return of, np.arange(len(of)) - begins[of]
 
 
-def _columns(layout: RowLayout, documents: Documents) -> dict[str, pa.Array]:
+def _columns(layout: ExportLayout, documents: Documents) -> dict[str, pa.Array]:
     """Return the columns that all rows of a document share, by name."""
     if not layout.describes:
         return {}
@@ -482,7 +482,7 @@ def _taken(columns: dict[str, pa.Array], rows: Numbers) -> dict[str, pa.Array]:
 
 
 def _batch(
-    layout: RowLayout, columns: dict[str, pa.Array], input_ids: pa.ListArray
+    layout: ExportLayout, columns: dict[str, pa.Array], input_ids: pa.ListArray
 ) -> pa.RecordBatch:
     """Rows of the layout: the ids, ``columns`` by name; the lengths of the ids, if not given."""
     schema = layout.schema
@@ -492,5 +492,5 @@ def _batch(
     return pa.record_batch([columns[name] for name in schema.names], schema=schema)
 
 
-def _no_rows(layout: RowLayout) -> pa.RecordBatch:
+def _no_rows(layout: ExportLayout) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], schema=layout.schema)

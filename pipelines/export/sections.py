@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pipelines.export.choose import Section, span_epochs
+from pipelines.export.choose import PartSection, span_epochs
 from pipelines.export.exchange import bucket_counts, buckets_of
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 class Sections:
     """All sections, in the final order of each half; those of training are first."""
 
-    training: tuple[Section, ...]
-    validation: tuple[Section, ...]
+    training: tuple[PartSection, ...]
+    validation: tuple[PartSection, ...]
 
-    def half(self, *, validation: bool) -> tuple[Section, ...]:
+    def half(self, *, validation: bool) -> tuple[PartSection, ...]:
         """Those of one half."""
         return self.validation if validation else self.training
 
     @property
-    def units(self) -> list[tuple[Section, ...]]:
+    def units(self) -> list[tuple[PartSection, ...]]:
         """The sections made together: one, or those of both halves where a span is read once."""
         held_out = {section.span: section for section in self.validation if section.source >= 0}
         units = []
@@ -62,7 +62,9 @@ def all_sections(stage: Pass) -> Sections:
     else:
         training = buckets_of(stage).training
         found = [
-            Section(validation=number >= training, source=-1, epoch=0, span=number, **one._asdict())
+            PartSection(
+                validation=number >= training, source=-1, epoch=0, span=number, **one._asdict()
+            )
             for number, one in enumerate(bucket_counts(stage.work))
         ]
     found = [section for section in found if section.documents]
@@ -70,7 +72,7 @@ def all_sections(stage: Pass) -> Sections:
     return Sections(*(_numbered(half, settings) for half in halves))
 
 
-def _numbered(half: Sequence[Section], settings: ExportSettings) -> tuple[Section, ...]:
+def _numbered(half: Sequence[PartSection], settings: ExportSettings) -> tuple[PartSection, ...]:
     """The sections of a half with their places, rows and parts."""
     total = sum(section.tokens for section in half)
     placed, before = [], 0
@@ -88,7 +90,7 @@ def _numbered(half: Sequence[Section], settings: ExportSettings) -> tuple[Sectio
     )
 
 
-def _with_rows(section: Section, size: int) -> Section:
+def _with_rows(section: PartSection, size: int) -> PartSection:
     """The section with the joined rows that begin in it; row 0 is of the first section."""
     first = 0 if section.begins else -(-section.before // size)
     if section.before == 0 and not section.begins:
@@ -99,7 +101,7 @@ def _with_rows(section: Section, size: int) -> Section:
     return replace(section, first_row=first, rows=max(end - first, 0))
 
 
-def _makes_part(section: Section, settings: ExportSettings, total: int) -> bool:
+def _makes_part(section: PartSection, settings: ExportSettings, total: int) -> bool:
     """Return whether rows of a section are written."""
     if settings.joins and settings.pack is not None:
         rows = section.rows

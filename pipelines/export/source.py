@@ -43,7 +43,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class IdBlock:
     """Consecutive documents of a part: their keys, and the row of the first one."""
 
     first: int
@@ -84,7 +84,7 @@ def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> It
 
 def read_blocks(
     plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool], ahead: bool = False
-) -> Iterator[Block]:
+) -> Iterator[IdBlock]:
     """The documents of a part.
 
     Args:
@@ -110,7 +110,7 @@ def read_blocks(
                 for column in plan.kept
             )
             documents = Documents(ids=batch[ID], kept=columns, input_ids=batch[INPUT_IDS])
-            yield Block(first=first, keys=batch[KEY].to_numpy(), documents=documents)
+            yield IdBlock(first=first, keys=batch[KEY].to_numpy(), documents=documents)
             first += len(batch)
             tokens += len(documents.input_ids.flatten())
     _check_sums(plan, pin, documents=first, tokens=tokens)

@@ -6,7 +6,7 @@ file of slots; the driver adds the slots up, and shows what they come to.
 
 from pipelines.progress.shown import BarProgress, LineProgress, draws_on, progress_on
 from pipelines.progress.slots import SlotWriter
-from pipelines.progress.steps import JobLog, NoProgress, Progress, Snapshot, Stage
+from pipelines.progress.steps import JobLog, NoProgress, Progress, Snapshot, StageProgress
 from pipelines.progress.text import duration, many, size_text
 
 __all__ = [
@@ -17,7 +17,7 @@ __all__ = [
     "Progress",
     "SlotWriter",
     "Snapshot",
-    "Stage",
+    "StageProgress",
     "draws_on",
     "duration",
     "many",

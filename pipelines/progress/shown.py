@@ -10,7 +10,7 @@ import threading
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, TextIO
 
-from pipelines.progress.steps import Progress, Snapshot, Stage
+from pipelines.progress.steps import Progress, Snapshot, StageProgress
 from pipelines.progress.text import duration
 
 if TYPE_CHECKING:
@@ -39,9 +39,11 @@ class LineProgress(Progress):
         self._write(f"bpe: {message}\n")
 
     @contextlib.contextmanager
-    def stage(self, name: str, total_bytes: int | None, *, unit: str = "merges") -> Iterator[Stage]:
+    def stage(
+        self, name: str, total_bytes: int | None, *, unit: str = "merges"
+    ) -> Iterator[StageProgress]:
         """Enter a step that is shown until it ends."""
-        stage = Stage(name, total_bytes, unit=unit, is_watched=True)
+        stage = StageProgress(name, total_bytes, unit=unit, is_watched=True)
         over = threading.Event()
 
         def watch() -> None:
@@ -62,7 +64,7 @@ class LineProgress(Progress):
             stage.close()
             self._tell(stage, last, event)
 
-    def _tell(self, stage: Stage, now: Snapshot, event: str) -> None:
+    def _tell(self, stage: StageProgress, now: Snapshot, event: str) -> None:
         """Show a step that has ``begun``, is ``running``, or has ended: ``done`` or ``stopped``."""
         if event == "running":
             self.log(f"{stage.name}: {now.running()}")
@@ -83,7 +85,7 @@ class BarProgress(LineProgress):
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream, interval=BAR_SECONDS)
 
-    def _tell(self, stage: Stage, now: Snapshot, event: str) -> None:
+    def _tell(self, stage: StageProgress, now: Snapshot, event: str) -> None:
         if event == "begun":
             self._bar = _bar(self._stream)
             self._task = self._bar.add_task(stage.name, total=None, text="")
@@ -130,7 +132,7 @@ class JsonProgress(LineProgress):
         """Write one line."""
         self._write(json_line("INFO", message))
 
-    def _tell(self, stage: Stage, now: Snapshot, event: str) -> None:
+    def _tell(self, stage: StageProgress, now: Snapshot, event: str) -> None:
         fields: dict[str, Any] = {"stage": stage.name, "event": event}
         fields |= {"seconds": round(now.seconds, 3), "documents": now.documents}
         fields |= {"bytes": now.bytes, "total_bytes": now.total_bytes}

@@ -130,7 +130,7 @@ class Snapshot:
         return f"{share}{self.measures()}{left}" or "begun"
 
 
-class Stage:
+class StageProgress:
     """One step of a job.
 
     Args:
@@ -255,13 +255,13 @@ class Progress(ABC):
     @abstractmethod
     def stage(
         self, name: str, total_bytes: int | None, *, unit: str = "merges"
-    ) -> contextlib.AbstractContextManager[Stage]:
+    ) -> contextlib.AbstractContextManager[StageProgress]:
         """Enter a step of the job.
 
         Args:
             name: of the step, such as ``count``.
             total_bytes: the size of its input as stored; None where that is not the measure.
-            unit: what ``Stage.advance`` counts.
+            unit: what ``StageProgress.advance`` counts.
         """
 
     def job_log(self) -> contextlib.AbstractContextManager[JobLog]:
@@ -283,9 +283,9 @@ class NoProgress(Progress):
         total_bytes: int | None,  # noqa: ARG002
         *,
         unit: str = "merges",  # noqa: ARG002
-    ) -> Iterator[Stage]:
+    ) -> Iterator[StageProgress]:
         """Enter a step that is not shown."""
-        yield Stage()
+        yield StageProgress()
 
     def log(self, message: str) -> None:
         """Drop the message."""

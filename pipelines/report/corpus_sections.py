@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.export.manifest import ExportManifest
-    from pipelines.report.material import Counts, Encoded
+    from pipelines.report.material import Counts, EncodedMaterial
     from pipelines.report.page import Facts
 
 _WIDEST = 24  # bytes: longer pre-tokens share a bar
@@ -102,13 +102,13 @@ def text_scripts(counts: Counts) -> Facts | None:
     }
 
 
-def sources(encoded: Encoded) -> Facts | None:
+def sources(encoded: EncodedMaterial) -> Facts | None:
     """The documents, bytes and tokens of each named source."""
     totals = encoded.manifest.totals
     return {"totals": totals} if totals.sources else None
 
 
-def tokens_per_document(encoded: Encoded) -> Facts:
+def tokens_per_document(encoded: EncodedMaterial) -> Facts:
     """Return how many tokens documents have."""
     facts = encoded.facts
     bins: Counter[int] = Counter()
@@ -130,7 +130,7 @@ def tokens_per_document(encoded: Encoded) -> Facts:
     }
 
 
-def samples(encoded: Encoded, tokenizer: Tokenizer) -> Facts | None:
+def samples(encoded: EncodedMaterial, tokenizer: Tokenizer) -> Facts | None:
     """A few documents as coloured tokens."""
     if not encoded.facts.samples:
         return None

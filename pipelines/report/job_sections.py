@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
     from bpe.training_report import Training
     from pipelines.export.manifest import ExportManifest
-    from pipelines.report.material import Counts, Encoded
+    from pipelines.report.material import Counts, EncodedMaterial
     from pipelines.report.page import Facts
 
 _LISTED = 50  # files of a manifest
 
 
-def dead_letters(counts: Counts | None = None, encoded: Encoded | None = None) -> Facts | None:
+def dead_letters(
+    counts: Counts | None = None, encoded: EncodedMaterial | None = None
+) -> Facts | None:
     """The reasons for which records were set aside."""
     jobs = [
         (stage, failures, read_reasons(job.directory))
@@ -33,7 +35,7 @@ def dead_letters(counts: Counts | None = None, encoded: Encoded | None = None) -
 def throughput(
     directory: str,
     counts: Counts | None = None,
-    encoded: Encoded | None = None,
+    encoded: EncodedMaterial | None = None,
     training: Training | None = None,
 ) -> Facts | None:
     """The speed of each step."""
@@ -65,7 +67,7 @@ def counts_manifest(counts: Counts) -> Facts:
     return _manifest("counts", value, is_appended=counts.is_appended)
 
 
-def encoded_manifest(encoded: Encoded) -> Facts:
+def encoded_manifest(encoded: EncodedMaterial) -> Facts:
     """The manifest of the encoded corpus."""
     manifest = encoded.manifest
     return _manifest("encoded corpus", manifest.to_json(), is_appended=manifest.generation > 0)

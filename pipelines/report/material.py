@@ -42,7 +42,7 @@ class Counts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoded:
+class EncodedMaterial:
     """An encoded corpus, or some of its parts."""
 
     directory: str
@@ -63,7 +63,7 @@ class Material:
     tokenizer: Tokenizer | None = None
     training: Training | None = None
     counts: Counts | None = None
-    encoded: Encoded | None = None
+    encoded: EncodedMaterial | None = None
     export: ExportManifest | None = None
 
 
@@ -136,7 +136,7 @@ def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> 
 
 def _encoded(
     directory: str, tokenizer: Tokenizer, sample_parts: int | None, progress: Progress
-) -> Encoded:
+) -> EncodedMaterial:
     manifest = read_encoded(directory)
     if tokenizer.sha256 != manifest.tokenizer.sha256:
         raise InputError(
@@ -144,7 +144,7 @@ def _encoded(
             "on it alone, or encode again"
         )
     with progress.stage("token ids", None, unit="parts") as stage:
-        return Encoded(
+        return EncodedMaterial(
             directory=directory,
             manifest=manifest,
             facts=read_encoded_facts(

@@ -13,7 +13,7 @@ from pipelines.report.writing_systems import kind_of
 if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.training_report import Training
-    from pipelines.report.material import Encoded
+    from pipelines.report.material import EncodedMaterial
     from pipelines.report.page import Facts
 
 _LONGEST = 30
@@ -65,7 +65,7 @@ def compression(training: Training) -> Facts:
 
 
 def superwords(
-    training: Training, tokenizer: Tokenizer, encoded: Encoded | None = None
+    training: Training, tokenizer: Tokenizer, encoded: EncodedMaterial | None = None
 ) -> Facts | None:
     """The tokens that cross words: how many, and what they save in the runs they were learnt of."""
     if (learnt := training.superwords) is None:
@@ -150,7 +150,7 @@ def proven_ties(training: Training) -> list[int]:
     ]
 
 
-def lengths(tokenizer: Tokenizer, encoded: Encoded | None = None) -> Facts:
+def lengths(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Facts:
     """The lengths of tokens, and the longest ones."""
     ids = ordinary(tokenizer)
     occurrences = None if encoded is None else encoded.facts.tokens
@@ -179,7 +179,7 @@ def lengths(tokenizer: Tokenizer, encoded: Encoded | None = None) -> Facts:
     }
 
 
-def scripts(tokenizer: Tokenizer, encoded: Encoded | None = None) -> Facts:
+def scripts(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Facts:
     """The scripts that the vocabulary covers, and how well."""
     tokens: Counter[str] = Counter()
     unused: Counter[str] = Counter()
@@ -209,7 +209,7 @@ def special(tokenizer: Tokenizer) -> Facts | None:
     return {} if tokenizer.special_tokens or tokenizer.added_tokens else None
 
 
-def frequencies(tokenizer: Tokenizer, encoded: Encoded) -> Facts:
+def frequencies(tokenizer: Tokenizer, encoded: EncodedMaterial) -> Facts:
     """Return how often tokens occur in an encoded corpus; the most frequent and the rarest."""
     facts = encoded.facts
     counts = sorted((int(n) for n in facts.tokens if n > 0), reverse=True)

@@ -30,8 +30,8 @@ from pipelines.elements import (
     row_type,
 )
 from pipelines.encode.drift import (
+    DriftMeasure,
     Gauge,
-    Measure,
     Measured,
     check_baseline,
     trained_bytes_per_token,
@@ -151,7 +151,7 @@ class _Measure(StorageDoFn):
         return Gauge(tokenizer, self._baseline), ordinary
 
     def start_bundle(self) -> None:
-        self._measures: dict[Any, Measure] = {}
+        self._measures: dict[Any, DriftMeasure] = {}
         self._batches: TextBatches[Any, npt.NDArray[Any]] = TextBatches()
 
     def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> None:

@@ -34,7 +34,7 @@ from pipelines.encode.fold import write_manifest
 from pipelines.encode.kept import name_and_type
 from pipelines.encode.rows import ID, INPUT_IDS, NOTHING, OWN, Sums
 from pipelines.encode.steps import (
-    Encoded,
+    EncodedPart,
     EncodeJob,
     count_written,
     encode_job,
@@ -60,7 +60,7 @@ from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, the_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pipelines.encode.parts import PartWriter
+    from pipelines.encode.parts import DocumentWriter
 
 _TEXT_BYTES = "text_bytes"
 _KEEP = "keep."  # before the names of columns that pass through: none is that of another
@@ -335,7 +335,7 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     split = Split(part=number, parts=job.parts, pieces=())
     layout = job.layout(tokenizer)
 
-    def fill(writer: PartWriter) -> Encoded:
+    def fill(writer: DocumentWriter) -> EncodedPart:
         sums, unknown = NOTHING, unknown_id(tokenizer)
         for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
             ids, input_ids, sizes, *kept = batch.columns
@@ -344,7 +344,7 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
             size = (pc.sum(sizes).as_py() or 0) + text_bytes(without)
             sums += Sums.of(made, text_bytes=size, unknown=unknown)
             writer.add(made)
-        return Encoded(sums=sums, bad_records=0, dead_letters=None)
+        return EncodedPart(sums=sums, bad_records=0, dead_letters=None)
 
     done = write_part(split, job, tokenizer, fill)
     count_written(done)

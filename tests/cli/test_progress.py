@@ -24,7 +24,7 @@ from pipelines.progress import (
     size_text,
 )
 from pipelines.progress.shown import JsonProgress
-from pipelines.progress.steps import Stage
+from pipelines.progress.steps import StageProgress
 
 
 def wait_for(text: str, stream: io.StringIO) -> None:
@@ -153,7 +153,7 @@ def test_a_job_elsewhere_that_does_not_move_is_not_estimated() -> None:
 
 
 def test_what_moves_is_what_workers_and_runners_tell() -> None:
-    stage = Stage("encode", 4_000, is_watched=True)
+    stage = StageProgress("encode", 4_000, is_watched=True)
     stage.observe(state="RUNNING", documents=1, bytes=10)
     time.sleep(0.01)
     assert stage.snapshot().unchanged == 0.0

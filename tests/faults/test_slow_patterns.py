@@ -16,7 +16,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 import bpe
 from bpe.regex import search
-from pipelines.compare.tokenizers import TokenizerFile
+from pipelines.compare.tokenizers import ComparedTokenizer
 from pipelines.errors import RecordError
 from pipelines.settings import EncodeSettings, Execution, OutputSettings, PretokenSettings
 from pipelines.transforms.counting import CountPretokens
@@ -113,8 +113,8 @@ def test_encoding_and_comparing_set_them_aside(corpus: Corpus, tmp_path: Path) -
     compared = jobs.compare(
         inputs=inputs,
         tokenizers=(
-            TokenizerFile(name="other", path=str(other)),
-            TokenizerFile(name="slow", path=str(path)),
+            ComparedTokenizer(name="other", path=str(other)),
+            ComparedTokenizer(name="slow", path=str(path)),
         ),
         execution=Execution(workers=1),
     )

@@ -22,8 +22,8 @@ from pipelines.compare import result as comparing
 from pipelines.compare import totals as totals_module
 from pipelines.compare.pieces import Difference, PieceCutter, add_differences
 from pipelines.compare.result import read_comparison
-from pipelines.compare.tokenizers import TokenizerFile, parse_tokenizers
-from pipelines.compare.totals import WHOLE, Meter, Totals, described
+from pipelines.compare.tokenizers import ComparedTokenizer, parse_tokenizers
+from pipelines.compare.totals import WHOLE, ComparisonTotals, Meter, described
 from pipelines.errors import ConfigError, InputError, RecordError
 from pipelines.settings import Execution, InputSettings
 from tests import jobs
@@ -52,7 +52,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def files(models: Path, *names: str) -> tuple[TokenizerFile, ...]:
+def files(models: Path, *names: str) -> tuple[ComparedTokenizer, ...]:
     return parse_tokenizers([f"{models}/{name}" for name in names])
 
 
@@ -382,15 +382,15 @@ def test_totals_add_up_in_any_order(models: Path) -> None:
     tokenizers = load(models, "small.json", "words.json")
     meter = Meter(tokenizers)
 
-    def of(texts: list[str]) -> Totals:
+    def of(texts: list[str]) -> ComparisonTotals:
         array = pa.array(texts, pa.large_string())
         encoded = [one.encode_arrow(array) for one in tokenizers]
         return meter.measure(array, encoded, ["=a", "=b"], np.arange(len(texts)) % 2)
 
-    def together(*several: Totals) -> dict[str, object]:
-        sums = Totals()
+    def together(*several: ComparisonTotals) -> dict[str, object]:
+        sums = ComparisonTotals()
         for one in several:
-            sums.add(Totals.from_record(one.to_record()))
+            sums.add(ComparisonTotals.from_record(one.to_record()))
         return {key: described(sums, key, tokenizers) for key in (WHOLE, "=a", "=b")}
 
     one, two, nothing = of(TEXTS[:2]), of(TEXTS[2:]), of([])

@@ -15,7 +15,7 @@ import pytest
 import bpe
 from pipelines import storage
 from pipelines.compare.tokenizers import parse_tokenizers
-from pipelines.corpus.documents.stored import LostFileError, StoredFile
+from pipelines.corpus.documents.stored import LostFileError, StoredBytes
 from pipelines.corpus.files import input_file
 from pipelines.corpus.splits import whole_file
 from pipelines.errors import InputError, JobError
@@ -135,9 +135,9 @@ def test_a_store_whose_client_has_errors_of_its_own(monkeypatch: pytest.MonkeyPa
     with pytest.raises(InputError, match=f"{missing}: cannot read: it does not exist"):
         storage.read(missing)
     with pytest.raises(InputError, match=f"{unreadable}: cannot read: NotFoundError: 404"):
-        StoredFile(whole_file(input_file(unreadable, "unreadable", 5, "text"), 0))
+        StoredBytes(whole_file(input_file(unreadable, "unreadable", 5, "text"), 0))
     with pytest.raises(LostFileError, match=f"{missing}: the file had 5 bytes .* is gone now"):
-        StoredFile(whole_file(input_file(missing, "nothing", 5, "text"), 0))
+        StoredBytes(whole_file(input_file(missing, "nothing", 5, "text"), 0))
 
 
 class BrokenFile(io.BytesIO):

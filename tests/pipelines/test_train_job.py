@@ -14,7 +14,7 @@ from bpe.counts import PretokenCounts, combine
 from bpe.roles import Roles
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.progress import NoProgress, SlotWriter
-from pipelines.progress.steps import Stage
+from pipelines.progress.steps import StageProgress
 from pipelines.settings import (
     SHARES_OF,
     CountsInput,
@@ -367,8 +367,10 @@ class Listening(NoProgress):
         self.heard: list[tuple[int, int]] = []
 
     @contextlib.contextmanager
-    def stage(self, name: str, total_bytes: int | None, *, unit: str = "merges") -> Iterator[Stage]:
-        self._stage = Stage(name, total_bytes, unit=unit, is_watched=True)
+    def stage(
+        self, name: str, total_bytes: int | None, *, unit: str = "merges"
+    ) -> Iterator[StageProgress]:
+        self._stage = StageProgress(name, total_bytes, unit=unit, is_watched=True)
         try:
             yield self._stage
         finally:

@@ -17,7 +17,7 @@ import zstandard
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipelines.corpus.documents.stored import StoredFile
+    from pipelines.corpus.documents.stored import StoredBytes
     from pipelines.corpus.files import Compression
 
 STEP = 64 << 10
@@ -58,7 +58,7 @@ class UnpackedStream:
         consumed: bytes of the stored file that were read so far.
     """
 
-    def __init__(self, stored: StoredFile, compression: Compression) -> None:
+    def __init__(self, stored: StoredBytes, compression: Compression) -> None:
         self._stored = stored
         self._label, self._open_member, self._padding = _CODECS[compression]
         self._pieces = self._unpacked()

@@ -15,7 +15,7 @@ import pyarrow as pa
 from bpe import _native
 from pipelines.corpus.documents.block import RAW_BYTES, BadRecord, Block, ReadOptions, text_block
 from pipelines.corpus.documents.compression import ByteStream, DamagedDataError, UnpackedStream
-from pipelines.corpus.documents.stored import LostFileError, StoredFile
+from pipelines.corpus.documents.stored import LostFileError, StoredBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
     """
     taken = 0
     try:
-        with StoredFile(source) as stored:
+        with StoredBytes(source) as stored:
             unpacked, begin = None, None
             if source.compression == "none":
                 begin = _first_line(stored, source)
@@ -92,7 +92,7 @@ def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
         yield Lines(place=source.start, data=b"", bad=bad, input_bytes=source.size - taken)
 
 
-def _first_line(stored: StoredFile, source: FileRange) -> int | None:
+def _first_line(stored: StoredBytes, source: FileRange) -> int | None:
     """Go to the first line that begins in the range; None where none does."""
     if source.start >= source.end:
         return None

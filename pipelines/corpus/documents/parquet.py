@@ -35,7 +35,7 @@ from pipelines.corpus.documents.parquet_columns import (
     value_type,
     values_at,
 )
-from pipelines.corpus.documents.stored import LostFileError, StoredFile
+from pipelines.corpus.documents.stored import LostFileError, StoredBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,7 +73,7 @@ def column_types(source: FileRange, names: Iterable[str]) -> dict[str, pa.DataTy
     Raises:
         InputError: there is no such column, or its type does not pass through.
     """
-    with StoredFile(source) as stored:
+    with StoredBytes(source) as stored:
         try:
             schema = pq.ParquetFile(stored).schema_arrow
         except _ERRORS:
@@ -82,7 +82,7 @@ def column_types(source: FileRange, names: Iterable[str]) -> dict[str, pa.DataTy
 
 
 def _read(source: FileRange, options: ReadOptions) -> Iterator[Block]:
-    with StoredFile(source) as stored:
+    with StoredBytes(source) as stored:
         try:
             file = pq.ParquetFile(
                 stored,
@@ -207,7 +207,7 @@ class _Reader:
         self,
         source: FileRange,
         options: ReadOptions,
-        stored: StoredFile,
+        stored: StoredBytes,
         file: pq.ParquetFile,
         schema: pa.Schema,
     ) -> None:
@@ -466,7 +466,7 @@ def _beginnings(metadata: pq.FileMetaData, file_size: int) -> list[int]:
     ]
 
 
-def _no_parquet(source: FileRange, stored: StoredFile, error: Exception) -> BadRecord:
+def _no_parquet(source: FileRange, stored: StoredBytes, error: Exception) -> BadRecord:
     stored.seek(0)
     reason = f"not a Parquet file, or its footer is damaged: {error}"
     return BadRecord.of(source, 0, reason, stored.read(RAW_BYTES), source.file_size)

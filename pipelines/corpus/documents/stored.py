@@ -77,10 +77,10 @@ def check_version(source: FileRange) -> None:
         ChangedFileError: it is another.
     """
     with contextlib.suppress(LostFileError):
-        StoredFile(source).close()
+        StoredBytes(source).close()
 
 
-class StoredFile:
+class StoredBytes:
     """The bytes of a file as stored; every failure is an InputError that names the file.
 
     Has what ``pyarrow.PythonFile`` asks of a file. As a context manager it sees that all that was

@@ -20,7 +20,7 @@ from pipelines.corpus.documents.block import (
     malformed_rows,
 )
 from pipelines.corpus.documents.compression import DamagedDataError, UnpackedStream
-from pipelines.corpus.documents.stored import LostFileError, StoredFile
+from pipelines.corpus.documents.stored import LostFileError, StoredBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ def _read(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
 def _whole(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
     limit = options.max_record_bytes
     data = b""
-    with StoredFile(source) as stored:
+    with StoredBytes(source) as stored:
         if source.compression == "none":
             size = source.file_size
             data = stored.read(size if size <= limit else RAW_BYTES)
