@@ -2,27 +2,15 @@ from __future__ import annotations
 
 import pickle
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bpe._native import scan
 from bpe.errors import EncodingError, PretokenizerError
-from bpe.pretokenizer import LOSSY, PATTERNS, PRETOKENIZERS, Pretokenizer
+from bpe.pretokenizer import LOSSY, PRETOKENIZERS, Pretokenizer
 from bpe.reference import pretokenize as reference
 from tests.bpe.steps import assert_linear, counts_steps
-from tests.bpe.texts import (
-    CHARACTERS,
-    MALFORMED,
-    every_code_point,
-    library_sources,
-    unicode_differences,
-)
-from tests.examples import examples
 from tests.shared_data import LONG
 
-MEGABYTE = 1 << 20 if LONG else 1 << 16
 Ends = tuple[bytes, bytes]
 
 # What a careless scanner or pattern takes quadratic time for.
@@ -68,29 +56,6 @@ def native(name: str, text: bytes) -> list[bytes]:
     return Pretokenizer(name).split(text)
 
 
-def check(text: bytes) -> None:
-    for name in PRETOKENIZERS:
-        assert native(name, text) == reference.split(name, text), name
-
-
-@given(st.text("aZ9 \n\r\t!'/é", min_size=14, max_size=48).map(str.encode))
-@examples(2000)
-def test_blocks_of_sixteen_bytes_are_cut_as_the_patterns_say(text: bytes) -> None:
-    check(text)
-
-
-@given(
-    st.lists(
-        st.sampled_from([*"aZ9 \n\r\t!'/é", "'s", "'LL", "'ſ", "word", " \n", "1234", "!\n/"]),
-        min_size=40,
-        max_size=120,
-    ).map(lambda parts: "".join(parts).encode())
-)
-@examples(1000)
-def test_windows_of_64_bytes_are_cut_as_the_patterns_say(text: bytes) -> None:
-    check(text)
-
-
 ENDS = ("", "s", "B", " ") if LONG else ("",)  # behind triples
 # Where a class begins or ends in ASCII, and all kinds of bytes of sequences.
 EDGES = {ord(c) for c in "\0\x1c '/9AZ[s\x80\xbf\xc3\xf0"}
@@ -106,7 +71,7 @@ EDGES = {ord(c) for c in "\0\x1c '/9AZ[s\x80\xbf\xc3\xf0"}
 def test_every_byte_at_every_place_of_a_block(character: str) -> None:
     for word in (b" word", b"Word", b" 1234", b"....", b"    ", b"\n \n\n"):
         line = (word * 24)[:96]
-        places = [*range(20), *range(58, 68)]
+        places = [*range(20), *range(58, 68)] if LONG else [0, 1, 14, 15, 16, 62, 63, 64, 65]
         texts = [line[:i] + character.encode("latin-1") + line[i:] for i in places]
         for name in PRETOKENIZERS:
             for text in texts:
@@ -117,24 +82,11 @@ def test_every_pretokenizer_is_its_pattern_on_all_triples_of_hard_characters() -
     # One of each class, so that three in a row walk every path that backtracking takes.
     few = ["'", "s", "ſ", "B", "ǅ", "ʰ", "漢", "\u0301", "1", " ", "\xa0", "\n", "!", "/", "\udc80"]
     texts = [a + b + c + d for a in few for b in few for c in few for d in ENDS]
+    texts = texts if LONG else texts[::4]
     for name in PRETOKENIZERS:
         for text in texts:
             data = text.encode("utf-8", "surrogateescape")
             assert native(name, data) == reference.split(name, data), (name, text)
-
-
-def test_every_code_point_is_cut_as_by_the_pattern_of_words() -> None:
-    # The others are compared at every code point with tiktoken and with tokenizers.
-    lines = "".join(every_code_point(without=unicode_differences())).encode().splitlines(True)
-    for start in range(0, len(lines), 1000):
-        text = b"".join(lines[start : start + 1000])
-        assert native("words", text) == reference.split("words", text)
-
-
-@pytest.mark.parametrize("name", sorted(PATTERNS))
-def test_source_code_is_cut_as_by_the_pattern(name: str) -> None:
-    for text in library_sources(1_000_000 if LONG else 200_000):
-        assert native(name, text) == reference.split(name, text)
 
 
 def test_few_lose_anything() -> None:
@@ -172,37 +124,6 @@ def test_cuts_worth_knowing(name: str, text: str, pieces: list[str]) -> None:
     assert reference.split(name, text.encode()) == [piece.encode() for piece in pieces]
 
 
-@pytest.mark.parametrize("name", PRETOKENIZERS)
-def test_nothing_has_no_pieces(name: str) -> None:
-    assert Pretokenizer(name).split("") == []
-    assert Pretokenizer(name).spans(b"") == []
-
-
-@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
-def test_much_of_anything_is_cut_without_loss(unit: bytes) -> None:
-    text = unit * (MEGABYTE // len(unit))
-    for hostile in (text, b"\n" + text + b"a", b"A" + text + "漢".encode()):
-        words = hostile.decode("utf-8", "surrogateescape").split()
-        without_whitespace = "".join(words).encode("utf-8", "surrogateescape")
-        left = {"spaces": hostile.replace(b" ", b"")} | dict.fromkeys(
-            LOSSY - {"spaces"}, without_whitespace
-        )
-        for name in PRETOKENIZERS:
-            cuts = np.frombuffer(memoryview(scan([name], hostile)), np.int64).reshape(-1, 2)
-            assert (cuts[:, 0] < cuts[:, 1]).all(), name
-            assert (cuts[1:, 0] >= cuts[:-1, 1]).all(), name
-            if name in LOSSY:
-                borders = np.zeros(len(hostile) + 1, np.int64)
-                borders[cuts[:, 0]] += 1
-                borders[cuts[:, 1]] -= 1
-                kept = np.frombuffer(hostile, np.uint8)[borders.cumsum()[:-1] == 1]
-                assert kept.tobytes() == left[name], name
-            else:
-                assert cuts.flat[0] == 0, name
-                assert cuts.flat[-1] == len(hostile), name
-                assert (cuts[1:, 0] == cuts[:-1, 1]).all(), name
-
-
 @counts_steps
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
 def test_anything_takes_linear_work(unit: bytes) -> None:
@@ -213,21 +134,6 @@ def test_anything_takes_linear_work(unit: bytes) -> None:
                 scan([name], ends[0] + unit * (size // len(unit)) + ends[1])
 
             assert_linear(work, 40_000)
-
-
-@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
-def test_long_runs_are_cut_as_by_the_pattern(unit: bytes) -> None:
-    text = unit * (300 // len(unit) + 1)
-    for end in (b"", b"a", b"A", b"!", b" ", b"\n", "漢".encode(), b"'s"):
-        check(text + end)
-        check(end + text)
-
-
-def test_a_truncated_last_character_is_cut_inside_its_memory() -> None:
-    for bad in MALFORMED:
-        for character in CHARACTERS:
-            check(character.encode() + bad)
-            check(bad + character.encode()[:-1])
 
 
 # Patterns by value.

@@ -18,7 +18,7 @@ from tests.bpe.fuzz_files import FORMATS
 from tests.bpe.fuzz_mutations import mutated
 from tests.bpe.fuzz_targets import SETTINGS, TARGETS, check_load
 from tests.bpe.oracle import learn, learnt
-from tests.bpe.texts import byte_strings
+from tests.bpe.texts import CHARACTERS, MALFORMED, byte_strings
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -31,10 +31,16 @@ PIECES = [
     *("<|endoftext|>", "<|end|>", "<|end", "<s>", "＜s＞", "[UNK]", "<unk>", "</w>", "##"),
     *(" ", "  ", "\n", ".", "é", "e\u0301", "Ünï", "İ", "ﬁ", "ab", " ab", "ABC", "don't", "x" * 70),
 ]
+UNITS = st.sampled_from([*(one.encode() for one in CHARACTERS), *MALFORMED])
 TEXTS = st.one_of(
     byte_strings(),
     st.sampled_from(LETTERS).flatmap(lambda letters: st.text(letters, max_size=80)).map(str.encode),
     st.lists(st.sampled_from(PIECES), max_size=12).map("".join).map(str.encode),
+    # Runs of anything, across the blocks of 16 and windows of 64 bytes that are scanned at once.
+    st.lists(st.tuples(UNITS, st.integers(1, 130)), min_size=1, max_size=4).map(
+        lambda runs: b"".join(unit * times for unit, times in runs)
+    ),
+    st.text("aZ9 \n\r\t!'/é", min_size=14, max_size=140).map(str.encode),
     # Around the length at which the core merges in another way, in the bytes of a few letters.
     st.sampled_from(LETTERS)
     .flatmap(lambda letters: st.lists(st.sampled_from(letters.encode()), min_size=60, max_size=140))
@@ -42,7 +48,7 @@ TEXTS = st.one_of(
 )
 FILES = st.sampled_from([content for files in FORMATS.values() for content in files.values()])
 SEEDS = st.integers(0, 2**32 - 1)
-INPUTS = {"scan": 1200, "count": 1000, "train": 1200, "encode": 1600, "superwords": 600}
+INPUTS = {"scan": 4000, "count": 1000, "train": 1200, "encode": 1600, "superwords": 600}
 INPUTS |= {"decode": 600, "save": 800}
 
 
