@@ -86,7 +86,7 @@ CORE_FLAGS := -std=c++20 -O1 -g -Wall -Wextra -Werror -fsanitize=address,undefin
     -fno-sanitize-recover=undefined -I bpe/native
 CLANG ?= clang++
 
-core-test: build/core-test ## the core without Python, beside the textbook written out in C++
+core-test: build/core-test ## the core without Python: blocks of every kind, and tables
 	build/core-test
 
 core-fuzz: build/core-fuzz ## the same under libFuzzer: ten minutes, or FUZZ=seconds; needs clang
@@ -143,7 +143,7 @@ format: $(VENV)/.lint ## bring the sources into shape
 # What runs the core; what only compares it with other libraries, or reads files, is left out.
 SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
     arrow count_runs counts counts_of_runs counts_runs counts_special counts_weights decode encode \
-    encode_characters encode_cut encode_dropout encode_multibyte encode_word_piece encoder_core \
+    encode_characters encode_cut encode_dropout encode_word_piece encoder_core \
     fuzz never_split pattern_table pretokenize reference superwords tokenizer train train_models \
     train_parity train_pruned train_repeated_strings))
 sanitize: $(SANITIZED)/.built ## the core's tests under AddressSanitizer and UBSan

@@ -3,10 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-import bpe
 from bpe.errors import EncodingError
-from tests.bpe.models import make
-from tests.bpe.vocabularies import SPECIAL, small_tokenizer
+from tests.bpe.vocabularies import small_tokenizer
 
 
 def test_bytes_that_are_no_text_are_replaced_in_text_only() -> None:
@@ -14,12 +12,6 @@ def test_bytes_that_are_no_text_are_replaced_in_text_only() -> None:
     ids = tokenizer.encode("é".encode()[:1] + b"\xffa")
     assert tokenizer.decode(ids) == "\ufffd\ufffda"
     assert tokenizer.decode_bytes(ids) == b"\xc3\xffa"
-
-
-def test_special_tokens_decode_to_their_text() -> None:
-    tokenizer = small_tokenizer()
-    ids = list(tokenizer.special_tokens.values())
-    assert tokenizer.decode(ids) == "".join(SPECIAL)
 
 
 @pytest.mark.parametrize("bad", [-1, 10**9, 2**40])
@@ -76,39 +68,3 @@ def test_what_is_not_ids_is_refused() -> None:
     for array in (pa.array(["a"]), pa.array([1]), pa.array([[1.0]])):
         with pytest.raises(TypeError, match="lists of integers"):
             tokenizer.decode_arrow(array)
-
-
-# Characters, and what is left out.
-
-
-def test_words_come_back_with_single_spaces() -> None:
-    model = bpe.CharacterLevel(unknown="<unk>")
-    strings = ["<unk>", "<bos>", "<eos>", "</w>", "a", "b", "ab", "b</w>"]
-    pairs = [("a", "b"), ("b", "</w>")]
-    tokenizer = make(strings, pairs, model=model, special=strings[:3])
-    assert tokenizer.decode(tokenizer.encode("  ab\tb a\n")) == "ab b a"
-    ids = tokenizer.encode("<bos>ab b<eos>", allowed_special="all")
-    assert tokenizer.decode(ids) == "<bos>ab b <eos>"
-    assert tokenizer.decode(ids, skip_special_tokens=True) == "ab b"
-    assert tokenizer.decode([3]) == ""
-    assert tokenizer.decode([3, 3]) == " "
-    assert tokenizer.decode([4, 5]) == "ab"
-    assert tokenizer.decode([]) == ""
-    for bad in (-1, 8, 2**40):
-        with pytest.raises(EncodingError, match=f"no token has the id {bad}"):
-            tokenizer.decode([4, bad])
-
-
-def test_special_tokens_are_left_out_where_asked() -> None:
-    tokenizer = small_tokenizer(added_tokens=("<tool>",))
-    text = "a<|end|>b<tool>c<|endoftext|>"
-    ids = tokenizer.encode(text, allowed_special="all")
-    assert tokenizer.decode(ids) == text
-    assert tokenizer.decode(ids, skip_special_tokens=True) == "ab<tool>c"
-    assert tokenizer.decode_bytes(ids, skip_special_tokens=True) == b"ab<tool>c"
-    rows = pa.array([ids, None, [], ids[:2]], pa.list_(pa.uint32()))
-    assert tokenizer.decode_arrow(rows, skip_special_tokens=True).to_pylist() == [
-        *(b"ab<tool>c", None, b"", b"a")
-    ]
-    with pytest.raises(EncodingError, match=f"no token has the id {10**9}"):
-        tokenizer.decode([10**9], skip_special_tokens=True)

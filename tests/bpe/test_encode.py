@@ -15,53 +15,14 @@ import pytest
 
 import bpe
 from bpe.errors import EncodingError
-from bpe.pretokenizer import LOSSY, PATTERNS
 from bpe.tokenizer import CacheUse
 from tests.bpe.oracle import ByReference
 from tests.bpe.steps import INSTRUMENTED, assert_linear, counts_steps
-from tests.bpe.texts import every_code_point, library_sources
+from tests.bpe.texts import library_sources
 from tests.bpe.vocabularies import BYTES, small_tokenizer
 
 MEGABYTE = 1 << 20
 RANDOM = random.Random(1)  # the same texts every time
-
-
-@pytest.fixture(scope="module")
-def code_points() -> pa.Array:
-    return pa.array(every_code_point(), pa.string())
-
-
-def test_a_pattern_that_means_the_same_gives_the_same_ids() -> None:
-    named = small_tokenizer("gpt2")
-    given_by_value = small_tokenizer(None, pattern=PATTERNS["gpt2"])
-    texts = pa.array([*library_sources(200_000), None, b"", b"<|end|>a<|end|><|end|>"])
-    for allowed in ((), "all"):
-        assert given_by_value.encode_arrow(texts, allowed_special=allowed) == named.encode_arrow(
-            texts, allowed_special=allowed
-        )
-
-
-@pytest.mark.parametrize("name", sorted(set(bpe.PRETOKENIZERS) - LOSSY))
-def test_every_byte_and_code_point_comes_back(name: str, code_points: pa.Array) -> None:
-    tokenizer = small_tokenizer(name)
-    for text in ("\0", "\ufeff", "\ufeffa", *map(chr, range(256))):
-        assert tokenizer.decode(tokenizer.encode(text)) == text
-    for byte in BYTES:
-        assert tokenizer.decode_bytes(tokenizer.encode(byte)) == byte
-    rows = tokenizer.encode_arrow(code_points)
-    assert tokenizer.decode_arrow(rows).equals(code_points.cast(pa.large_binary()))
-
-
-def test_words_drops_white_space_and_says_so() -> None:
-    tokenizer = small_tokenizer("words")
-    assert not tokenizer.lossless
-    assert tokenizer.decode(tokenizer.encode(" two\u2003words \n")) == "twowords"
-
-
-def test_empty_text_has_no_ids() -> None:
-    assert small_tokenizer().encode("") == []
-    assert small_tokenizer().encode(b"") == []
-    assert small_tokenizer(None, pattern="a").encode("") == []
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\ud83d \ude00"])
@@ -98,31 +59,6 @@ def test_special_tokens_are_plain_text_unless_allowed() -> None:
         assert tokenizer.encode(text, allowed_special=allowed) == expected
     assert tokenizer.encode(text, allowed_special=["<|end|>"]) == plain
     assert tokenizer.decode(plain) == tokenizer.decode(expected) == text
-
-
-def test_of_overlapping_special_tokens_the_leftmost_longest_is_taken() -> None:
-    tokenizer = small_tokenizer()
-    special = tokenizer.special_tokens
-    two, one = special["<|end|><|end|>"], special["<|end|>"]
-    assert tokenizer.encode("<|end|>" * 3, allowed_special="all") == [two, one]
-    assert tokenizer.encode("<|end|>" * 3, allowed_special=["<|end|>"]) == [one] * 3
-
-
-def test_text_around_a_special_token_is_cut_by_itself() -> None:
-    tokenizer = small_tokenizer("o200k")
-    for text in ("x \n <|end|>  y", "don<|end|>'t", "  <|end|>  "):
-        left, right = text.split("<|end|>")
-        assert tokenizer.encode(text, allowed_special="all") == [
-            *tokenizer.encode(left),
-            tokenizer.special_tokens["<|end|>"],
-            *tokenizer.encode(right),
-        ]
-
-
-def test_added_tokens_are_always_whole() -> None:
-    tokenizer = small_tokenizer(added_tokens=("<tool>", "\t "), ignore_merges=True)
-    tool, spaces = tokenizer.added_tokens["<tool>"], tokenizer.added_tokens["\t "]
-    assert tokenizer.encode("<tool>\t  <tool>") == [tool, spaces, *tokenizer.encode(" "), tool]
 
 
 def test_what_is_not_special_cannot_be_allowed() -> None:
@@ -182,21 +118,6 @@ def test_doubling_merges_take_linear_work() -> None:
 # Arrow.
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
-@pytest.mark.parametrize("pattern", [None, r"\w+"])
-def test_arrays_of_all_kinds(kind: pa.DataType, pattern: str | None) -> None:
-    tokenizer = small_tokenizer(None if pattern else "gpt2", pattern=pattern)
-    texts = ["", "two words", None, "é🙂", "x" * 100, None]
-    expected = [None if text is None else tokenizer.encode(text) for text in texts]
-    rows = tokenizer.encode_arrow(pa.array(texts, kind))
-    rows.validate(full=True)
-    assert rows.type == pa.list_(pa.uint32())
-    assert rows.to_pylist() == expected
-    assert tokenizer.encode_arrow(pa.array(texts, kind)[1:4]).to_pylist() == expected[1:4]
-    assert tokenizer.encode_arrow(pa.array([], kind)).to_pylist() == []
-    assert tokenizer.encode_arrow(pa.array([None, None], kind)).to_pylist() == [None, None]
-
-
 def test_chunked_arrays_keep_their_chunks() -> None:
     tokenizer = small_tokenizer()
     texts = pa.chunked_array([["a b", None], [], ["c"]], pa.string())
@@ -206,17 +127,6 @@ def test_chunked_arrays_keep_their_chunks() -> None:
     none = tokenizer.encode_arrow(pa.chunked_array([], pa.string()))
     assert none.type == pa.list_(pa.uint32())
     assert len(none) == 0
-
-
-def test_malformed_utf8_in_an_array() -> None:
-    tokenizer = small_tokenizer()
-    data = b"ok \xff\xfe \xed\xa0\x80 \xf0\x9f"
-    column = pa.Array.from_buffers(
-        pa.string(),
-        1,
-        [None, pa.py_buffer(b"\0\0\0\0" + bytes([len(data), 0, 0, 0])), pa.py_buffer(data)],
-    )
-    assert tokenizer.encode_arrow(column)[0].as_py() == tokenizer.encode(data)
 
 
 def test_an_array_of_something_else_is_refused() -> None:

@@ -27,56 +27,10 @@ def tutorial(**changes: Any) -> bpe.Tokenizer:
     return make(strings, PAIRS, **{"special": SPECIAL, "model": model, **changes})
 
 
-@pytest.mark.parametrize(
-    ("word", "tokens"),
-    [
-        ("lower", ["low", "e", "r", "</w>"]),
-        ("lowest", ["low", "est</w>"]),
-        ("newest", ["newest</w>"]),
-        ("wide", ["w", "i", "d", "e", "</w>"]),
-        ("low", ["low</w>"]),
-        ("l", ["l", "</w>"]),
-        ("löw", ["l", "<unk>", "w", "</w>"]),
-        ("漢", ["<unk>", "</w>"]),
-        ("</w>", ["<unk>", "<unk>", "w", "<unk>", "</w>"]),
-    ],
-)
-def test_words_of_the_tutorial(word: str, tokens: list[str]) -> None:
-    tokenizer = tutorial()
-    for _ in range(2):  # the second time from the cache
-        assert tokenizer.tokenize(word) == tokens
-        assert [tokenizer.token_text(id_) for id_ in tokenizer.encode(word)] == tokens
-    assert tokenizer.tokenize(f"low {word}") == ["low</w>", *tokens]
-    symbols, _ = tokenizer.explain(word)[-1]
-    assert [symbol.decode() for symbol in symbols] == tokens
-
-
-def test_special_tokens_are_cut_out_before_words_end() -> None:
-    tokenizer = tutorial()
-    assert tokenizer.tokenize("<bos>low<eos>", allowed_special="all") == [
-        *("<bos>", "low</w>", "<eos>")
-    ]
-    plain = tokenizer.tokenize("<eos>")
-    assert plain == ["<unk>", "e", "o", "s", "<unk>", "</w>"]
-    assert tokenizer.encode("<unk>")[0] == 1
-
-
-def test_malformed_bytes_are_unknown_characters() -> None:
-    tokenizer = tutorial()
-    assert tokenizer.tokenize(b"l\xffo") == ["l", "<unk>", "o", "</w>"]
-    assert tokenizer.tokenize(b"\xe6\xbc") == ["<unk>", "<unk>", "</w>"]
-    assert tokenizer.tokenize("漢".encode()) == ["<unk>", "</w>"]
-
-
 def test_a_word_of_a_megabyte() -> None:
     tokenizer = tutorial(pretokenizer=bpe.Pretokenizer("none"))
     text = "low" * 350_000
     assert tokenizer.tokenize(text) == ["low"] * 349_999 + ["low</w>"]
-
-
-def test_a_pattern_cuts_words_as_well() -> None:
-    tokenizer = tutorial(pretokenizer=bpe.Pretokenizer(pattern="-"))
-    assert tokenizer.tokenize("low-low") == ["low</w>", "<unk>", "</w>", "low</w>"]
 
 
 # Without an unknown token.
@@ -131,14 +85,6 @@ def test_tokens_are_strings() -> None:
 def test_there_is_a_token() -> None:
     with pytest.raises(TokenizerError, match="at least one token"):
         make([], model=bpe.CharacterLevel(end_of_word=""))
-
-
-def test_it_is_a_value() -> None:
-    tokenizer = tutorial()
-    assert tokenizer.model == bpe.CharacterLevel(unknown="<unk>")
-    assert not tokenizer.lossless
-    assert pickle.loads(pickle.dumps(tokenizer)) == tokenizer  # noqa: S301  # our own
-    assert tutorial(model=bpe.CharacterLevel()) != tokenizer
 
 
 def test_unreachable_tokens() -> None:

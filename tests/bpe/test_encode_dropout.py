@@ -27,16 +27,6 @@ SEEDS = st.integers(0, 2**64 - 1)
 # The ends, and what lies between.
 
 
-def test_full_dropout_leaves_characters_and_the_end_of_word() -> None:
-    tokenizer = make(
-        ["</w>", "l", "o", "lo", "lo</w>"],
-        [("l", "o"), ("lo", "</w>")],
-        model=bpe.CharacterLevel(),
-    )
-    assert tokenizer.tokenize("lo lo", dropout=1) == ["l", "o", "</w>"] * 2
-    assert tokenizer.tokenize("lo lo") == ["lo</w>"] * 2
-
-
 def test_every_way_to_drop_has_its_probability() -> None:
     # "aab" with (a, a) before (a, b): a step has two candidates, then the word is done, because
     # neither "aa b" nor "a ab" merges further.
@@ -53,17 +43,6 @@ def test_every_way_to_drop_has_its_probability() -> None:
     for ids, probability in expected.items():
         deviation = math.sqrt(rows * probability * (1 - probability))
         assert abs(found[ids] - rows * probability) < 5 * deviation
-
-
-def test_special_tokens_stay_whole() -> None:
-    tokenizer = small_tokenizer(added_tokens=("<tool>",))
-    text = "the<tool>other<|end|>thing"
-    ids = tokenizer.encode(text, allowed_special="all", dropout=1)
-    assert [id_ for id_ in ids if len(tokenizer.token_bytes(id_)) > 1] == [
-        tokenizer.added_tokens["<tool>"],
-        tokenizer.special_tokens["<|end|>"],
-    ]
-    assert tokenizer.decode(ids) == text
 
 
 def test_a_piece_of_a_megabyte() -> None:

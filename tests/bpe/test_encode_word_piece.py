@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 import tokenizers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 import bpe
 from bpe.errors import TokenizerError
-from bpe.reference.encode import decode as reference_decode
 from tests.bpe.models import LETTERS, STRANGERS, make, texts, word_pieces
 from tests.bpe.oracle import ByReference
-from tests.bpe.texts import library_sources
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -49,29 +47,6 @@ def huggingface(tokenizer: bpe.Tokenizer) -> tokenizers.Tokenizer:
     return theirs
 
 
-@pytest.mark.parametrize(
-    ("word", "tokens"),
-    [
-        ("unaffable", ["un", "##aff", "##able"]),
-        ("unaffa", ["un", "##aff", "##a"]),
-        ("aff", ["aff"]),
-        ("affn", ["aff", "##n"]),
-        ("unwanted", ["[UNK]"]),  # "##want" is no token
-        ("unaffabl", ["[UNK]"]),
-        ("unaffé", ["[UNK]"]),
-        ("##a", ["##a"]),
-        ("a" * 101, ["[UNK]"]),
-    ],
-)
-def test_words(word: str, tokens: list[str]) -> None:
-    tokenizer = bert()
-    for _ in range(2):  # the second time from the cache
-        assert tokenizer.tokenize(word) == tokens
-    assert tokenizer.encode(word) == huggingface(tokenizer).encode(word).ids
-    symbols, merge = tokenizer.explain(word)[-1]
-    assert ([symbol.decode() for symbol in symbols], merge) == (tokens, None)
-
-
 def test_explain_takes_tokens_from_the_front() -> None:
     assert [symbols for symbols, _ in bert().explain("unaffable")] == [
         (b"unaffable",),
@@ -94,46 +69,6 @@ def test_equals_the_textbook_and_hugging_face(tokenizer: bpe.Tokenizer, samples:
         assert [tokenizer.encode(text) for text in samples] == expected
     for ids in expected:
         assert tokenizer.decode(ids) == theirs.decode(ids)
-
-
-@given(tokenizer=word_pieces(), ids=st.lists(st.integers(0, 20), max_size=8))
-@settings(deadline=None)
-def test_decoding_equals_the_textbook_and_hugging_face(
-    tokenizer: bpe.Tokenizer, ids: list[int]
-) -> None:
-    ids = [id_ % len(tokenizer) for id_ in ids]
-    tokens = [tokenizer.token_bytes(id_) for id_ in ids]
-    decoded = tokenizer.decode(ids)
-    assert decoded == reference_decode(tokens, model=tokenizer.model).decode()
-    assert decoded == huggingface(tokenizer).decode(ids, skip_special_tokens=False)
-
-
-def test_words_of_real_text() -> None:
-    text = b" ".join(library_sources(100_000)).decode("utf-8", "replace")
-    words = sorted(set(text.split()))
-    parts = {word[i:j] for word in words[::5] for i in range(3) for j in (i + 2, i + 3, i + 6)}
-    parts -= {""}
-    parts |= set(text) - set(" \t\n\r\v\f_")
-    strings = ["[UNK]", *sorted(parts), *(f"##{part}" for part in sorted(parts))]
-    tokenizer = make(dict.fromkeys(strings), special=["[UNK]"], model=bpe.WordPiece())
-    ids = tokenizer.encode(" ".join(words))
-    assert ids == huggingface(tokenizer).encode(" ".join(words)).ids
-    assert len(set(ids)) > 300
-    assert 0 in ids
-
-
-def test_the_longest_word_is_counted_in_characters() -> None:
-    strings = ["[UNK]", "é", "##é"]
-    model = bpe.WordPiece(max_characters=3)
-    tokenizer = make(strings, special=["[UNK]"], model=model)
-    assert tokenizer.tokenize("ééé") == ["é", "##é", "##é"]
-    assert tokenizer.tokenize("éééé") == ["[UNK]"]
-
-
-def test_special_tokens_are_no_pieces() -> None:
-    tokenizer = bert()
-    assert tokenizer.tokenize("[CLS] un", allowed_special="all") == ["[CLS]", "un"]
-    assert tokenizer.tokenize("[CLS] un") == ["[UNK]", "un"]
 
 
 def test_a_megabyte() -> None:
