@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SPECIAL = "<s>"
-ADDED = "<+>"
 
 
 def with_superwords(*pairs: tuple[str, str], **settings: Any) -> bpe.Tokenizer:
@@ -46,9 +45,6 @@ def with_superwords(*pairs: tuple[str, str], **settings: Any) -> bpe.Tokenizer:
         "special_tokens": {SPECIAL: len(tokens) - 1},
     }
     return bpe.Tokenizer(**arguments | settings)
-
-
-# Against the textbook.
 
 
 # Long runs, many threads.
@@ -80,35 +76,6 @@ def test_threads_give_the_same_ids() -> None:
     with ThreadPoolExecutor(4) as pool:
         for ids in pool.map(lambda _: tokenizer.encode_batch(rows), range(16)):
             assert ids == expected
-
-
-# What ends a run.
-
-
-def test_what_lies_between_ends_a_run() -> None:
-    tokenizer = with_superwords((" a", " b"))
-    (whole,) = tokenizer.encode(" a b")
-    for text in (" a\n b", f" a{SPECIAL} b", " a! b", " ax b", " a 1 b"):
-        assert whole not in tokenizer.encode(text, allowed_special="all")
-    assert tokenizer.encode_batch([" a", " b"]) == [tokenizer.encode(" a"), tokenizer.encode(" b")]
-    split = with_superwords(
-        (" a", " b"), pretokenizer=bpe.Pretokenizer("gpt2", never_split=(" b",))
-    )
-    assert whole not in split.encode(" a b")
-    tokens = [*tokenizer.tokens, ADDED.encode()]
-    added = with_superwords((" a", " b"), tokens=tokens, added_tokens={ADDED: len(tokens) - 1})
-    assert added.encode(f" a{ADDED} b") == [256, len(tokens) - 1, 257]
-
-
-def test_a_pretoken_is_never_looked_up_as_a_superword() -> None:
-    for ignore_merges in (False, True):
-        tokenizer = with_superwords(("a", "b"), ignore_merges=ignore_merges)
-        assert tokenizer.encode("ab") == [97, 98]
-        assert tokenizer.explain("ab")[-1].symbols == (b"a", b"b")
-        cut = with_superwords(
-            ("a", "b"), ignore_merges=ignore_merges, pretokenizer=bpe.Pretokenizer(pattern="[a-f]")
-        )
-        assert cut.encode("ab") == [cut.token_id("ab")]
 
 
 # What a tokenizer says and refuses.

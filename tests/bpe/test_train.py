@@ -53,28 +53,6 @@ def test_the_example_of_wikipedia(ties: str) -> None:
     assert tokens == [b"aaab", b"d", b"aaab", b"a", b"c"]
 
 
-@pytest.mark.parametrize("ties", TIES)
-def test_overlaps_are_counted_and_merged_from_the_left(ties: str) -> None:
-    tokenizer = trained({"aaaa": 1}, merges=1, ties=ties)
-    assert steps(tokenizer) == [("a", "a", 3)]
-    assert tokenizer.training is not None
-    assert tokenizer.training.tokens == 2
-    five = trained({"aaaaa": 2}, merges=1, ties=ties)
-    assert [five.token_bytes(i) for i in five.encode("aaaaa")] == [b"aa", b"aa", b"a"]
-
-
-@pytest.mark.parametrize("ties", [ties for ties in TIES if ties != "huggingface"])
-def test_disjoint_pairs_are_those_that_a_merge_joins(ties: str) -> None:
-    """``aaaab`` holds (a, a) twice; once, after (a, b) has taken the last of the row."""
-    words: dict[str | bytes, int] = {"aaaab": 5, "ab": 12, "aa": 1}
-    tokenizer = trained(words, merges=2, ties=ties, pair_counts="disjoint")
-    assert steps(tokenizer) == [("a", "b", 17), ("a", "a", 6)]
-    assert tokenizer.training is not None
-    assert tokenizer.training.pair_counts == "disjoint"
-    (merge,) = steps(trained({"aaaaa": 3}, merges=1, ties=ties, pair_counts="disjoint"))
-    assert merge == ("a", "a", 6)
-
-
 @pytest.mark.parametrize(
     ("ties", "pair_counts", "message"),
     [
@@ -85,20 +63,6 @@ def test_disjoint_pairs_are_those_that_a_merge_joins(ties: str) -> None:
 def test_ways_to_count_pairs_that_are_refused(ties: str, pair_counts: str, message: str) -> None:
     with pytest.raises(TrainingError, match=message):
         trained({"ab": 1}, merges=1, ties=ties, pair_counts=pair_counts)
-
-
-@pytest.mark.parametrize("ties", TIES)
-@pytest.mark.parametrize("count", [2**31 - 1, 2**31, 2**32 + 1, 2**40])
-def test_counts_are_64_bit(ties: str, count: int) -> None:
-    tokenizer = trained({"the": count, "ab": count - 1}, merges=2, ties=ties)
-    assert {merge[2] for merge in steps(tokenizer)} == {count}
-    assert tokenizer.training is not None
-    assert tokenizer.training.tokens == count + 2 * (count - 1)
-
-
-def test_sums_near_2_to_the_62() -> None:
-    tokenizer = trained({"ab": 2**60, "abc": 2**60 // 3}, merges=2)
-    assert steps(tokenizer) == [("a", "b", 2**60 + 2**60 // 3), ("ab", "c", 2**60 // 3)]
 
 
 def test_counts_whose_sum_does_not_fit_are_refused() -> None:
@@ -119,24 +83,6 @@ def test_vocab_size_above_what_the_corpus_gives_ends_early_and_says_so() -> None
     assert tokenizer.training.stopped == "no pair left"
     assert len(tokenizer) == 258
     assert trained({"abc": 5}, merges=2).training.stopped == "vocabulary full"  # type: ignore[union-attr]
-
-
-def test_no_words_train_no_merges() -> None:
-    assert steps(trained({}, merges=10)) == []
-
-
-def test_min_frequency_stops_before_rare_pairs() -> None:
-    tokenizer = trained({"ab": 3, "cd": 2}, merges=10, min_frequency=3)
-    assert steps(tokenizer) == [("a", "b", 3)]
-
-
-def test_no_merge_makes_a_special_token() -> None:
-    counts = PretokenCounts.from_items({"<|x|>": 100, "<|x|": 1}.items())
-    tokenizer = train(counts, vocab_size=300, special_tokens=("<|x|>",))
-    strings = [tokenizer.token_bytes(i) for i in range(len(tokenizer))]
-    assert strings.count(b"<|x|>") == 1
-    assert tokenizer.encode("<|x|>") != [tokenizer.token_id(b"<|x|>")]
-    assert tokenizer.encode("<|x|>", allowed_special="all") == [0]
 
 
 @pytest.mark.parametrize("token", ["a", "é", "Ġ", " ", "\n", "\0"])

@@ -14,7 +14,6 @@ from bpe import (
     train,
 )
 from bpe.errors import TrainingError
-from bpe.training_report import WholeWord
 
 if TYPE_CHECKING:
     from bpe.models import Model
@@ -73,41 +72,6 @@ def test_the_unknown_token_of_a_model_is_special() -> None:
     assert tokenizer.special_tokens == {"[PAD]": 0, "[UNK]": 1}
     given = train(counts, max_merges=1, model=WordPiece(), special_tokens=("[UNK]", "[PAD]"))
     assert given.special_tokens == {"[UNK]": 0, "[PAD]": 1}
-
-
-def test_an_initial_alphabet_is_in_the_vocabulary() -> None:
-    counts = PretokenCounts.from_items({"ab": 1})
-    characters = train(counts, max_merges=0, model=CharacterLevel(), initial_alphabet="xa")
-    assert characters.tokens == (b"</w>", b"a", b"b", b"x")
-    pieces = train(counts, max_merges=0, model=WordPiece(), initial_alphabet="x")
-    assert pieces.tokens == (b"[UNK]", b"##b", b"##x", b"a", b"x")
-
-
-def test_words_that_are_never_split_take_places_by_their_counts() -> None:
-    """x@y counts as often as the second merge, so it comes before it."""
-    words = {"abab": 10, "cd": 8, "x@y": 8, "z@z": 2}
-    counts = PretokenCounts.from_items(words, pretokenizer=NEVER_SPLIT)
-    tokenizer = train(counts, vocab_size=260)
-    assert tokenizer.tokens[256:] == (b"ab", b"abab", b"x@y", b"cd")
-    training = tokenizer.training
-    assert training is not None
-    assert training.whole_words == (WholeWord(b"x@y", 8, 2),)
-    assert tokenizer.encode("x@y") == [258]
-    assert tokenizer.encode("z@z") == list(b"z@z")
-    assert train(counts, vocab_size=261).tokens[260] == b"z@z"
-    assert len(train(counts, vocab_size=300, min_frequency=3)) == 260
-    # Neither x nor y has been seen apart from it.
-    characters = train(counts, max_merges=1, model=CharacterLevel(unknown="<unk>"))
-    assert characters.tokens[1:6] == (b"</w>", b"a", b"b", b"c", b"d")
-    assert characters.tokenize("x@y") == ["x@y</w>"]
-
-
-def test_words_that_are_never_split_and_special_tokens() -> None:
-    words = {"@<|e|>": 5, "@x": 4}
-    counts = PretokenCounts.from_items(words, pretokenizer=NEVER_SPLIT)
-    tokenizer = train(counts, vocab_size=300, special_tokens=("@<|e|>",))
-    assert tokenizer.tokens[:1] == (b"@<|e|>",)
-    assert tokenizer.tokens[257:] == (b"@x",)
 
 
 def test_scores_are_compared_exactly() -> None:

@@ -139,39 +139,6 @@ def test_a_clear_lead_is_certain() -> None:
     }
 
 
-def test_leads_are_compared_merge_by_merge() -> None:
-    """Ten pairs, each three times as frequent as the next: the last ones lead by less than 40."""
-    words = {f"{letter}{letter.upper()}": 3**i for i, letter in enumerate("jihgfedcba")}
-    counts = PretokenCounts.from_items(words | {f"xy{i}": 1 for i in range(40)})
-    full = train(counts, max_merges=20)
-    pruned = train(counts, max_merges=20, prune_below=3)
-    assert first_affected(pruned) == 6
-    assert pairs(pruned)[:6] == pairs(full)[:6]
-    assert pairs(full)[6] == (b"x", b"y")
-
-
-def test_a_lead_within_what_was_pruned_is_not() -> None:
-    counts = PretokenCounts.from_items({"ab": 100, "cd": 50, "ef": 48, "ad": 2})
-    assert first_affected(train(counts, max_merges=2, prune_below=3)) == 1
-
-
-def test_an_end_that_could_have_come_later_is_named() -> None:
-    """With (a, d) there would have been a third merge; with ties at 3 the same two."""
-    counts = PretokenCounts.from_items({"ab": 100, "cd": 50, "ad": 2})
-    assert first_affected(train(counts, vocab_size=300, prune_below=3)) == 2
-    assert first_affected(train(counts, vocab_size=300, prune_below=3, min_frequency=3)) is None
-
-
-def test_the_end_of_a_word_counts_for_characters() -> None:
-    """Rare words that end in b hold many pairs of b and the end, and no other pair often."""
-    words = {"abab": 60} | {f"{letter}b": 2 for letter in string.ascii_uppercase + string.digits}
-    counts = PretokenCounts.from_items(words)
-    without_end = train(counts, max_merges=1, prune_below=3, model=CharacterLevel(end_of_word=""))
-    assert first_affected(without_end) is None
-    with_end = train(counts, max_merges=1, prune_below=3, model=CharacterLevel())
-    assert first_affected(with_end) == 0
-
-
 @pytest.mark.parametrize(("end", "merges"), [(">", 0), ("</w>", 4)])
 def test_characters_that_are_the_end_of_a_word_count_for_both(end: str, merges: int) -> None:
     """Rare words hold a and the end 200 times, and a and its characters as often."""

@@ -119,26 +119,6 @@ def test_engine_has_the_habits_of_huggingface(
     assert result.steps == expected.merges
 
 
-def test_a_shared_string_takes_one_id() -> None:
-    words: Words = [((b"a", b"b"), 5), ((b"ab", b"c"), 4), ((b"a", b"b", b"c"), 3)]
-    result = engine(words, alphabet=[b"a", b"b", b"c", b"ab"], vocab_size=9, ties="bytes-min")
-    assert result.steps == [
-        TrainedMerge(b"a", b"b", 8, 19),
-        TrainedMerge(b"ab", b"c", 7, 12),
-    ]
-    assert result.tokens == [b"a", b"b", b"c", b"ab", b"abc"]
-
-
-def test_a_pair_that_comes_back_is_merged_at_once() -> None:
-    """(ab, c) is a merge already when (a, b) makes ab again: abc appears in the same step."""
-    words: Words = [((b"ab", b"c"), 9), ((b"a", b"b", b"c"), 2)]
-    result = engine(words, alphabet=[b"a", b"b", b"c", b"ab"], vocab_size=9, ties="bytes-min")
-    assert result.steps == [
-        TrainedMerge(b"ab", b"c", 9, 15),
-        TrainedMerge(b"a", b"b", 2, 11),
-    ]
-
-
 @given(
     words=st.dictionaries(
         st.lists(st.sampled_from(["a", "b", "</w>"]), min_size=1, max_size=5).map("".join),

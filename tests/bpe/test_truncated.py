@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow.parquet as pq
 import pytest
 
-import bpe
 from bpe import (
     ByteLevel,
     CharacterLevel,
@@ -19,25 +17,9 @@ from bpe import (
     train,
 )
 from bpe.errors import TokenizerError
-from bpe.ties import TIES
-from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize("ties", TIES)
-def test_a_corpus(ties: str) -> None:
-    texts = pq.read_table(shared_file("corpora/en.parquet"), columns=["text"])["text"][:2000]
-    counts = bpe.count_pretokens(texts, special_tokens=("<|e|>",), track_order=True)
-    whole = train(counts, vocab_size=8000, ties=ties)
-    for vocab_size in (257, 1000, 4321):
-        expected = train(counts, vocab_size=vocab_size, ties=ties)
-        small = whole.truncated(vocab_size)
-        assert small == expected
-        assert small.sha256 == expected.sha256
-        assert small.training == expected.training
 
 
 def test_the_curve_tells_bytes_per_token() -> None:
@@ -49,12 +31,6 @@ def test_the_curve_tells_bytes_per_token() -> None:
         (257, 9, 9 / 4, 15 / 9),
         (258, 6, 6 / 4, 15 / 6),
     ]
-
-
-def test_the_curve_of_an_empty_corpus() -> None:
-    training = train(PretokenCounts.from_items({}), vocab_size=300).training
-    assert training is not None
-    assert training.curve() == [(256, 0, 0.0, 0.0)]
 
 
 def test_sizes_that_are_none_are_refused() -> None:
