@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
 import bpe
-from bpe.counts import PretokenCounts
 from bpe.errors import CountsError, EncodingError
 from bpe.run_counting import RunCounter
 from tests.bpe.oracle import runs_of
 from tests.bpe.vocabularies import BYTES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 SPECIAL = "<s>"
 ADDED = "<+>"
@@ -34,36 +28,6 @@ def letters(**settings: object) -> bpe.Tokenizer:
     return bpe.Tokenizer(**arguments | settings)
 
 
-def test_what_ends_a_run() -> None:
-    counts = bpe.count_runs(
-        ["a b a", f"a b{SPECIAL} b a{ADDED} a b", "a 1 b a", "", "a", " a b\n b b"],
-        tokenizer=letters(),
-    )
-    assert runs_of(counts.run, 2) == {
-        (97, 257, 256): 1,
-        (97, 257): 1,
-        (257, 256): 2,
-        (256, 257): 2,
-        (257, 257): 1,
-    }
-    assert counts.runs is not None
-    assert counts.runs.tokenizer == letters().text_sha256
-    assert counts.special_tokens == (SPECIAL,)
-
-
-def test_long_runs_are_cut_into_pieces() -> None:
-    for max_run, expected in (
-        (None, {(97, *[257] * 6): 1}),
-        (7, {(97, *[257] * 6): 1}),
-        (4, {(97, 257, 257, 257): 1, (257, 257, 257): 1}),
-        (3, {(97, 257, 257): 1, (257, 257, 257): 1}),  # the last token is left out
-        (2, {(97, 257): 1, (257, 257): 2}),
-    ):
-        counts = bpe.count_runs(["a" + " b" * 6], tokenizer=letters(), max_run=max_run)
-        assert runs_of(counts.run, 2) == expected
-        assert counts.totals.pretokens == sum(expected.values())
-
-
 def test_ids_of_large_vocabularies_take_four_bytes() -> None:
     more = [b"%06d" % number for number in range(1 << 16)]
     tokens = [*more, *BYTES, b" a", SPECIAL.encode()]
@@ -78,12 +42,6 @@ def test_ids_of_large_vocabularies_take_four_bytes() -> None:
     assert counts.runs is not None
     assert counts.runs.id_bytes == 4
     assert runs_of(counts.run, 4) == {(first + 97, first + 256, first + 256): 1}
-
-
-def test_they_are_saved(tmp_path: Path) -> None:
-    counts = bpe.count_runs(["a b a b", " a b"], tokenizer=letters(), max_run=2)
-    counts.save(tmp_path / "runs")
-    assert PretokenCounts.load(tmp_path / "runs") == counts
 
 
 def test_threads_share_a_counter() -> None:

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +11,7 @@ from hypothesis import strategies as st
 from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts, Totals
 from bpe.errors import CountsError, EncodingError, PretokenizerError, SpecialTokenError
-from bpe.reference.pretokenize import count as count_by_reference
-from tests.bpe.count_texts import byte_texts
-from tests.shared_data import shared_file
+from tests.bpe.texts import byte_texts
 
 LARGEST = 2**63 - 1
 corpora = st.lists(byte_texts, max_size=6)
@@ -62,28 +58,6 @@ def test_no_texts_and_empty_texts(track_order: bool) -> None:
     for kind in (pa.string(), pa.large_string()):
         assert count_pretokens(pa.array([], kind), track_order=track_order) == nothing
         assert count_pretokens(pa.chunked_array([], kind), track_order=track_order) == nothing
-
-
-def test_a_text_that_is_only_special_tokens() -> None:
-    counts = count_pretokens(["<s><s>", "<s>"], special_tokens=["<s>"])
-    assert list(counts.items()) == []
-    assert counts.totals == Totals(2, 9, 0)
-
-
-def test_a_pretoken_of_a_megabyte_and_keys_around_the_inline_size() -> None:
-    large = b"a" * 1_000_000
-    texts = [large, large + b"b", large, b"\0" * 15, b"\0" * 16, b"\0" * 15, b"\0", b""]
-    texts += [b"p" * n for n in range(1, 40)] * 2
-    counts = count_pretokens(texts, pretokenizer="none")
-    assert list(counts.items()) == sorted(Counter(filter(None, texts)).items())
-
-
-def test_many_distinct_pretokens() -> None:
-    """The table grows several times; prefixes are shared up to and beyond the inline size."""
-    texts = [f"{'prefix' * (i % 4)}{i % 30_000:x}" for i in range(100_000)]
-    counts = count_pretokens(texts, pretokenizer="none")
-    assert dict(counts.items()) == Counter(text.encode() for text in texts)
-    assert list(counts.pretokens.to_pylist()) == sorted(text.encode() for text in set(texts))
 
 
 @pytest.mark.parametrize(
@@ -205,18 +179,3 @@ def test_pickle_and_repr() -> None:
     for one in (counts, count_pretokens(["a b"]), count_pretokens([])):
         assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301  # our own bytes
     assert repr(counts) == "<PretokenCounts: 2 distinct of 3 pre-tokens (words) in 1 documents>"
-
-
-@pytest.mark.shared
-def test_ten_languages_count_as_the_reference() -> None:
-    table = pq.read_table(shared_file("corpora/multi.parquet"), columns=["text"])
-    texts = table["text"].slice(0, 400)
-    counts = count_pretokens(texts, track_order=True)
-    expected = count_by_reference(
-        (text.encode() for text in texts.to_pylist()), pretokenizer="gpt2"
-    )
-    assert list(counts.items()) == sorted(expected.items())
-    first = counts.to_table().sort_by(
-        [("first_document", "ascending"), ("first_position", "ascending")]
-    )
-    assert first["pretoken"].to_pylist() == list(expected)

@@ -18,7 +18,7 @@ from bpe.counts import PretokenCounts
 from bpe.counts.manifest import CountedInput, CountsManifest
 from bpe.errors import CountsError
 from bpe.files import CHECKSUM, with_checksum
-from tests.bpe.count_texts import byte_texts
+from tests.bpe.texts import byte_texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -350,13 +350,6 @@ def test_a_manifest_that_is_no_manifest(saved: Path, text: str) -> None:
     (saved / "manifest.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(CountsError, match=r"manifest\.json is not (JSON|a JSON object)"):
         PretokenCounts.load(saved)
-
-
-def test_a_manifest_goes_through_json(saved: Path) -> None:
-    text = (saved / "manifest.json").read_text()
-    manifest = CountsManifest.from_json(text, where="here", inputs=bytes)
-    assert manifest.to_json() == text
-    assert text.isascii()
 
 
 def test_any_flipped_bit_of_a_manifest_is_found(saved: Path) -> None:

@@ -16,7 +16,7 @@ from bpe.counting import PretokenCounter
 from bpe.counts.files import run_from_ipc, run_from_table, run_table, run_to_ipc
 from bpe.errors import CountsError
 from bpe.pretokenizer import Pretokenizer
-from tests.bpe.count_texts import byte_texts
+from tests.bpe.texts import byte_texts
 
 LARGEST = 2**63 - 1
 

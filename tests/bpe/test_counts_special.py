@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from bpe.errors import SpecialTokenError
 from bpe.special_tokens import SpecialCutter, check_special_tokens
-from tests.bpe.count_texts import byte_texts, special_tokens
 from tests.bpe.steps import assert_linear, counts_steps
 
 Parts = list[tuple[int, int, int | None]]
@@ -36,30 +35,6 @@ def cut_by_regex(tokens: list[bytes], text: bytes) -> Parts:
 )
 def test_finds_the_leftmost_and_longest_token(tokens: list[bytes], text: bytes) -> None:
     assert list(SpecialCutter(tokens).cut(text)) == cut_by_regex(tokens, text)
-
-
-@given(special_tokens, byte_texts)
-def test_cuts_text_as_a_regular_expression_does(tokens: tuple[str, ...], text: bytes) -> None:
-    encoded = [token.encode() for token in tokens]
-    assert list(SpecialCutter(encoded).cut(text)) == cut_by_regex(encoded, text)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "text", "parts"),
-    [
-        ([], b"", []),
-        ([], b"ab", [(0, 2, None)]),
-        ([b"a"], b"", []),
-        ([b"a", b"aa"], b"aaa", [(0, 2, 1), (2, 3, 0)]),
-        ([b"abcd", b"bc"], b"xabcx", [(0, 2, None), (2, 4, 1), (4, 5, None)]),
-        ([b"abcd", b"bc", b"c"], b"abce", [(0, 1, None), (1, 3, 1), (3, 4, None)]),
-        ([b"ab", b"bcd", b"abcde"], b"abcd", [(0, 2, 0), (2, 4, None)]),
-        ([b"\0"], b"\0\0", [(0, 1, 0), (1, 2, 0)]),
-        ([bytes([value]) for value in range(256)], b"\xff\0", [(0, 1, 255), (1, 2, 0)]),
-    ],
-)
-def test_overlaps_and_edges(tokens: list[bytes], text: bytes, parts: Parts) -> None:
-    assert list(SpecialCutter(tokens).cut(text)) == parts
 
 
 def test_a_token_of_a_megabyte() -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import Regex, pre_tokenizers
 
 import bpe
-from bpe.counting import PretokenCounter
 from bpe.errors import PretokenizerError
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference import pretokenize as reference
@@ -62,17 +60,6 @@ def test_more_texts_than_are_prepared_at_a_time() -> None:
     )
 
 
-def test_order_needs_places_with_a_normalizer_too() -> None:
-    for way in ({"name": "words", "normalizer": ("nfc",)}, {"pattern": "a"}):
-        counter = PretokenCounter(Pretokenizer(**way), track_order=True)
-        with pytest.raises(ValueError, match="one place for each of 1 rows, got 0"):
-            counter.add(pa.array(["a"]))
-        with pytest.raises(ValueError, match="one place for each of 1 rows, got 0"):
-            counter.add(pa.array(["a"]), pa.array([], pa.int64()))
-        with pytest.raises(ValueError, match="negative: -1"):
-            counter.add(pa.array(["a"]), pa.array([-1], pa.int64()))
-
-
 # What is never split.
 
 
@@ -99,12 +86,6 @@ def test_a_pretoken_that_a_pattern_matches_in_full_is_whole() -> None:
         *(True, True, False, False, False)
     ]
     assert not Pretokenizer("words").is_never_split(b"a@b.c")
-
-
-def test_the_leftmost_match_wins_and_then_the_first_pattern() -> None:
-    assert Pretokenizer("none", never_split=("bc", "abc?")).split("xabcx") == [b"x", b"abc", b"x"]
-    assert Pretokenizer("none", never_split=("ab", "abc")).split("abc") == [b"ab", b"c"]
-    assert Pretokenizer("none", never_split=("abc", "ab")).split("abc") == [b"abc"]
 
 
 @pytest.mark.parametrize(
@@ -134,14 +115,6 @@ def test_a_pattern_that_looks_around_itself_is_refused() -> None:
 
 
 # Several patterns, and the scanners of Hugging Face's pre-tokenizers.
-
-
-def test_patterns_apply_one_after_the_other() -> None:
-    cut = Pretokenizer(pattern=("words", r"\d", "gpt2"))
-    assert cut.split("ab12 it's") == [b"ab", b"1", b"2", b"it", b"'s"]
-    assert (cut.is_native, cut.lossless) == (True, False)
-    assert not Pretokenizer(pattern=("words", r"(?<=b)\d")).is_native
-    assert Pretokenizer(pattern=(r"\d", "none")).lossless
 
 
 def test_one_pattern_in_a_list_is_that_pattern_or_name() -> None:

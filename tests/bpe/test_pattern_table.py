@@ -13,7 +13,7 @@ from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference.pretokenize import split as reference_split
 from bpe.regex.table import pattern_table
 from tests.bpe.steps import assert_linear, counts_steps
-from tests.bpe.texts import byte_strings, every_code_point, library_sources
+from tests.bpe.texts import byte_strings, every_code_point
 from tests.examples import examples
 from tests.shared_data import LONG
 
@@ -125,15 +125,6 @@ def test_every_code_point(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", KNOWN)
-def test_real_text(name: str) -> None:
-    pattern = KNOWN[name]
-    for data in library_sources(300_000 if LONG else 60_000):
-        assert pieces(pattern_table(pattern), data) == reference_split(
-            Pretokenizer(pattern=pattern), data
-        )
-
-
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -204,6 +195,3 @@ def test_tables_are_checked(
         given = symbols + given[1:]
     with pytest.raises(ValueError, match=message):
         PatternTable(given, np.array(steps, np.uint32).tobytes(), bytes(width), b"")
-
-
-# The whole way: counting and encoding.
