@@ -14,7 +14,7 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken.load import load_tiktoken_bpe
-from tokenizers import models, pre_tokenizers, processors, trainers
+from tokenizers import models, pre_tokenizers, processors
 from transformers import GPT2TokenizerFast
 
 import bpe
@@ -359,36 +359,6 @@ def test_what_is_left_out_is_what_the_caller_names(tmp_path: Path) -> None:
         tokenizer.save(path, leave_out="merges")
 
 
-def test_merges_that_never_happen_do_not_matter(tmp_path: Path) -> None:
-    # As in Llama 3's tokenizer.json, which lists every way to write a token as two.
-    listed = small(
-        *((97, 98, 256), (256, 99, 257), (97, 258, 257), (98, 99, 258)),
-        tokens=(b"ab", b"abc", b"bc"),
-    )
-    listed.save(tmp_path / "x.tiktoken")
-    back = bpe.Tokenizer.load(tmp_path / "x.tiktoken", pretokenizer="gpt2")
-    assert [back.encode(text) for text in ("abc", "bc", "abbc")] == [
-        listed.encode(text) for text in ("abc", "bc", "abbc")
-    ]
-
-
-def test_ids_with_gaps(tmp_path: Path) -> None:
-    tokens = [*BYTES, None, None, b"ab", None, b"<s>"]
-    tokenizer = bpe.Tokenizer(
-        tokens=tokens,
-        merges=[(97, 98, 258)],
-        pretokenizer=bpe.Pretokenizer("gpt2"),
-        special_tokens={"<s>": 260},
-    )
-    for name in ("vocab.json", "tokenizer.json"):
-        tokenizer.save(tmp_path / name)
-        assert bpe.Tokenizer.load(tmp_path / name) == tokenizer
-    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    assert theirs.encode("ab<s>").ids == [258, 260]
-    tokenizer.save(tmp_path / "x.tiktoken", leave_out=["special-tokens"])
-    assert load_tiktoken_bpe(str(tmp_path / "x.tiktoken"))[b"ab"] == 258
-
-
 def test_post_processors_that_add_nothing_are_no_loss(tmp_path: Path) -> None:
     theirs = tokenizers.Tokenizer.from_str(small(AB, tokens=(b"ab",)).to_json())
     theirs.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False)])
@@ -409,21 +379,6 @@ def test_ranks_in_a_file_called_model(trained: bpe.Tokenizer, tmp_path: Path) ->
     (tmp_path / "x.tiktoken").rename(tmp_path / "tokenizer.model")
     loaded = bpe.Tokenizer.load(tmp_path, pretokenizer="gpt2", special_tokens={END: 0})
     assert loaded.tokens == trained.tokens
-
-
-def test_trainers_of_theirs_make_files_that_convert(tmp_path: Path) -> None:
-    theirs = tokenizers.Tokenizer(models.BPE())
-    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=900,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    theirs.train_from_iterator(TEXTS, trainer)
-    theirs.save(str(tmp_path / "tokenizer.json"))
-    bpe.Tokenizer.load(tmp_path / "tokenizer.json").save(tmp_path / "x.tiktoken")
-    back = bpe.Tokenizer.load(tmp_path / "x.tiktoken", pretokenizer="gpt2")
-    same_ids(back, lambda text: theirs.encode(text).ids)
 
 
 def test_how_text_is_cut_is_given_with_all_that_belongs_to_it(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import tokenizers
-from transformers import PreTrainedTokenizerFast
 
 import bpe
 from bpe import formats
@@ -95,13 +94,6 @@ def test_no_other_error_makes_it_the_dialect() -> None:
     tokenizer = bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=cut)
     with pytest.raises(TokenizerError, match="repetitions written out"):
         tokenizer.to_json(dialect="beam-bpe")
-
-
-def test_transformers_refuses_it_too(tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    make(["a", "</w>"], model=bpe.CharacterLevel()).save(path, dialect="beam-bpe")
-    with pytest.raises(Exception, match="beam-bpe-1"):
-        PreTrainedTokenizerFast(tokenizer_file=str(path))
 
 
 @pytest.mark.parametrize(

@@ -72,11 +72,6 @@ def test_hard_text(texts: list[str], pair: tuple[bpe.Tokenizer, tokenizers.Token
     check(pair, "".join(texts))
 
 
-def test_library_sources(pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer]) -> None:
-    for source in library_sources(100_000):
-        check(pair, source.decode("utf-8", "replace"))
-
-
 def test_special_tokens(pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer]) -> None:
     check(pair, "one<|endoftext|> two <|end|><|endoftext|>'s\n<|end|")
 

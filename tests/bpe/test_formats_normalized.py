@@ -36,8 +36,8 @@ from bpe.formats.strict_json import Entry
 from bpe.normalizer import NORMALIZERS, normalize
 from bpe.pretokenizer import PATTERNS
 from tests.bpe.models import make
-from tests.bpe.texts import CHARACTERS, code_points, library_sources
-from tests.bpe.vocabularies import BYTES, small_tokenizer
+from tests.bpe.texts import code_points, library_sources
+from tests.bpe.vocabularies import small_tokenizer
 from tests.examples import examples
 
 UNKNOWN = "[UNK]"
@@ -248,20 +248,6 @@ def test_several_cuts(cuts: list[Any], use_regex: bool, tmp_path: Path) -> None:
     last = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)
     theirs.pre_tokenizer = pre_tokenizers.Sequence([*cuts, last])
     check(loaded(theirs, tmp_path), theirs)
-
-
-@given(texts=st.lists(st.sampled_from(CHARACTERS), max_size=24))
-@examples(100)
-def test_hard_text_in_three_cuts(texts: list[str]) -> None:
-    ours = bpe.Tokenizer(
-        tokens=BYTES,
-        merges=(),
-        pretokenizer=bpe.Pretokenizer(pattern=(r"\p{N}", "cl100k", r"[a-c]|[^a-c]+")),
-    )
-    theirs = tokenizers.Tokenizer.from_str(ours.to_json())
-    text = "".join(texts)
-    cut = [piece for piece, _ in theirs.pre_tokenizer.pre_tokenize_str(text)]
-    assert len(cut) == len(ours.pretokenizer.split(text))
 
 
 # Characters.

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import tokenizers
-import unicodedata2
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import models, normalizers, pre_tokenizers
@@ -139,21 +138,6 @@ IN_NORMALIZED = ["<m>", "<M>", "The", "x y", "É1", "e\u0301", "漢", "Å<", "�
 NEAR = [*IN_NORMALIZED, *ATOMS, "THE", "the", "fi", "å", "X  Y", "é1", "É", "\u0327", "▁"]
 
 
-@pytest.mark.parametrize("name", ["nfc", "marks", "lower"])
-@given(text=TEXTS)
-@examples(100)
-def test_before_a_normalizer(name: str, text: str) -> None:
-    tokens = {
-        "<m>": TokenFlags(lstrip=True, rstrip=True),
-        "the": TokenFlags(single_word=True),
-        "x y": TokenFlags(rstrip=True, single_word=True),
-    }
-    made = theirs({"<m>": tokens["<m>"]}, special=True, normalizer=PREPARED[name])
-    made.add_tokens([tokenizers.AddedToken("x y", **asdict(tokens["x y"]))])
-    expected = made.encode(text, add_special_tokens=False).ids
-    assert loaded(made).encode(text, allowed_special="all") == expected
-
-
 @st.composite
 def normalized(draw: st.DrawFn) -> dict[str, TokenFlags]:
     """Tokens, some of which are searched for in normalized text; some may be the same there."""
@@ -206,19 +190,6 @@ def test_words_are_those_of_unicode_16() -> None:
     made = theirs({"<m>": TokenFlags(single_word=True)}, special=True)
     text = "".join(f"<m>{c} {c}<m> " for c in points)
     assert loaded(made).encode(text, allowed_special="all") == made.encode(text).ids
-
-
-def test_the_twin_knows_the_same_words_and_spaces() -> None:
-    known = [c for c in code_points() if unicodedata2.category(c) != "Cn" and c not in "<mn>"]
-    flags = {"<m>": TokenFlags(single_word=True), "<n>": TokenFlags(lstrip=True)}
-    cutter = SpecialCutter([b"<m>", b"<n>"], flags=flags)
-    for first in range(0, len(known), 400):
-        data = "".join(f"<m>{c}<n> {c}<n>" for c in known[first : first + 20]).encode()
-        parts = [
-            (data[begin:end], None if number is None else list(flags)[number])
-            for begin, end, number in cutter.cut(data)
-        ]
-        assert parts == cut_at_tokens(data, list(flags), flags=flags)
 
 
 @counts_steps
