@@ -28,8 +28,8 @@ def export(ctx: click.Context) -> None:
     """Make training data of the ids in each IDS, a directory that bpe encode wrote.
 
     Documents are held out (--validation), chosen (--mix, --token-budget), shuffled (--shuffle), and
-    become rows: one each, chunks (--max-tokens) or packed (--pack). Every option works with every
-    format. No text is encoded again: try other mixtures, seeds and row lengths on the same ids.
+    become rows: one each, chunks (--max-tokens) or packed (--pack), in every format. No text is
+    encoded again: try other mixtures, seeds and row lengths on the same ids.
 
     parquet: DIR/data/train-00000-of-00042.parquet and validation-*. bin: the ids of all rows, one
     after the other, as uint16 or uint32, little-endian. megatron: the same (uint32 as int32), and
