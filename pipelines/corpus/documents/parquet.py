@@ -46,6 +46,7 @@ READ_AHEAD = 1 << 20  # bytes of a column that are read at once
 MOST_ROWS = 8192  # decoded at once when values are small
 MOST_ROWS_ENCODED = 65536  # of a column that stays dictionary-encoded: each batch copies it
 MOST_ROWS_UNKNOWN = 64  # of a column whose values could be large and repeat in some other way
+_TEXT = "text"
 _NOT_FINITE = pa.array([b"nan", b"inf", b"-inf"], pa.large_binary())
 _ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
 
@@ -64,7 +65,7 @@ def read_parquet(source: FileRange, options: ReadOptions) -> Iterator[Block]:
     except LostFileError as lost:
         reason = f"{lost.reason}, after row {row - 1}" if row else lost.reason
         bad = BadRecord.lost(source, source.start, reason)
-        yield _Rows.none(row).block(source, options, bad=[bad], input_bytes=source.size - taken)
+        yield _block(source, options, bad=[bad], input_bytes=source.size - taken)
 
 
 def column_types(source: FileRange, names: Iterable[str]) -> dict[str, pa.DataType]:
@@ -95,109 +96,70 @@ def _read(source: FileRange, options: ReadOptions) -> Iterator[Block]:
         except _ERRORS as error:
             # Every range of the file finds out; the first one says so.
             bad = [_no_parquet(source, stored, error)] if source.start == 0 else []
-            yield _Rows.none(0).block(source, options, bad=bad, input_bytes=source.size)
+            yield _block(source, options, bad=bad, input_bytes=source.size)
             return
         reader = _Reader(source, options, stored, file, schema)
         yield from reader.blocks()
 
 
-class _Rows:
-    """Consecutive rows of a file: texts and ids (large_binary, with nulls; ids None: no column).
+def _block(
+    source: FileRange,
+    options: ReadOptions,
+    rows: pa.Table | None = None,
+    *,
+    first: int = 0,
+    bad: list[BadRecord],
+    input_bytes: int,
+    id_type: pa.DataType | None = None,
+) -> Block:
+    """The documents among some consecutive rows; other rows join ``bad``.
 
-    And the columns that pass through, of their types. Ids that are neither strings nor numbers are
-    empty here.
+    Args:
+        source: the file.
+        options: how rows become documents.
+        rows: as `_Reader` decodes them; None: there are none.
+        first: the number of the first one.
+        bad: what else is no document.
+        input_bytes: see `Block`.
+        id_type: of the column of ids, where there is one.
     """
-
-    def __init__(
-        self,
-        first: int,
-        texts: pa.LargeBinaryArray,
-        ids: pa.LargeBinaryArray | None,
-        kept: tuple[pa.Array, ...] = (),
-    ) -> None:
-        self.first = first
-        self.texts = texts
-        self.ids = ids
-        self.kept = kept
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the texts and the columns that pass through."""
-        return sum(column.nbytes for column in (self.texts, *self.kept))
-
-    @classmethod
-    def none(cls, first: int) -> _Rows:
-        """No rows."""
-        return cls(first, pa.array([], pa.large_binary()), None)
-
-    @classmethod
-    def joined(cls, pieces: list[_Rows]) -> _Rows:
-        """Rows that follow each other, in one."""
-        if len(pieces) == 1:
-            return pieces[0]
-        ids = [piece.ids for piece in pieces if piece.ids is not None]
-        return cls(
-            pieces[0].first,
-            pa.concat_arrays([piece.texts for piece in pieces]),
-            pa.concat_arrays(ids) if ids else None,
-            tuple(map(pa.concat_arrays, zip(*(piece.kept for piece in pieces), strict=True))),
-        )
-
-    def block(
-        self,
-        source: FileRange,
-        options: ReadOptions,
-        *,
-        bad: list[BadRecord] | None = None,
-        input_bytes: int = 0,
-        id_type: pa.DataType | None = None,
-    ) -> Block:
-        """The documents among the rows; other rows join ``bad``.
-
-        Args:
-            source: the file.
-            options: how rows become documents.
-            bad: what else is none.
-            input_bytes: see `Block`.
-            id_type: of the column of ids, where there is one.
-        """
-        texts, ids = self.texts, self.ids
-        sizes = pc.fill_null(pc.binary_length(texts), 0)
-        reasons: dict[int, str] = {}
-        if texts.null_count:
-            reasons.update(dict.fromkeys(_true_rows(texts.is_null()), "the text is null"))
-        if len(texts) and pc.max(sizes).as_py() > options.max_record_bytes:
-            for row in _true_rows(pc.greater(sizes, options.max_record_bytes)):
-                reasons[row] = (
-                    f"the record has {sizes[row].as_py()} bytes, more than the "
-                    f"{options.max_record_bytes} that a record may have: cut it into documents, "
-                    "or raise `max_record_size`"
-                )
-        if ids is not None:
-            ids, problems = _usable_ids(ids, options, id_type)
-            reasons.update(problems)
-        for wanted, column in zip(options.keep, self.kept, strict=False):  # none where no rows are
-            for row in _malformed_text(column):
-                reasons.setdefault(row, f"column {wanted.name!r} holds malformed UTF-8")
-        kept, places = self.kept, _counting(self.first, len(texts))
-        found = [
-            BadRecord.of(source, self.first + row, reason, texts[row].as_buffer() or b"")
-            for row, reason in sorted(reasons.items())
-        ]
-        if reasons:
-            rows = sorted(reasons)
-            texts, places = without(texts, rows), without(places, rows)
-            ids = None if ids is None else without(ids, rows)
-            kept = tuple(without(column, rows) for column in kept)
-        return text_block(
-            source,
-            texts=texts.fill_null(b"") if texts.null_count else texts,
-            places=places,
-            bad=[*found, *(bad or [])],
-            input_bytes=input_bytes,
-            own_ids=None if ids is None else ids.cast(pa.binary()).view(pa.string()),
-            kept=kept,
-        )
+    if rows is None:
+        rows = pa.table([pa.array([], pa.large_binary())], [_TEXT])
+    texts, *others = (column.combine_chunks() for column in rows.columns)
+    ids = None if id_type is None or not others else others.pop(0)
+    sizes = pc.fill_null(pc.binary_length(texts), 0)
+    reasons: dict[int, str] = {}
+    if texts.null_count:
+        reasons.update(dict.fromkeys(_true_rows(texts.is_null()), "the text is null"))
+    if len(texts) and pc.max(sizes).as_py() > options.max_record_bytes:
+        for row in _true_rows(pc.greater(sizes, options.max_record_bytes)):
+            reasons[row] = (
+                f"the record has {sizes[row].as_py()} bytes, more than the "
+                f"{options.max_record_bytes} that a record may have: cut it into documents, or "
+                "raise `max_record_size`"
+            )
+    if ids is not None:
+        ids, problems = _usable_ids(ids, options, id_type)
+        reasons.update(problems)
+    for wanted, column in zip(options.keep, others, strict=False):  # none where no rows are
+        for row in _malformed_text(column):
+            reasons.setdefault(row, f"column {wanted.name!r} holds malformed UTF-8")
+    places = _counting(first, len(texts))
+    found = [
+        BadRecord.of(source, first + row, reason, texts[row].as_buffer() or b"")
+        for row, reason in sorted(reasons.items())
+    ]
+    bad_rows = sorted(reasons)
+    texts = without(texts, bad_rows)
+    return text_block(
+        source,
+        texts=texts.fill_null(b"") if texts.null_count else texts,
+        places=without(places, bad_rows),
+        bad=[*found, *bad],
+        input_bytes=input_bytes,
+        own_ids=None if ids is None else without(ids, bad_rows).cast(pa.binary()).view(pa.string()),
+        kept=tuple(without(column, bad_rows) for column in others),
+    )
 
 
 class _Reader:
@@ -237,13 +199,14 @@ class _Reader:
         total = sum(rows for _, _, rows in groups)
         before = taken = 0
         for index, first, rows in groups:
+            done = 0  # rows of the group
             for pieces, bad in self._stretches(index, first, rows):
-                block = _Rows.joined(pieces)
-                done = before + block.first + len(block.texts) - first
-                now = min(source.size * done // max(total, 1), source.size)
-                yield block.block(
-                    source,
-                    self._options,
+                block = pa.concat_tables(pieces) if pieces else None
+                begin, done = first + done, done + (len(block) if block is not None else 0)
+                now = min(source.size * (before + done) // max(total, 1), source.size)
+                yield _block(
+                    *(source, self._options, block),
+                    first=begin,
                     bad=bad,
                     input_bytes=now - taken,
                     id_type=self._id_type,
@@ -251,21 +214,21 @@ class _Reader:
                 taken = now
             before += rows
         if taken < source.size:
-            yield _Rows.none(first).block(source, self._options, input_bytes=source.size - taken)
+            yield _block(source, self._options, bad=[], input_bytes=source.size - taken)
 
     def _stretches(
         self, index: int, first: int, rows: int
-    ) -> Iterator[tuple[list[_Rows], list[BadRecord]]]:
+    ) -> Iterator[tuple[list[pa.Table], list[BadRecord]]]:
         """Rows of a row group by about ``block_bytes``, and the damage after them."""
-        held: list[_Rows] = []
+        held: list[pa.Table] = []
         held_bytes = 0
         row = first
         bad: list[BadRecord] = []
         try:
-            for piece in self._pieces(index, first):
+            for piece in self._pieces(index):
                 held.append(piece)
                 held_bytes += piece.nbytes
-                row = piece.first + len(piece.texts)
+                row += len(piece)
                 if held_bytes >= self._options.block_bytes:
                     yield held, []
                     held, held_bytes = [], 0
@@ -274,7 +237,7 @@ class _Reader:
         except _ERRORS as error:
             bad.append(self._lost(index, row, first + rows, str(error)))
         if held or bad:
-            yield held or [_Rows.none(row)], bad
+            yield held, bad
 
     def _lost(self, index: int, row: int, end: int, reason: str) -> BadRecord:
         return BadRecord.of(
@@ -284,8 +247,12 @@ class _Reader:
             b"",
         )
 
-    def _pieces(self, index: int, first: int) -> Iterator[_Rows]:
-        """The rows of a row group, decoded, each piece of bounded size."""
+    def _pieces(self, index: int) -> Iterator[pa.Table]:
+        """The rows of a row group, decoded, each piece of bounded size.
+
+        Columns: the texts and, where there are any, the ids (large_binary, with nulls; ids that are
+        neither strings nor numbers are empty), and those that pass through, of their types.
+        """
         batches = self._file.iter_batches(
             batch_size=self._batch_rows(index),
             row_groups=[index],
@@ -294,19 +261,16 @@ class _Reader:
         )
         for batch in batches:
             texts = values_at(batch, self._text)
-            ids = None if self._id is None else values_at(batch, self._id)
+            ids = [] if self._id is None else [values_at(batch, self._id)]
+            kept = [(batch.column(field.name), field.type) for field in self._kept]
             for begin, end in self._bounds(batch):
                 rows = end - begin
-                yield _Rows(
-                    first + begin,
+                columns = [
                     _as_binary(texts.slice(begin, rows)),
-                    None if ids is None else self._ids(ids.slice(begin, rows)),
-                    tuple(
-                        batch.column(field.name).slice(begin, rows).cast(field.type)
-                        for field in self._kept
-                    ),
-                )
-            first += len(batch)
+                    *(self._ids(one.slice(begin, rows)) for one in ids),
+                    *(column.slice(begin, rows).cast(kind) for column, kind in kept),
+                ]
+                yield pa.table(columns, [_TEXT, *map(str, range(1, len(columns)))])
 
     def _ids(self, ids: pa.Array) -> pa.LargeBinaryArray:
         if holds_ids(self._id_type):
