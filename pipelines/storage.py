@@ -173,7 +173,6 @@ class Entry:
 
     name: str
     kind: Literal["file", "directory", "link", "other"]
-    size: int
 
 
 _KINDS: dict[Any, Literal["file", "directory", "other"]] = {
@@ -192,10 +191,10 @@ def entries(directory: str) -> list[Entry]:
     try:
         if is_local(directory):
             with os.scandir(directory) as found:
-                listed = [entry for one in found if (entry := _local_entry(one)) is not None]
+                listed = list(map(_local_entry, found))
         else:
             listed = [
-                Entry(name=name, kind=_KINDS[info.type], size=int(info.size or 0))
+                Entry(name=name, kind=_KINDS[info.type])
                 for name, info in _listed(directory, recursive=False)
                 if name
             ]
@@ -262,18 +261,12 @@ def object_at(path: str) -> Listed | None:
     return Listed(path, int(info.size or 0), Version.of_store(info.mtime_ns))
 
 
-def _local_entry(entry: os.DirEntry[str]) -> Entry | None:
-    """Return the entry; None if it is gone again."""
+def _local_entry(entry: os.DirEntry[str]) -> Entry:
     if entry.is_symlink():
-        return Entry(name=entry.name, kind="link", size=0)
+        return Entry(name=entry.name, kind="link")
     if entry.is_dir():
-        return Entry(name=entry.name, kind="directory", size=0)
-    if entry.is_file():
-        try:
-            return Entry(name=entry.name, kind="file", size=entry.stat().st_size)
-        except FileNotFoundError:
-            return None
-    return Entry(name=entry.name, kind="other", size=0)
+        return Entry(name=entry.name, kind="directory")
+    return Entry(name=entry.name, kind="file" if entry.is_file() else "other")
 
 
 def open_binary(path: str) -> Any:
