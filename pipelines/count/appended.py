@@ -7,31 +7,25 @@ stay as they are: they may be large.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bpe._codec import from_jsonable, to_jsonable
 from bpe._inputs_file import INPUTS
 from bpe.counts.files import run_to_ipc
 from bpe.counts.manifest import CountsManifest, CountsPart, Totals
-from bpe.files import is_intact
 from pipelines import storage
+from pipelines.count.directory import read_manifest, set_of
+from pipelines.count.manifest import AppendedManifest, AppendedSet
 from pipelines.count.results import counted_inputs, write_files_of, write_shard
 from pipelines.count.sets import CountsSet, added_up, manifest_of_sets
-from pipelines.errors import InputError
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import (
-    APPENDED_KIND,
     DATA,
     MANIFEST,
     generation_of,
-    json_object,
-    manifest_bytes,
-    of_generation,
     parse_part,
 )
 from pipelines.storage import join
-from pipelines.totals import SetAside  # noqa: TC001 - decoded by annotations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,62 +36,6 @@ if TYPE_CHECKING:
     from pipelines.count.steps import CountJob
 
 FAN_IN = 16
-VERSION = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class AppendedSet:
-    """A set of shards.
-
-    Attributes:
-        generation: in the names of its files.
-        jobs: how many appended what it holds; 0 of the first job.
-        set_aside: files that could not be read.
-    """
-
-    generation: int
-    jobs: int
-    set_aside: tuple[SetAside, ...] = ()
-
-    @property
-    def manifest(self) -> str:
-        """The file of its manifest, below the directory."""
-        return f"manifest-g{self.generation:04d}.json"
-
-    @property
-    def inputs(self) -> str:
-        """The file of its inputs, where they are very many."""
-        return of_generation(INPUTS, self.generation)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AppendedManifest:
-    """The manifest: the sets, and those that this generation has superseded."""
-
-    generation: int
-    sets: tuple[AppendedSet, ...]
-    superseded: tuple[int, ...] = ()
-
-    def to_bytes(self) -> bytes:
-        """The file."""
-        return manifest_bytes({"kind": APPENDED_KIND, "version": VERSION, **to_jsonable(self)})
-
-
-def appended_of(data: bytes, path: str) -> AppendedManifest | None:
-    """The manifest in a file, if it is one of counts that were appended to.
-
-    Raises:
-        InputError: it is damaged, or of another release.
-    """
-    value = json_object(data)
-    if value is None or value.get("kind") != APPENDED_KIND:
-        return None
-    if value.get("version") != VERSION or not is_intact(value):
-        raise InputError(f"{path}: damaged, or of another release: count again")
-    try:
-        return from_jsonable(AppendedManifest, value)
-    except ValueError as error:
-        raise InputError(f"{path}: damaged: {error}: count again") from error
 
 
 def read_appended(directory: str) -> AppendedManifest | None:
@@ -106,13 +44,11 @@ def read_appended(directory: str) -> AppendedManifest | None:
     Raises:
         InputError: its manifest is damaged.
     """
-    path = join(directory, MANIFEST)
-    data = storage.read_if_there(path)
-    if data is None:
+    if not storage.exists(join(directory, MANIFEST)):
         return None
-    if (found := appended_of(data, path)) is not None:
-        return found
-    CountsManifest.from_json(data, where=path, inputs=lambda: storage.read(join(directory, INPUTS)))
+    manifest = read_manifest(directory, directory)
+    if isinstance(manifest, AppendedManifest):
+        return manifest
     return AppendedManifest(generation=0, sets=(AppendedSet(generation=0, jobs=0),))
 
 
@@ -162,9 +98,9 @@ def append_counts(
         write_files_of(made, job)
         return
     if before is not None and not before.generation:
-        data = storage.read(join(directory, MANIFEST))
-        if appended_of(data, MANIFEST) is None:
-            storage.write(join(directory, before.sets[0].manifest), data)
+        first = join(directory, before.sets[0].manifest)
+        if not storage.exists(first):
+            storage.write(first, storage.read(join(directory, MANIFEST)))
     added = AppendedSet(generation=job.generation, jobs=1 if job.generation else 0, set_aside=aside)
     sets.append((added, _written_set(directory, added, made)))
     while some := _full(sets):
@@ -246,19 +182,3 @@ def fixed_files(directory: str, manifest: AppendedManifest) -> set[str]:
     """Names of files whose counts were added up with others, and cannot be taken apart."""
     fixed = [set_of(directory, one) for one in manifest.sets if one.jobs != 1]
     return {file.name for one in fixed for file in one.manifest.inputs}
-
-
-def set_of(directory: str, one: AppendedSet) -> CountsSet:
-    """The counts of a set.
-
-    Raises:
-        InputError: its manifest is missing.
-        CountsError: it is damaged.
-    """
-    path = join(directory, one.manifest)
-    if not one.generation and not storage.exists(path):
-        path = join(directory, MANIFEST)  # of the first job, which nothing was appended to yet
-    manifest = CountsManifest.from_json(
-        storage.read(path), where=path, inputs=lambda: storage.read(join(directory, one.inputs))
-    )
-    return CountsSet(directory, manifest, path, appended=True, set_aside=one.set_aside)

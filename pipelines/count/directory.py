@@ -12,11 +12,23 @@ from bpe._inputs_file import INPUTS
 from bpe.counts.manifest import CountsManifest, Totals
 from bpe.errors import CountsError
 from pipelines import storage
-from pipelines.count.appended import AppendedManifest, appended_of, set_of
-from pipelines.count.manifest import CountedGroup, GroupedManifest
+from pipelines.count.manifest import (
+    VERSION,
+    AppendedManifest,
+    AppendedSet,
+    CountedGroup,
+    GroupedManifest,
+)
 from pipelines.count.sets import CountsSet, added_up, manifest_of_sets
 from pipelines.errors import InputError
-from pipelines.output.names import GROUPED_KIND, MANIFEST, json_object
+from pipelines.output.names import (
+    APPENDED_KIND,
+    GROUPED_KIND,
+    MANIFEST,
+    json_object,
+    manifest_from,
+    read_manifest_object,
+)
 from pipelines.output.state import complete
 from pipelines.storage import join
 
@@ -42,7 +54,7 @@ def read_counts_sets(directory: str) -> list[CountsSet]:
         CountsError: a manifest is damaged.
     """
     root = storage.located(directory)
-    manifest = _read_manifest(root, directory)
+    manifest = read_manifest(root, directory)
     if isinstance(manifest, GroupedManifest):
         return _group_sets(root, manifest)
     if isinstance(manifest, AppendedManifest):
@@ -58,7 +70,7 @@ def group_directories(directory: str) -> dict[str, str]:
         CountsError: they are damaged.
     """
     root = storage.located(directory)
-    manifest = _read_manifest(root, directory)
+    manifest = read_manifest(root, directory)
     if not isinstance(manifest, GroupedManifest):
         return {}
     return {one.value: join(directory, manifest.folder(one)) for one in manifest.groups}
@@ -68,7 +80,7 @@ def _group_sets(root: str, grouped: GroupedManifest) -> list[CountsSet]:
     sets = []
     for group in grouped.groups:
         folder = join(root, grouped.folder(group))
-        manifest = _read_manifest(folder, folder)
+        manifest = read_manifest(folder, folder)
         if not isinstance(manifest, CountsManifest) or group != CountedGroup.of(
             group.value, manifest
         ):
@@ -101,24 +113,47 @@ def load_counts(directory: str) -> PretokenCounts:
     return added_up(read_counts_sets(directory))
 
 
-def _read_manifest(
-    root: str, directory: str
-) -> CountsManifest | GroupedManifest | AppendedManifest:
+def read_manifest(root: str, directory: str) -> CountsManifest | GroupedManifest | AppendedManifest:
     """The manifest of counts.
 
     Args:
         root: the directory.
         directory: what errors call it.
+
+    Raises:
+        InputError: there is none, or it is damaged.
+        CountsError: that of one set is damaged.
     """
     path = join(root, MANIFEST)
     data = storage.read_if_there(path)
     if data is None:
         complete(directory, "counts")
         raise InputError(f"{path} was removed while it was read: try again")
-    if (appended := appended_of(data, path)) is not None:
-        return appended
-    source: dict[str, Any] = {"where": path, "inputs": lambda: storage.read(join(root, INPUTS))}
-    value = json_object(data) or {}
-    if value.get("kind") == GROUPED_KIND:
-        return GroupedManifest.read(value, **source)
-    return CountsManifest.from_json(data, **source)
+    kind = (json_object(data) or {}).get("kind")
+
+    def inputs() -> bytes:
+        return storage.read(join(root, INPUTS))
+
+    if kind not in (APPENDED_KIND, GROUPED_KIND):
+        return CountsManifest.from_json(data, where=path, inputs=inputs)
+    value = read_manifest_object(path)
+    known: dict[str, Any] = {"kind": kind, "version": VERSION, "again": "count again"}
+    if kind == APPENDED_KIND:
+        return manifest_from(AppendedManifest, value, path, **known)
+    return manifest_from(GroupedManifest, value, path, inputs=inputs, **known)
+
+
+def set_of(directory: str, one: AppendedSet) -> CountsSet:
+    """The counts of a set.
+
+    Raises:
+        InputError: its manifest is missing.
+        CountsError: it is damaged.
+    """
+    path = join(directory, one.manifest)
+    if not one.generation and not storage.exists(path):
+        path = join(directory, MANIFEST)  # of the first job, which nothing was appended to yet
+    manifest = CountsManifest.from_json(
+        storage.read(path), where=path, inputs=lambda: storage.read(join(directory, one.inputs))
+    )
+    return CountsSet(directory, manifest, path, appended=True, set_aside=one.set_aside)

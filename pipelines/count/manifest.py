@@ -1,20 +1,28 @@
-"""The manifest of counts by group: which groups there are. Each has a directory of its own."""
+"""Manifests above those of several counts.
+
+- Of counts by group: which groups there are. Each has a directory of its own.
+- Of counts that files were appended to: a set of shards for each job.
+"""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
 
-from bpe._codec import from_jsonable, to_jsonable
-from bpe._inputs_file import INPUTS, put_back, take_out
+from bpe._codec import to_jsonable
+from bpe._inputs_file import INPUTS, take_out
 from bpe.counts.manifest import CountedInput, CountsManifest, DeadLetters, Totals
-from bpe.errors import CountsError
-from bpe.files import is_intact, with_checksum
+from bpe.files import with_checksum
 from pipelines.corpus.mix import MixSource
-from pipelines.output.names import GROUPED_KIND, MANIFEST, group_folder, json_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from pipelines.output.names import (
+    APPENDED_KIND,
+    GROUPED_KIND,
+    MANIFEST,
+    group_folder,
+    json_bytes,
+    manifest_bytes,
+    of_generation,
+)
+from pipelines.totals import SetAside
 
 VERSION = 1
 
@@ -84,25 +92,40 @@ class GroupedManifest:
         before = {} if inputs is None else {INPUTS: inputs}
         return {**before, MANIFEST: json_bytes(value)}
 
-    @classmethod
-    def read(
-        cls, value: dict[str, Any], *, where: str, inputs: Callable[[], bytes]
-    ) -> GroupedManifest:
-        """From the JSON object in the file; arguments as those of ``CountsManifest.from_json``.
 
-        Raises:
-            CountsError: it is of another version, damaged, or was edited.
-        """
-        if (version := value.get("version")) != VERSION:
-            raise CountsError(
-                f"{where} has version {version!r:.60}, this library reads {VERSION}: count again "
-                "to another directory"
-            )
-        if not is_intact(value):
-            raise CountsError(
-                f"{where}: checksum mismatch: the file is corrupt or was edited: count again"
-            )
-        try:
-            return from_jsonable(cls, put_back(value, inputs))
-        except ValueError as error:
-            raise CountsError(f"{where}: {error}: count again") from error
+@dataclass(frozen=True, kw_only=True)
+class AppendedSet:
+    """A set of shards.
+
+    Attributes:
+        generation: in the names of its files.
+        jobs: how many appended what it holds; 0 of the first job.
+        set_aside: files that could not be read.
+    """
+
+    generation: int
+    jobs: int
+    set_aside: tuple[SetAside, ...] = ()
+
+    @property
+    def manifest(self) -> str:
+        """The file of its manifest, below the directory."""
+        return f"manifest-g{self.generation:04d}.json"
+
+    @property
+    def inputs(self) -> str:
+        """The file of its inputs, where they are very many."""
+        return of_generation(INPUTS, self.generation)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppendedManifest:
+    """The manifest: the sets, and those that this generation has superseded."""
+
+    generation: int
+    sets: tuple[AppendedSet, ...]
+    superseded: tuple[int, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        return manifest_bytes({"kind": APPENDED_KIND, "version": VERSION, **to_jsonable(self)})

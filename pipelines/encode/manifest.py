@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from bpe._codec import from_jsonable, to_jsonable
-from bpe._inputs_file import INPUTS, put_back, take_out
+from bpe._inputs_file import INPUTS, take_out
 from bpe.counts.manifest import DeadLetters, add_formats
 from bpe.files import with_checksum
 from pipelines import storage
@@ -21,10 +21,11 @@ from pipelines.output.names import (
     PartName,
     dead_letters_file,
     json_bytes,
+    manifest_from,
     of_generation,
     parse_part,
     part_file,
-    read_manifest_of,
+    read_manifest_object,
 )
 from pipelines.output.state import complete
 from pipelines.settings import RowSettings
@@ -188,7 +189,7 @@ class EncodedManifest(EncodedHeader):
 
     totals: Totals
     inputs: tuple[Source, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...] = ()
     records: StoredFile | None = None
     duplicate_ids: DuplicateIds | None = None
     discarded: bool = False
@@ -248,20 +249,20 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
     path = _path(directory)
     if not storage.exists(path):
         complete(directory, "encoded")
-    again = "encode the corpus again to another directory"
-    value = read_manifest_of(path, KIND, VERSION, again=again)
+    value = read_manifest_object(path)
     if value.get("discarded") and not discarded:
         raise InputError(
             f"{directory}: its parts were removed when their export was verified (bpe run "
             "--discard-ids): encode the corpus again, with bpe encode --overwrite"
         )
-    try:
+
+    def inputs() -> bytes:
         file = of_generation(INPUTS, value.get("generation", 0))
-        inputs = join(storage.located(directory), file)
-        value = put_back(value, lambda: storage.read(inputs))
-        return from_jsonable(EncodedManifest, {"parts": [], **value})
-    except (ValueError, LookupError, TypeError) as error:
-        raise InputError(f"{path}: damaged: {error}: encode the corpus again") from error
+        return storage.read(join(storage.located(directory), file))
+
+    again = "encode the corpus again to another directory"
+    known: dict[str, Any] = {"kind": KIND, "version": VERSION, "again": again, "inputs": inputs}
+    return manifest_from(EncodedManifest, value, path, **known)
 
 
 def records_of(header: EncodedManifest, directory: str) -> Iterator[Record]:

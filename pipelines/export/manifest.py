@@ -8,14 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from bpe._codec import from_jsonable, to_jsonable
+from bpe._codec import to_jsonable
 from bpe.files import with_checksum
 from pipelines import storage
 from pipelines.corpus.documents.types import parse_type
-from pipelines.errors import InputError
 from pipelines.export.rows import ExportLayout
 from pipelines.option import changed
-from pipelines.output.names import MANIFEST, fingerprint, read_manifest_of
+from pipelines.output.names import MANIFEST, fingerprint, manifest_from, read_manifest_object
 from pipelines.settings import ExportSettings
 from pipelines.stage.record import StoredFile
 from pipelines.storage import join
@@ -165,8 +164,6 @@ def read_export(directory: str) -> ExportManifest:
         InputError: there is none, or something in it is missing or of the wrong type.
     """
     path = join(storage.located(directory), MANIFEST)
-    value = read_manifest_of(path, KIND, VERSION, again="export the ids again")
-    try:
-        return from_jsonable(ExportManifest, value)
-    except ValueError as error:
-        raise InputError(f"{path}: damaged: {error}: export the ids again") from error
+    value = read_manifest_object(path)
+    again = "export the ids again"
+    return manifest_from(ExportManifest, value, path, kind=KIND, version=VERSION, again=again)

@@ -11,9 +11,11 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from urllib.parse import quote
 
+from bpe._codec import from_jsonable
+from bpe._inputs_file import put_back
 from bpe.counts import manifest as counts_manifest
 from bpe.counts.manifest import generation_suffix
 from bpe.files import is_intact, with_checksum
@@ -22,8 +24,9 @@ from pipelines.errors import InputError
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+_Manifest = TypeVar("_Manifest")
 Kind = Literal["counts", "tokenizer", "encoded", "comparison", "export"]
 
 PLAN = ".plan.json"
@@ -250,19 +253,30 @@ def read_manifest_object(path: str) -> dict[str, Any]:
     return value
 
 
-def read_manifest_of(path: str, kind: str, version: int, *, again: str) -> dict[str, Any]:
-    """The JSON object in the file of a manifest of this kind and version.
+def manifest_from(
+    cls: type[_Manifest],
+    value: dict[str, Any],
+    path: str,
+    *,
+    kind: str,
+    version: int,
+    again: str,
+    inputs: Callable[[], bytes] | None = None,
+) -> _Manifest:
+    """A manifest of this kind and version, from the JSON object in its file.
 
     Args:
-        path: of the file.
+        cls: of the manifest.
+        value: of `read_manifest_object`.
+        path: of the file, for errors.
         kind: what it must be of.
         version: that this release reads.
         again: how to make it again, for errors.
+        inputs: reads the file of its inputs, which is apart where they are very many.
 
     Raises:
-        InputError: it is another, or `read_manifest_object` refuses it.
+        InputError: it is another, or damaged.
     """
-    value = read_manifest_object(path)
     if value.get("kind") != kind:
         raise InputError(f"{path}: kind {value.get('kind')!r}: not the manifest of {kind!r}")
     if value.get("version") != version:
@@ -270,7 +284,10 @@ def read_manifest_of(path: str, kind: str, version: int, *, again: str) -> dict[
             f"{path} has version {value.get('version')!r}, this release reads {version}: use the "
             f"release of beam-bpe that wrote it, or {again}"
         )
-    return value
+    try:
+        return from_jsonable(cls, value if inputs is None else put_back(value, inputs))
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{path}: damaged: {error}: {again}") from error
 
 
 def read_json_object(path: str) -> dict[str, Any] | None:
