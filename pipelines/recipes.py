@@ -393,10 +393,13 @@ def _train(
         seconds = time.monotonic() - began
         trained = trained_summary(request, seconds=seconds, words=words)
     save_timing(
-        *(request.directory, "train", seconds),
-        read=(trained.documents, trained.bytes),
-        made=(trained.merges, "merges"),
-        execution=execution,
+        *(request.directory, execution),
+        stage="train",
+        seconds=round(seconds, 3),
+        documents=trained.documents,
+        bytes=trained.bytes,
+        items=trained.merges,
+        unit="merges",
     )
     return trained
 

@@ -260,10 +260,13 @@ class CountRequest(CorpusRequest):
         seconds = 0.0 if done is None else time.monotonic() - done.began
         if done is not None and not done.complete:
             save_timing(
-                *(self.directory, "count", seconds),
-                read=(totals.documents, totals.bytes),
-                made=(totals.pretokens, f"{self.job.unit}s"),
-                execution=done.execution,
+                *(self.directory, done.execution),
+                stage="count",
+                seconds=round(seconds, 3),
+                documents=totals.documents,
+                bytes=totals.bytes,
+                items=totals.pretokens,
+                unit=f"{self.job.unit}s",
             )
         return CountSummary(
             output=self.directory,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bpe._codec import FieldError, from_jsonable
 from pipelines import storage
@@ -48,39 +48,15 @@ class Timing:
     cache_misses: int = 0
 
 
-def save_timing(
-    directory: str,
-    stage: str,
-    seconds: float,
-    *,
-    read: tuple[int, int],
-    made: tuple[int, str],
-    execution: Execution,
-    cache: tuple[int, int] = (0, 0),
-) -> None:
+def save_timing(directory: str, execution: Execution, **numbers: Any) -> None:
     """Leave in the directory of a job how long it took; where it cannot be written, it is not kept.
 
     Args:
         directory: of the job.
-        stage: ``count``, ``train`` or ``encode``.
-        seconds: it took.
-        read: documents, and bytes of their text.
-        made: how many things came out, and what they are.
         execution: who did the work.
-        cache: hits and misses of the encoder's cache of words, where the runner says them.
+        **numbers: the other fields of `Timing`.
     """
-    timing = Timing(
-        stage=stage,
-        seconds=round(seconds, 3),
-        documents=read[0],
-        bytes=read[1],
-        items=made[0],
-        unit=made[1],
-        runner=execution.runner,
-        workers=execution.workers,
-        cache_hits=cache[0],
-        cache_misses=cache[1],
-    )
+    timing = Timing(runner=execution.runner, workers=execution.workers, **numbers)
     with contextlib.suppress(OutputError):
         storage.write(join(directory, TIMINGS), json_bytes({"program": PROGRAM, **asdict(timing)}))
 
