@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from typing_extensions import Self
+
     from pipelines.settings import ParquetEncoding
 
 # A row group ends with the first block of rows that takes it past one of these, so it depends on
@@ -28,7 +30,7 @@ _ENCODINGS = {
 
 
 class RowWriter:
-    """Writes rows with the column ``input_ids`` to a file; ends with `close`.
+    """Writes rows with the column ``input_ids`` to a file, up to `close`; a context manager.
 
     Args:
         sink: the file; not closed.
@@ -102,8 +104,10 @@ class RowWriter:
         self.flush()
         self._writer.close()
 
-    def discard(self) -> None:
-        """Let go of the sink after an error, whatever it says."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
         if self._writer.is_open:
             with contextlib.suppress(Exception):
                 self._writer.close()

@@ -324,14 +324,8 @@ def count_block(block: Block, job: CountJob, counts: AnyCounter, set_aside: SetA
     Returns:
         Documents, bytes of text, and pre-tokens (or runs).
     """
-
-    def add(texts: pa.Array, places: pa.Int64Array | None = None) -> int:
-        if isinstance(counts, RunCounter):
-            return counts.add(texts)
-        return counts.add(texts, places)
-
     columns = (block.texts, _places(block)) if job.settings.track_order else (block.texts,)
-    pretokens, bad = use_good_rows(columns, add, partial(set_aside, block))
+    pretokens, bad = use_good_rows(columns, counts.add, partial(set_aside, block))
     texts = without(block.texts, bad)
     return Totals(documents=len(texts), bytes=text_bytes(texts), pretokens=pretokens)
 

@@ -77,7 +77,7 @@ from pipelines.tokenizer_files import files_of, load_tokenizer, loads
 from pipelines.watch import watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest
@@ -89,23 +89,6 @@ if TYPE_CHECKING:
 
 
 _LOGGER = logging.getLogger(__name__)
-
-
-def job_of(
-    plan: Mapping[str, Any], directory: str, *, max_failures: int = 0, run: str = ""
-) -> EncodeJob:
-    """The job of a plan, as JSON values, for the corpus in a directory."""
-    settings = plan["settings"]
-    return EncodeJob(
-        directory=directory,
-        tokenizer=TokenizerFile(sha256=settings["tokenizer"], vocab_size=settings["vocab_size"]),
-        id_type=settings["id_type"],
-        settings=from_jsonable(ReadOptions, settings),
-        rows=from_jsonable(RowSettings, settings),
-        parts=plan["parts"][0],
-        max_failures=max_failures,
-        run=run,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,8 +180,20 @@ class EncodeRequest(CorpusRequest):
         Raises:
             OutputError: another job has taken the directory over.
         """
-        plan, failures = plan_of_run(self.directory, self.run), self.inputs.max_failures
-        return job_of(plan, self.directory, max_failures=failures, run=self.run)
+        plan = plan_of_run(self.directory, self.run)
+        settings = plan["settings"]
+        return EncodeJob(
+            directory=self.directory,
+            tokenizer=TokenizerFile(
+                sha256=settings["tokenizer"], vocab_size=settings["vocab_size"]
+            ),
+            id_type=settings["id_type"],
+            settings=from_jsonable(ReadOptions, settings),
+            rows=from_jsonable(RowSettings, settings),
+            parts=plan["parts"][0],
+            max_failures=self.inputs.max_failures,
+            run=self.run,
+        )
 
     def units(self) -> Iterator[Unit]:
         """A unit a split."""
@@ -339,11 +334,15 @@ class EncodeRequest(CorpusRequest):
             self._tell_drift(manifest)
         elif done is not None and made and not resumed:  # else an earlier run did some of it
             save_timing(
-                *(self.directory, "encode", seconds),
-                read=(totals.documents, totals.text_bytes),
-                made=(totals.tokens, "tokens"),
-                execution=done.execution,
-                cache=(metric(result, "cache_hits"), metric(result, "cache_misses")),
+                *(self.directory, done.execution),
+                stage="encode",
+                seconds=round(seconds, 3),
+                documents=totals.documents,
+                bytes=totals.text_bytes,
+                items=totals.tokens,
+                unit="tokens",
+                cache_hits=metric(result, "cache_hits"),
+                cache_misses=metric(result, "cache_misses"),
             )
         return EncodeSummary(
             output=self.directory,

@@ -15,36 +15,14 @@ import pyarrow.parquet as pq
 from pipelines.encode.rows import OWN
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import checked_file
-from pipelines.parquet_writer import RowWriter
 from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from typing_extensions import Self
-
     from bpe.counts.manifest import CountsPart
     from pipelines.encode.manifest import Part
     from pipelines.encode.rows import RowLayout
-    from pipelines.storage import HashingFile
-
-
-class DocumentWriter(RowWriter):
-    """Writes the rows of a part to a file; a context manager that ends with `close`.
-
-    Args:
-        sink: the file; not closed.
-        layout: of the rows.
-    """
-
-    def __init__(self, sink: HashingFile, layout: RowLayout) -> None:
-        super().__init__(sink, layout.schema, encoding=layout.settings.parquet_encoding)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.discard()
 
 
 def read_rows(file: pq.ParquetFile, layout: RowLayout) -> Iterator[pa.Table]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from pipelines.parquet_writer import RowWriter
 
 if TYPE_CHECKING:
     from pipelines.settings import RowSettings
@@ -53,6 +55,10 @@ class RowLayout:
                 pa.field(NUM_TOKENS, pa.uint32()),
             ]
         )
+
+    def writer(self, sink: Any) -> RowWriter:
+        """Writes the rows of a part to a file, which it does not close."""
+        return RowWriter(sink, self.schema, encoding=self.settings.parquet_encoding)
 
     def rows(
         self,

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._codec import to_jsonable
+from bpe.errors import BadTextsError
 from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.documents.types import type_text
@@ -27,7 +28,6 @@ from pipelines.encode.manifest import (
     ranges_of,
     unit_name,
 )
-from pipelines.encode.parts import DocumentWriter
 from pipelines.encode.rows import NOTHING, RowLayout, Sums, with_ends
 from pipelines.encode.tokens import check_special_tokens, id_type, unknown_id
 from pipelines.metrics import counter
@@ -42,6 +42,7 @@ from pipelines.tokenizer_files import sent_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeAlias
 
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import Split
     from pipelines.progress import SlotWriter
     from pipelines.settings import EncodeSettings
+
+    Add: TypeAlias = Callable[[pa.RecordBatch], object]  # takes rows, in order
 
 # The version of a part's bytes, in its fingerprint. Raise it when the same settings and columns
 # make others than before: `--resume` writes such parts again.
@@ -206,24 +209,8 @@ class SplitEncoder:
         own = (block.texts, block.places, block.file_indexes, block.ids, document_keys(block))
         columns: tuple[pa.Array, ...] = (*own, *kept)
         plain, bad = use_good_rows(columns, self._encode, set_aside)
-        columns = tuple(without(column, bad) for column in columns)
-        ends = {"prepend": self._layout.prepend, "append": self._layout.append}
-        input_ids = with_ends(plain, **ends)
-        if len(input_ids.values) > MAX_ROW_TOKENS:
-            numbers = without(pa.array(range(len(block))), bad)
-            lengths = pc.list_value_length(input_ids)
-            too_long = pc.indices_nonzero(pc.greater(lengths, MAX_ROW_TOKENS)).to_pylist()
-            for at in too_long:
-                reason = (
-                    f"its {lengths[at]} tokens do not fit a row of Parquet (at most "
-                    f"{MAX_ROW_TOKENS}): divide the document"
-                )
-                set_aside(numbers[at].as_py(), reason)
-            plain, input_ids, *rest = (
-                without(column, too_long) for column in (plain, input_ids, *columns)
-            )
-            columns = tuple(rest)
-        texts, _, _, ids, keys, *kept_columns = columns
+        texts, _, _, ids, keys, *kept_columns = (without(column, bad) for column in columns)
+        input_ids = with_ends(plain, prepend=self._layout.prepend, append=self._layout.append)
         rows = self._layout.rows(ids=ids, kept=tuple(kept_columns), keys=keys, input_ids=input_ids)
         return EncodedBlock(texts=texts, plain=plain, rows=rows)
 
@@ -232,7 +219,7 @@ class SplitEncoder:
     ) -> pa.ListArray:
         dropout = self._settings.dropout
         seeds = document_seeds(self._seeds, files=files, places=places) if dropout else None
-        return self._tokenizer.encode_arrow(
+        ids = self._tokenizer.encode_arrow(
             texts,
             allowed_special=self._allowed,
             dropout=dropout,
@@ -240,6 +227,18 @@ class SplitEncoder:
             id_type=self._layout.id_type,
             cache_use=self.cache_use,
         )
+        ends = (self._layout.prepend is not None) + (self._layout.append is not None)
+        if len(ids.values) + ends * len(ids) > MAX_ROW_TOKENS:
+            lengths = pc.add(pc.list_value_length(ids), ends)
+            too_long = pc.indices_nonzero(pc.greater(lengths, MAX_ROW_TOKENS)).to_pylist()
+            reasons = {
+                row: f"its {lengths[row]} tokens do not fit a row of Parquet (at most "
+                f"{MAX_ROW_TOKENS}): divide the document"
+                for row in too_long
+            }
+            if reasons:
+                raise BadTextsError("too many tokens", reasons=reasons)
+        return ids
 
 
 def file_seed(seed: int, name: str) -> int:
@@ -283,7 +282,7 @@ def make(
     tokenizer: Tokenizer,
     stopped: Callable[[], bool],
     *,
-    add: Callable[[pa.RecordBatch], object],
+    add: Add,
     observe: Callable[[EncodedBlock], object] | None = None,
     slot: SlotWriter | None = None,
 ) -> EncodedPart:
@@ -329,17 +328,14 @@ def encode_split(
 ) -> Record:
     """Read and encode one split, and write its part; arguments and errors as those of `make`."""
 
-    def fill(writer: DocumentWriter) -> EncodedPart:
-        return make(split, job, tokenizer, stopped, add=writer.add, observe=observe, slot=slot)
+    def fill(add: Add) -> EncodedPart:
+        return make(split, job, tokenizer, stopped, add=add, observe=observe, slot=slot)
 
     return write_part(split, job, tokenizer, fill)
 
 
 def write_part(
-    split: Split,
-    job: EncodeJob,
-    tokenizer: Tokenizer,
-    fill: Callable[[DocumentWriter], EncodedPart],
+    split: Split, job: EncodeJob, tokenizer: Tokenizer, fill: Callable[[Add], EncodedPart]
 ) -> Record:
     """Write the part of a split.
 
@@ -347,16 +343,16 @@ def write_part(
         split: that the part is of.
         job: that makes it.
         tokenizer: of the job.
-        fill: adds all rows, and says what they are.
+        fill: given what takes rows, adds all, and says what they are.
 
     Raises:
         OutputError: the file cannot be written; also the errors of ``fill``.
     """
     with (
         replacing(join(job.directory, split.file)) as sink,
-        DocumentWriter(sink, job.layout(tokenizer)) as writer,
+        job.layout(tokenizer).writer(sink) as writer,
     ):
-        made = fill(writer)
+        made = fill(writer.add)
         writer.close()
     written = sink.written()
     part = Part(

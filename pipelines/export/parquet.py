@@ -23,10 +23,9 @@ class ParquetPart(PartWriter):
         super().__init__(*args, **kwargs)
         self._sink = self.one_file("parquet")
         encoding = self.layout.settings.parquet_encoding
-        self._writer = RowWriter(
-            self._sink, self.layout.schema, encoding=encoding, page_bytes=_PAGE_BYTES
+        self._writer = self._stack.enter_context(
+            RowWriter(self._sink, self.layout.schema, encoding=encoding, page_bytes=_PAGE_BYTES)
         )
-        self._stack.callback(self._writer.discard)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows."""

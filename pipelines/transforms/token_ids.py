@@ -60,7 +60,7 @@ from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, the_
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pipelines.encode.parts import DocumentWriter
+    from pipelines.encode.steps import Add
 
 _TEXT_BYTES = "text_bytes"
 _KEEP = "keep."  # before the names of columns that pass through: none is that of another
@@ -335,7 +335,7 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     split = Split(part=number, parts=job.parts, pieces=())
     layout = job.layout(tokenizer)
 
-    def fill(writer: DocumentWriter) -> EncodedPart:
+    def fill(add: Add) -> EncodedPart:
         sums, unknown = NOTHING, unknown_id(tokenizer)
         for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
             ids, input_ids, sizes, *kept = batch.columns
@@ -343,7 +343,7 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
             without = tokenizer.decode_arrow(input_ids.filter(pc.is_null(sizes)))
             size = (pc.sum(sizes).as_py() or 0) + text_bytes(without)
             sums += Sums.of(made, text_bytes=size, unknown=unknown)
-            writer.add(made)
+            add(made)
         return EncodedPart(sums=sums, bad_records=0, dead_letters=None)
 
     done = write_part(split, job, tokenizer, fill)

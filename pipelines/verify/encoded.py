@@ -19,7 +19,6 @@ from pipelines.corpus.splits import FileRange, Split
 from pipelines.elements import OncePerProcess
 from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.manifest import Totals, read_encoded
-from pipelines.encode.parts import DocumentWriter
 from pipelines.encode.rows import ID
 from pipelines.encode.steps import EncodeJob, make, tokenizer_of
 from pipelines.errors import InputError, VerificationError
@@ -98,7 +97,7 @@ class CheckParts(Check):
         check = partial(check_decoded, tokenizer=tokenizer, settings=job.rows, where=path)
         with tempfile.TemporaryFile() as file:
             sink = HashingFile(file, path)
-            with DocumentWriter(sink, job.layout(tokenizer)) as writer:
+            with job.layout(tokenizer).writer(sink) as writer:
                 made = make(
                     *(split, job, tokenizer, stopped), add=writer.add, observe=check, slot=slot
                 )

@@ -15,7 +15,7 @@ from pipelines import parquet_writer
 from pipelines.corpus.keys import row_hashes
 from pipelines.encode import steps
 from pipelines.encode.job import EncodeRequest
-from pipelines.encode.parts import DocumentWriter, open_part
+from pipelines.encode.parts import open_part
 from pipelines.encode.rows import RowLayout
 from pipelines.errors import InputError, OutputError, RecordError
 from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
@@ -140,7 +140,7 @@ def test_row_groups_end_by_a_fixed_rule(
     table = pa.array([[1] * 60, [2] * 60, [], [3]], pa.list_(pa.uint32()))
     path = tmp_path / "part"
     layout = RowLayout(settings=RowSettings(), id_type="uint16")
-    with replacing(str(path)) as sink, DocumentWriter(sink, layout) as writer:
+    with replacing(str(path)) as sink, layout.writer(sink) as writer:
         for row in range(4):
             ids = pa.array([str(row)])
             keys, lists = row_hashes(ids), table[row : row + 1]
