@@ -21,6 +21,7 @@ import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ from pipelines.storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -350,106 +351,86 @@ def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool 
         OSError, InputError: something cannot be listed, or what is there has formats that do not
             go together.
     """
-    below = _Below(root, glob, asked, changing=changing)
-    if "://" in root:
-        below.list_store()
-    else:
-        below.walk()
+    matches, is_match = Matches(), matcher(glob)
+    unfinished = (MARKER, *UNFINISHED) if changing else ()
+    found = _objects(root, glob) if "://" in root else _walked(root, changing=changing)
+    for relative, look in found:
+        if not is_match(relative) or relative.endswith(unfinished):
+            continue
+        # A README.jsonl would be records.
+        about_data = asked != "auto" or suffix_of(relative)[0] in SUFFIXES
+        listed = look() if is_visible(relative, glob, about_data=about_data) else BY_NAME
+        path = f"{root.rstrip('/')}/{relative}"
+        if isinstance(listed, str):
+            matches.passed_over[path] = listed
+        elif listed is not None:
+            matches.files[path] = listed
     if asked == "auto":
         skipped = len(root) + 1
-        texts = [path for path in below.matches.files if is_text(path[skipped:])]
-        if changing and len(texts) < len(below.matches.files):
-            below.matches.leave_out(texts, TEXT)
-        check_formats(named, (path[skipped:] for path in below.matches.files))
-    return below.matches
+        texts = [path for path in matches.files if is_text(path[skipped:])]
+        if changing and len(texts) < len(matches.files):
+            matches.leave_out(texts, TEXT)
+        check_formats(named, (path[skipped:] for path in matches.files))
+    return matches
 
 
-class _Below:
-    """Collects what a glob matches below a folder."""
-
-    def __init__(self, root: str, glob: str, asked: str, *, changing: bool) -> None:
-        self._root = root.rstrip("/")
-        self._glob = glob
-        self._asked = asked
-        self._matches = matcher(glob)
-        self._changing = changing
-        self._unfinished = (MARKER, *UNFINISHED) if changing else ()
-        self.matches = Matches()
-
-    def walk(self) -> None:
-        """Look at all folders of a local one."""
-        folders = [""]  # below root, each with a slash at its end
-        while folders:
-            folder = folders.pop()
-            try:
-                with os.scandir(f"{self._root}/{folder}") as entries:
-                    listed = list(entries)
-            except FileNotFoundError:
-                if not self._changing:
-                    raise
-                continue
-            ours = folder and any(entry.name == PLAN for entry in listed)
-            if ours and read_plan(f"{self._root}/{folder.rstrip('/')}"):
-                continue
-            for entry in listed:
-                relative = folder + entry.name
-                if entry.is_dir(follow_symlinks=False):
-                    if not (entry.name in MARKERS or entry.name.startswith(".")):
-                        folders.append(relative + "/")
-                    elif self._holds(relative):
-                        self._pass_over(relative, BY_NAME)
-                elif self._holds(relative):
-                    self._take(entry, relative)
-
-    def _take(self, entry: os.DirEntry[str], relative: str) -> None:
-        if not self._is_visible(relative):
-            self._pass_over(relative, BY_NAME)
-            return
+def _walked(
+    root: str, *, changing: bool
+) -> Iterator[tuple[str, Callable[[], Listed | str | None]]]:
+    """The files below a local folder, relative to it; what `_look` says of each."""
+    root = root.rstrip("/")
+    folders = [""]  # below root, each with a slash at its end
+    while folders:
+        folder = folders.pop()
         try:
-            status = entry.stat()
-        except OSError:
-            if entry.is_symlink():
-                self._pass_over(relative, DANGLING)
-            elif not self._changing:
+            with os.scandir(f"{root}/{folder}") as entries:
+                listed = list(entries)
+        except FileNotFoundError:
+            if not changing:
                 raise
-            return
-        if stat.S_ISREG(status.st_mode):
-            path = f"{self._root}/{relative}"
-            self.matches.files[path] = Listed(path, status.st_size, Version.of_status(status))
-        else:
-            to_folder = stat.S_ISDIR(status.st_mode)
-            self._pass_over(relative, TO_FOLDER if to_folder else NO_FILE)
-
-    def list_store(self) -> None:
-        """Look at all objects that a store has below the folder."""
-        flat = "/" not in self._glob and "**" not in self._glob
-        listed = objects_below(self._root, recursive=not flat)
-        outputs = tuple(
-            path.removesuffix(PLAN)
-            for path in (one.path for one in listed)
-            if posixpath.basename(path) == PLAN
-            and path != f"{self._root}/{PLAN}"
-            and read_plan(posixpath.dirname(path))
-        )
-        for one in listed:
-            relative = one.path[len(self._root) + 1 :]
-            if one.path.startswith(outputs) or not self._holds(relative):
-                continue
-            if self._is_visible(relative):
-                self.matches.files[one.path] = one
+            continue
+        ours = folder and any(entry.name == PLAN for entry in listed)
+        if ours and read_plan(f"{root}/{folder.rstrip('/')}"):
+            continue
+        for entry in listed:
+            relative, is_hidden = folder + entry.name, entry.name.startswith(".")
+            if entry.is_dir(follow_symlinks=False) and not (is_hidden or entry.name in MARKERS):
+                folders.append(relative + "/")
             else:
-                self._pass_over(relative, BY_NAME)
+                yield relative, partial(_look, f"{root}/{relative}", entry, changing=changing)
 
-    def _holds(self, relative: str) -> bool:
-        return self._matches(relative) and not relative.endswith(self._unfinished)
 
-    def _is_visible(self, relative: str) -> bool:
-        # A README.jsonl would be records.
-        about_data = self._asked != "auto" or suffix_of(relative)[0] in SUFFIXES
-        return is_visible(relative, self._glob, about_data=about_data)
+def _look(path: str, entry: os.DirEntry[str], *, changing: bool) -> Listed | str | None:
+    """Return the file; or why it is passed over; or None where it is gone again."""
+    if entry.is_dir(follow_symlinks=False):
+        return BY_NAME
+    try:
+        status = entry.stat()
+    except OSError:
+        if entry.is_symlink():
+            return DANGLING
+        if not changing:
+            raise
+        return None
+    if stat.S_ISREG(status.st_mode):
+        return Listed(path, status.st_size, Version.of_status(status))
+    return TO_FOLDER if stat.S_ISDIR(status.st_mode) else NO_FILE
 
-    def _pass_over(self, relative: str, reason: str) -> None:
-        self.matches.passed_over[f"{self._root}/{relative}"] = reason
+
+def _objects(root: str, glob: str) -> Iterator[tuple[str, Callable[[], Listed]]]:
+    """The objects that a store has below a folder, as far as the glob may match them."""
+    root = root.rstrip("/")
+    listed = objects_below(root, recursive="/" in glob or "**" in glob)
+    outputs = tuple(
+        path.removesuffix(PLAN)
+        for path in (one.path for one in listed)
+        if posixpath.basename(path) == PLAN
+        and path != f"{root}/{PLAN}"
+        and read_plan(posixpath.dirname(path))
+    )
+    for one in listed:
+        if not one.path.startswith(outputs):
+            yield one.path[len(root) + 1 :], partial(Listed, *one)
 
 
 def _match_remote(pattern: str, asked: str, *, changing: bool) -> Matches:
