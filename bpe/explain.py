@@ -6,8 +6,6 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-import unicodedata2
-
 from bpe.core_encoder import encoded_words
 from bpe.errors import EncodingError
 from bpe.formats.export_checks import first_few
@@ -194,18 +192,3 @@ def _character(char: str) -> str:
     if "\udc80" <= char <= "\udcff":
         return f"\\x{ord(char) - 0xDC00:02x}"
     return char if char.isprintable() else repr(char)[1:-1]
-
-
-def columns(text: str) -> int:
-    """The columns that a text takes in a terminal or a monospaced font.
-
-    Wide and fullwidth characters (Unicode Standard Annex 11) take two, combining marks and
-    format characters none.
-    """
-    return sum(map(_columns, text))
-
-
-def _columns(char: str) -> int:
-    if unicodedata2.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata2.east_asian_width(char) in ("W", "F") else 1

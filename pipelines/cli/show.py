@@ -340,9 +340,7 @@ def _merge_text(merge: Mapping[str, Any]) -> str:
 
 
 def _step_lines(steps: list[dict[str, Any]]) -> list[str]:
-    from bpe.explain import columns as width_of
-
-    widths = [width_of(" ".join(step["symbols"])) for step in steps]
+    widths = [columns.width_of(" ".join(step["symbols"])) for step in steps]
     lines = []
     before: list[str] = []
     for step, width in zip(steps, widths, strict=True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import bpe as library
-from bpe.explain import columns
+from pipelines.cli.columns import width_of
 from tests.cli.process import BPE, bpe, environment
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def test_wide_characters_stand_in_columns(model: Path) -> None:
     lines = bpe("show", model, "日本語").stdout.splitlines()
     steps = [line for line in lines if "rank" in line]
     merges = [line[re.search(r"\S+ \+ ", line).start() :] for line in steps]  # type: ignore[union-attr]
-    places = {columns(step) - columns(merge) for step, merge in zip(steps, merges, strict=True)}
+    places = {width_of(step) - width_of(merge) for step, merge in zip(steps, merges, strict=True)}
     assert len(steps) > 3
     assert len(places) == 1
 
