@@ -210,9 +210,9 @@ def _exported(summary: ExportSummary) -> list[str]:
         done = f"{summary.resumed_units} of {many(units, 'unit')} complete already, {done}"
     lines = [f"{many(summary.documents, 'document')}: {rows}"]
     if summary.validation_documents is not None and summary.validation_tokens is not None:
-        held_out = many(summary.validation_documents, "document")
+        validation = many(summary.validation_documents, "document")
         tokens = many(summary.validation_tokens, "token")
-        lines.append(f"of these, {held_out} ({tokens}) held out for validation")
+        lines.append(f"of these, {validation} ({tokens}) held out for validation")
     for one in summary.taken:
         if one.share:
             repeated = f", {one.tokens / one.available_tokens:.2f} times each"

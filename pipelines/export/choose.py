@@ -19,7 +19,7 @@ import numpy as np
 from bpe._codec import from_jsonable, to_jsonable
 from pipelines import storage
 from pipelines.errors import ConfigError
-from pipelines.export.numbers import choice_hashes, held_out, range_of
+from pipelines.export.numbers import choice_hashes, in_validation, range_of
 from pipelines.export.plan import spans_of, stored_pins
 from pipelines.export.source import read_sizes
 from pipelines.output.names import DATA, TRAIN, VALIDATION, fingerprint, json_bytes
@@ -69,7 +69,7 @@ class Selection:
 
     def validation(self, keys: Hashes) -> npt.NDArray[np.bool_]:
         """For each document, whether it is held out."""
-        return held_out(keys, self.plan.validation)
+        return in_validation(keys, self.plan.validation)
 
     def takes(
         self, keys: Hashes, *, file: int, rows: Numbers, source: int, epoch: int | None

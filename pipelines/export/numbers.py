@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.keys import Hashes
 
 
-def held_out(keys: Hashes, share: Fraction) -> npt.NDArray[np.bool_]:
+def in_validation(keys: Hashes, share: Fraction) -> npt.NDArray[np.bool_]:
     """For each document, by its ``key``, whether it is held out for validation."""
     mask: npt.NDArray[np.bool_] = keys < np.uint64(int(share * (1 << 64)))
     return mask

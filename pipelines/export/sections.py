@@ -35,14 +35,16 @@ class Sections:
     @property
     def units(self) -> list[tuple[PartSection, ...]]:
         """The sections made together: one, or those of both halves where a span is read once."""
-        held_out = {section.span: section for section in self.validation if section.source >= 0}
+        of_validation = {
+            section.span: section for section in self.validation if section.source >= 0
+        }
         units = []
         for section in self.training:
             other = None
             if section.source >= 0 and section.epoch == 0:
-                other = held_out.pop(section.span, None)
+                other = of_validation.pop(section.span, None)
             units.append((section,) if other is None else (section, other))
-        rest = [one for one in self.validation if one.source < 0 or one.span in held_out]
+        rest = [one for one in self.validation if one.source < 0 or one.span in of_validation]
         return [*units, *((section,) for section in rest)]
 
 

@@ -80,12 +80,12 @@ class Tally(Pass):
         counts = {half: np.zeros(2, np.uint64) for half in (TRAIN, VALIDATION)}
         for file in range(span.first, span.first + span.files):
             for block in read_blocks(self.plan, pins[file], stopped=stopped):
-                held_out = selection.validation(block.keys)
+                validation = selection.validation(block.keys)
                 for epoch in (None, *taken.all_epochs):
                     mask = selection.takes(
                         block.keys, file=file, rows=block.rows(), source=span.source, epoch=epoch
                     )
-                    if epoch is not None and (mask & held_out).any():
+                    if epoch is not None and (mask & validation).any():
                         raise VerificationError("a document is in training and in validation")
                     ids, _ = flat(block.where(mask).input_ids)
                     half = VALIDATION if epoch is None else TRAIN
