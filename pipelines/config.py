@@ -122,7 +122,7 @@ def _unknown(path: str, key: str, keys: Collection[str], owner: Callable[[str], 
 
 
 def _checked(where: str, value: object, spec: Option) -> Any:
-    if not spec.several:
+    if not spec.repeatable:
         return _single(where, value=value, spec=spec)
     values = value if isinstance(value, list) else [value]
     return tuple(str(_single(where, value=one, spec=spec)) for one in values)

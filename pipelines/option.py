@@ -85,7 +85,7 @@ class Option:
         help: sentences; the short ``--help`` has the first one alone.
         group: where ``--help`` lists it.
         kind: of its value, or of each of several.
-        several: whether it is given several times, or as a list.
+        repeatable: whether it is given several times, or as a list.
         default: that of the field.
         required: whether the field has no default.
         default_is: the default in words, where the value does not say it.
@@ -107,7 +107,7 @@ class Option:
     name: str = ""
     field: str = ""
     kind: Kind = "text"
-    several: bool = False
+    repeatable: bool = False
     default: Any = None
     required: bool = False
     default_is: str = ""
@@ -301,7 +301,7 @@ def _of_type(hint: Any) -> dict[str, Any]:
     kinds = {bool: "flag", int: "integer", float: "number"}
     said = {
         "kind": next((kind for cls, kind in kinds.items() if cls in leaves), "text"),
-        "several": tuple in leaves,
+        "repeatable": tuple in leaves,
         "choices": tuple(one for one in leaves if isinstance(one, str)),
     }
     return said | dict(one for one in leaves if isinstance(one, tuple))
@@ -366,7 +366,7 @@ def split_arguments(
 def _values(name: str, value: Any, spec: Option) -> Any:
     may_be_one = spec.default is None or isinstance(spec.default, str)
     is_one = may_be_one and (value is None or isinstance(value, str))
-    return several(name, value) if spec.several and not is_one else value
+    return list_of(name, value) if spec.repeatable and not is_one else value
 
 
 def takes(
@@ -398,7 +398,7 @@ def takes(
     return decorate
 
 
-def several(name: str, values: Sequence[str]) -> tuple[str, ...]:
+def list_of(name: str, values: Sequence[str]) -> tuple[str, ...]:
     """The values of an argument that takes several; one string is none of them.
 
     Raises:
@@ -424,7 +424,7 @@ class Settings:
         given = {name: getattr(self, name) for name in specs}
         for name, spec in specs.items():
             value = given[name]
-            is_one = value is None or isinstance(value, str) or not spec.several
+            is_one = value is None or isinstance(value, str) or not spec.repeatable
             for one in [value] if is_one else value:
                 if one is not None and (problem := spec.problem(one)):
                     raise ConfigError(f"`{name}` {problem}")

@@ -177,7 +177,7 @@ def _value(key: Option) -> str:
     text = " or ".join(f"`{one}`" for one in key.choices) or kinds[key.kind]
     if key.kind == "integer" and key.minimum is not None:
         text += f", {key.minimum} or more"
-    return text + ("; several" if key.several else "")
+    return text + ("; several" if key.repeatable else "")
 
 
 def config() -> str:
@@ -218,7 +218,7 @@ def _example(key: Option) -> Any:
     kinds = {"integer": least, "number": max(least, 1), "size": "64MiB", "share": "0.5%"}
     value = key.choices[0] if key.choices else kinds.get(key.kind, key.metavar or "TEXT")
     value = "--direct_num_workers=2" if key.name == "beam_args" else value
-    return [value] if key.several else value
+    return [value] if key.repeatable else value
 
 
 def _cell(text: str) -> str:

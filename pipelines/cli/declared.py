@@ -60,7 +60,7 @@ class DeclaredOption(click.Option):
         flag, short = spec.flag, [f"-{spec.short}"] if spec.short else []
         attributes: dict[str, Any] = {"help": spec.help, "required": spec.required}
         if spec.default not in (None, "", ()):  # click takes None for a value that was given
-            is_one = spec.several and isinstance(spec.default, str)
+            is_one = spec.repeatable and isinstance(spec.default, str)
             attributes["default"] = [spec.default] if is_one else spec.default
         if spec.default_is or spec.kind == "flag":
             attributes["show_default"] = False
@@ -68,7 +68,7 @@ class DeclaredOption(click.Option):
             flag += f"/--no-{flag[2:]}"
         else:
             is_checked = spec.kind != "text" or spec.choices or spec.suggestions
-            attributes |= {"multiple": spec.several, "metavar": spec.metavar or None}
+            attributes |= {"multiple": spec.repeatable, "metavar": spec.metavar or None}
             attributes["type"] = Value(spec) if is_checked else str
         first = _FIRST.get(spec.name)
         super().__init__(

@@ -22,7 +22,9 @@ from pipelines.settings import CountSettings, ModelSettings, PretokenSettings, T
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-_BEAM_ARGS = Option(name="beam_args", several=True, group="Where it runs", help="Options of Beam.")
+_BEAM_ARGS = Option(
+    name="beam_args", repeatable=True, group="Where it runs", help="Options of Beam."
+)
 _NO_KEYS = ("config", "set")
 _Settings = TypeVar("_Settings")
 
@@ -205,7 +207,7 @@ def stage_context(ctx: click.Context, name: str) -> click.Context:
         f"{spec.flag}={value}"
         for param, spec in specs_of(ctx.command).items()
         if param in keys and source(ctx, param) is Origin.COMMAND_LINE
-        for value in (ctx.params[param] if spec.several else [ctx.params[param]])
+        for value in (ctx.params[param] if spec.repeatable else [ctx.params[param]])
     ]
     args += [arg for text in ctx.params["set"] for arg in _as_argument(ctx, text, command)]
     return command.make_context(ctx.command_path, args, default_map=layers.merged(), obj=layers)
@@ -296,5 +298,5 @@ def choose(ctx: click.Context, first: str, second: str) -> None:
 def forget(ctx: click.Context, name: str) -> None:
     """Give an option its default, as if no layer had said anything."""
     spec = specs_of(ctx.command)[name]
-    default = () if spec.several else spec.default
+    default = () if spec.repeatable else spec.default
     ctx.params[name] = default

@@ -19,8 +19,8 @@ from pipelines.option import (
     Settings,
     Size,
     advanced,
+    list_of,
     option,
-    several,
 )
 from pipelines.settings.shares import split_name
 
@@ -144,7 +144,7 @@ class InputSettings(Settings):
     @classmethod
     def of(cls, patterns: Sequence[str], **arguments: Any) -> InputSettings:
         """From arguments as a program gives them: any sequence of patterns."""
-        return cls(patterns=several("inputs", patterns), **arguments)
+        return cls(patterns=list_of("inputs", patterns), **arguments)
 
 
 @dataclass(frozen=True, kw_only=True)

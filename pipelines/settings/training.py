@@ -69,7 +69,7 @@ class TrainSettings(Settings):
     boundless: bool = option(False, excludes=("superwords",))
     prune_runs_below: Positive = advanced(1, needs="superwords | boundless")
     model: Model | None = None
-    initial_alphabet: tuple[str, ...] = advanced((), several=False, metavar="CHARACTERS")
+    initial_alphabet: tuple[str, ...] = advanced((), repeatable=False, metavar="CHARACTERS")
 
     character_coverage: Share | None = advanced(
         None, default_is="99.95% for sentencepiece-bpe, else 100%"

@@ -24,7 +24,7 @@ from pipelines.elements import (
 from pipelines.encode.kept import find_kept, name_and_type
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
-from pipelines.option import several, split_arguments, takes
+from pipelines.option import list_of, split_arguments, takes
 from pipelines.settings import EncodeSettings, InputSettings
 from pipelines.tables import Table
 
@@ -78,7 +78,7 @@ class ReadDocuments(ExceptionHandling):
         self._inputs = InputSettings.of(patterns, **reading)
         ReadOptions.of(self._inputs)
         self._as_tables = as_tables
-        self._keep = EncodeSettings(keep=several("keep", keep)).keep
+        self._keep = EncodeSettings(keep=list_of("keep", keep)).keep
         for name, _ in map(name_and_type, self._keep):
             if name in (ID, TEXT):
                 raise ConfigError(f"keep {name}: a document has a field {name!r} of its own")

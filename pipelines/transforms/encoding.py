@@ -37,7 +37,7 @@ from pipelines.elements import (
 )
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
-from pipelines.option import several
+from pipelines.option import list_of
 from pipelines.settings import EncodeSettings
 from pipelines.tables import Table
 from pipelines.tokenizer_files import load_tokenizer
@@ -113,7 +113,7 @@ class EncodeDocuments(ExceptionHandling):
         check_field("output_field", self.output_field)
         allowed: Any = ("all",) if self.allowed_special == "all" else self.allowed_special
         self._tokens: dict[str, Any] = {
-            "allowed_special": several("allowed_special", allowed),
+            "allowed_special": list_of("allowed_special", allowed),
             "prepend_token": self.prepend_token,
             "append_token": self.append_token,
             "id_type": EncodeSettings(id_type=self.id_type).id_type,

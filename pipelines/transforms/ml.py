@@ -14,7 +14,7 @@ from apache_beam.ml.transforms.base import MLTransformProvider
 import bpe
 from pipelines.elements import check_field
 from pipelines.errors import ConfigError
-from pipelines.option import several
+from pipelines.option import list_of
 from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.transforms.encoding import EncodeDocuments
 
@@ -59,7 +59,7 @@ class BPETokenize(MLTransformProvider):  # type: ignore[misc]  # Beam has no typ
         append_token: str | None = None,
     ) -> None:
         names: Any = columns
-        self.columns = list(several("columns", names))
+        self.columns = list(list_of("columns", names))
         if not self.columns:
             raise ConfigError("columns is empty: name the fields that hold text")
         for column in self.columns:

@@ -43,7 +43,7 @@ from pipelines.encode.steps import (
 )
 from pipelines.encode.tokens import unknown_id
 from pipelines.errors import ConfigError, RecordError
-from pipelines.option import several
+from pipelines.option import list_of
 from pipelines.output.directory import plan_of_run, prepare, write_files
 from pipelines.output.names import MAX_PARTS, TOKENIZER, Plan
 from pipelines.planned import absolute
@@ -122,7 +122,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         output = OutputSettings(directory=self.path, overwrite=self.overwrite)
         self._output = replace(output, directory=absolute(self.path))
         self._settings = EncodeSettings(
-            keep=several("keep", self.keep),
+            keep=list_of("keep", self.keep),
             id_type=self.id_type,
             parquet_encoding=self.parquet_encoding,
         )

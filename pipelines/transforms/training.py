@@ -15,7 +15,7 @@ from pipelines.errors import ConfigError, InputError
 from pipelines.extension import load_extended, located
 from pipelines.failures import job_errors
 from pipelines.metrics import counter
-from pipelines.option import several, split_arguments, takes
+from pipelines.option import list_of, split_arguments, takes
 from pipelines.settings import SHARDS, PretokenSettings, TrainSettings
 from pipelines.train import check_training, trained
 from pipelines.transforms.counting import checked_pretokens, gathered, shown_pretokens
@@ -62,7 +62,7 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
         pretokens, training = split_arguments(
             arguments, PretokenSettings, TrainSettings, leave_out=_ACROSS_WORDS
         )
-        alphabet = several("initial_alphabet", initial_alphabet)
+        alphabet = list_of("initial_alphabet", initial_alphabet)
         self._pretokens = checked_pretokens(pretokens)
         settings = TrainSettings(model=model, initial_alphabet=alphabet, **training)
         with job_errors():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 KEYS = {
     key.name: key
     for key in (
-        Option(help="", group="Input", name="input", several=True),
+        Option(help="", group="Input", name="input", repeatable=True),
         Option(help="", group="Input", name="vocab_size", kind="integer", minimum=1),
         Option(help="", group="Input", name="split_size", kind="size"),
         Option(help="", group="Input", name="overwrite", kind="flag"),
