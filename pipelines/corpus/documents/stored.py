@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,23 +50,6 @@ _READ_AHEAD = 4 << 20  # bytes of a compressed object: one request each
 
 class ChangedFileError(InputError):
     """A file of which another version is there than the job was planned with."""
-
-    @classmethod
-    def of(cls, path: str, then: Version, now: Version) -> ChangedFileError:
-        """The error that ``now`` is, where ``then`` was."""
-        before, after = (_time(version.modified) for version in (then, now))
-        what = f"modified {before}, now {after}" if before != after else f"modified {after}"
-        return cls(
-            f"{path} was changed or replaced while the job ran ({what}): the output would mix two "
-            "versions of it: run the job again when the file no longer changes (with `resume`, "
-            "what was made of other files is kept)"
-        )
-
-
-def _time(nanoseconds: int) -> str:
-    seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    time = datetime.fromtimestamp(seconds, tz=timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-    return f"{time}.{rest:09} UTC"
 
 
 def check_version(source: FileRange) -> None:
@@ -174,7 +156,11 @@ class StoredBytes:
 
     def _check_version(self, then: Version | None, now: Version | None) -> None:
         if then is not None and now is not None and not then.may_be(now):
-            raise ChangedFileError.of(self._source.path, then, now)
+            raise ChangedFileError(
+                f"{self._source.path} was changed or replaced while the job ran: the output would "
+                "mix two versions of it: run the job again when the file no longer changes (with "
+                "`resume`, what was made of other files is kept)"
+            )
 
     def _check_size(self) -> None:
         self.seek(0, io.SEEK_END)
