@@ -33,6 +33,7 @@ class Temporary(Settings):
     Attributes:
         temp: Directory for temporary files, where counts or an export are compared with --input:
             as large as the counts, or as the ids of a shuffled export. All workers must see it.
+            (Parts that are made again, one at a time, are in TMPDIR of each worker.)
     """
 
     _GROUP: ClassVar[Group] = "Where it runs"
