@@ -67,3 +67,16 @@ def bpe(
     if status is not None:
         assert done.returncode == status, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
+
+
+def refused(
+    message: str, *arguments: str | Path, cwd: Path, status: tuple[int, ...] = (1, 2)
+) -> None:
+    """Run ``bpe``, which must say why it fails, print nothing else, and make no file in ``cwd``."""
+    before = set(cwd.rglob("*"))
+    done = bpe(*arguments, cwd=cwd, status=None)
+    assert done.returncode in status, done.stdout
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert set(cwd.rglob("*")) == before

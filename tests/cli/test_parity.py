@@ -10,7 +10,7 @@ import pytest
 
 import bpe as library
 from bpe.counts import PretokenCounts
-from tests.cli.process import bpe
+from tests.cli.process import bpe, refused
 from tests.cli.reports import section, text
 from tests.pipelines.corpora import tree
 
@@ -40,6 +40,7 @@ def grouped(tmp_path_factory: pytest.TempPathFactory) -> Path:
             *("--output", name),
             cwd=folder,
         )
+    (folder / "job.yaml").write_text("input: train.jsonl\nparity: true\nmax_merges: 60\n")
     return folder
 
 
@@ -169,66 +170,40 @@ def test_a_run_on_groups_without_parity_is_one_on_all_of_them(
     assert expected.superwords
 
 
+TRAIN = "train --max-merges 5"
+PARITY = f"{TRAIN} --parity --counts"
+RUN = "run job.yaml --set"
+
+
 @pytest.mark.parametrize(
-    ("values", "message"),
+    ("command", "message"),
     [
-        ([], "--parity needs --group-by NAME"),
-        (["group_by=language", "superwords=3"], "--parity and --superwords exclude each other"),
-        (["group_by=language", "dev_counts=none"], "none: there is no such directory"),
-        (["group_by=language", "ties=huggingface"], "does not go with parity"),
-        (["group_by=language", "symbols=characters"], "for models of bytes"),
+        ("run job.yaml", "--parity needs --group-by NAME"),
+        (f"{RUN} superwords=3", "--parity and --superwords exclude each other"),
+        (f"{RUN} dev_counts=none", "none: there is no such directory"),
+        (f"{RUN} ties=huggingface", "does not go with parity"),
+        (f"{RUN} symbols=characters", "for models of bytes"),
         (
-            ["group_by=language", "dev_counts=dev", "pretokenizer=o200k"],
-            "`dev_counts` dev/language=de was split with gpt2, the text to train on with o200k",
+            f"{RUN} dev_counts=dev --set pretokenizer=o200k",
+            "dev/language=de was split with gpt2, the text to train on with o200k",
         ),
-    ],
-)
-def test_a_run_refuses_before_it_counts(
-    grouped: Path, tmp_path: Path, values: list[str], message: str
-) -> None:
-    job = tmp_path / "job.yaml"
-    job.write_text("input: train.jsonl\nparity: true\nmax_merges: 60\n")
-    given = [text for value in values for text in ("--set", value)]
-    done = bpe("run", job, *given, "--output", tmp_path / "all", cwd=grouped, status=None)
-    assert done.returncode in (1, 2)
-    assert message in done.stderr.replace("\n", " ").replace("--dev-counts", "`dev_counts`", 1)
-    assert not (tmp_path / "all").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--input", "train.jsonl"], "--parity needs --counts"),
-        (["--counts", "train/language=en:2"], "weights and shares do not go with --parity"),
+        (f"{TRAIN} --parity --input train.jsonl", "--parity needs --counts"),
+        (f"{PARITY} train/language=en:2", "weights and shares do not go with --parity"),
         (
-            ["--counts", "train/language=en", "--dev-counts", "dev"],
+            f"{PARITY} train/language=en --dev-counts dev",
             "group 'de' is in --dev-counts but not in --counts",
         ),
-        (["--counts", "train", "--counts", "train/language=en"], "2 groups that are called 'en'"),
-        (["--counts", "train", "--symbols", "characters"], "for models of bytes"),
-        (["--counts", "train", "--ties", "huggingface"], "does not go with parity"),
-        (["--counts", "missing"], "missing"),
-        (["--counts", "train", "--dev-counts", "missing"], "missing"),
-        (["--counts", "train", "--alpha", "0.5"], "--alpha"),
+        (f"{PARITY} train --counts train/language=en", "2 groups that are called 'en'"),
+        (f"{PARITY} train --symbols characters", "for models of bytes"),
+        (f"{PARITY} train --ties huggingface", "does not go with parity"),
+        (f"{PARITY} missing", "missing"),
+        (f"{PARITY} train --dev-counts missing", "missing"),
+        (f"{PARITY} train --alpha 0.5", "--alpha"),
+        (f"{TRAIN} --counts train --window 9", "--window needs --parity"),
+        (f"{TRAIN} --counts train --alpha 9", "--alpha needs --window"),
     ],
 )
-def test_errors_say_what_to_do(grouped: Path, arguments: list[str], message: str) -> None:
-    done = bpe(
-        *("train", "--parity", *arguments, "--max-merges", "5", "--output", "wrong"),
-        cwd=grouped,
-        status=None,
-    )
-    assert done.returncode in (1, 2)
-    assert message in done.stderr.replace("\n", " ")
-    assert "Traceback" not in done.stderr
-    assert not (grouped / "wrong").exists()
-
-
-@pytest.mark.parametrize(("option", "needed"), [("--window", "--parity"), ("--alpha", "--window")])
-def test_the_options_need_parity(grouped: Path, option: str, needed: str) -> None:
-    done = bpe(
-        *("train", "--counts", "train", option, "9", "--max-merges", "5", "--output", "wrong"),
-        cwd=grouped,
-        status=2,
-    )
-    assert f"{option} needs {needed}" in done.stderr
+def test_what_does_not_go_with_parity_is_refused(grouped: Path, command: str, message: str) -> None:
+    grouping = () if command == "run job.yaml" else ("--set", "group_by=language")
+    more = grouping if command.startswith("run") else ()
+    refused(message, *command.split(), *more, "--output", "wrong", cwd=grouped)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import bpe as library
-from tests.cli.process import bpe
+from tests.cli.process import bpe, refused
 from tests.cli.runs_corpus import END, texts, words_of, write_corpus
 from tests.pipelines.corpora import tree
 from tests.shared_data import LONG
@@ -36,6 +36,9 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("--workers", "2", "--quiet"),
         cwd=folder,
     )
+    words_of(TEXTS, merges=40).save(folder / "other" / "tokenizer.json")
+    (folder / "bare").mkdir()
+    shutil.copy(folder / "super" / "words" / "tokenizer.json", folder / "bare")
     return folder
 
 
@@ -158,93 +161,58 @@ def test_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:
     assert "first_affected_merge" in one.pruned
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--superwords", "3", "--boundless"), "--superwords and --boundless exclude each other"),
-        (("--superwords", "0"), "0 is out of range: use 1 or more"),
-        (("--superwords", "3", "--ties", "first-seen"), "counts of runs do not track the order"),
-        (("--superwords", "3", "--ties", "huggingface"), "huggingface"),
-        (("--superwords", "3", "--model", "wordpiece"), "--model: superwords need tokens of"),
-        (("--superwords", "3", "--merge-pattern", "("), "merge pattern '(' does not compile"),
-        (("--superwords", "3", "--tokenizer", "x"), "--tokenizer needs --counts DIR"),
-        (("--max-run", "3"), "--max-run needs --superwords N or --boundless"),
-        (("--prune-runs-below", "3"), "--prune-runs-below needs --superwords N or --boundless"),
-    ],
-)
-def test_what_cannot_be_trained_is_refused_before_anything_is_counted(
-    work: Path, options: tuple[str, ...], message: str
-) -> None:
-    train = ("train", "--input", "corpus", "--max-merges", "9", "--output", "never")
-    refused = bpe(*train, *options, cwd=work, status=None)
-    assert refused.returncode in (1, 2)
-    assert message in refused.stderr
-    assert "Traceback" not in refused.stderr
-    assert not (work / "never").exists()
+CORPUS = "train --input corpus --max-merges 9"
+ALONE = "train --superwords 5 --counts"
+OF_RUNS = f"{ALONE} super/runs --tokenizer super/words"
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("command", "message"),
     [
-        (("--counts", "super/counts", "--tokenizer", "super/words"), "holds counts of pre-tokens"),
-        (("--counts", "super/runs"), "with --tokenizer FILE, whose runs they are"),
+        (f"{CORPUS} --superwords 3 --boundless", "--superwords and --boundless exclude each"),
+        (f"{CORPUS} --superwords 0", "0 is out of range: use 1 or more"),
+        (f"{CORPUS} --superwords 3 --ties first-seen", "counts of runs do not track the order"),
+        (f"{CORPUS} --superwords 3 --ties huggingface", "huggingface"),
+        (f"{CORPUS} --superwords 3 --model wordpiece", "--model: superwords need tokens of"),
+        (f"{CORPUS} --superwords 3 --merge-pattern (", "merge pattern '(' does not compile"),
+        (f"{CORPUS} --superwords 3 --tokenizer x", "--tokenizer needs --counts DIR"),
+        (f"{CORPUS} --max-run 3", "--max-run needs --superwords N or --boundless"),
+        (f"{CORPUS} --prune-runs-below 3", "--prune-runs-below needs --superwords N or"),
+        (f"{ALONE} super/counts --tokenizer super/words", "holds counts of pre-tokens"),
+        (f"{ALONE} super/runs", "with --tokenizer FILE, whose runs they are"),
+        (f"{ALONE} super/runs --tokenizer other", "holds counts of runs of another tokenizer than"),
         (
-            ("--counts", "super/runs", "--tokenizer", "other.json"),
-            "holds counts of runs of another tokenizer than",
-        ),
-        (
-            ("--counts", "super/runs", "--tokenizer", "super/words", "--vocab-size", "500"),
+            f"{OF_RUNS} --vocab-size 500",
             "--vocab-size needs --input: the words are those of --tokenizer",
         ),
         (
-            ("--counts", "super/runs", "--tokenizer", "super/words", "--max-merges", "0"),
+            f"{OF_RUNS} --max-merges 0",
             "--max-merges needs --input: the words are those of --tokenizer",
         ),
+        (f"{OF_RUNS} --prune-below 2", "--prune-below needs --input"),
+        (f"{OF_RUNS} --eos <x>", "lacks the special token '<x>'"),
+        (f"{OF_RUNS} --counts super/counts", "counts of different runs cannot be added"),
         (
-            ("--counts", "super/runs", "--tokenizer", "super/words", "--prune-below", "2"),
-            "--prune-below needs --input",
-        ),
-        (
-            ("--counts", "super/runs", "--tokenizer", "super/words", "--eos", "<x>"),
-            "lacks the special token '<x>'",
-        ),
-        (
-            ("--counts", "super/runs", "--counts", "super/counts", "--tokenizer", "super/words"),
-            "counts of different runs cannot be added",
+            "train --boundless --counts super/runs --tokenizer bare",
+            "training.json is missing: --boundless compares superwords with",
         ),
     ],
 )
-def test_superwords_alone_need_the_runs_of_their_words(
-    work: Path, options: tuple[str, ...], message: str
+def test_superwords_that_cannot_be_trained_are_refused(
+    work: Path, command: str, message: str
 ) -> None:
-    words_of(TEXTS, merges=40).save(work / "other.json")
-    train = ("train", "--superwords", "5", "--output", "never")
-    refused = bpe(*train, *options, cwd=work, status=None)
-    assert refused.returncode in (1, 2)
-    assert message in refused.stderr
-    assert not (work / "never").exists()
-
-
-def test_boundless_needs_the_counts_of_merges(work: Path, tmp_path: Path) -> None:
-    shutil.copy(work / "super" / "words" / "tokenizer.json", tmp_path)
-    refused = bpe(
-        *("train", "--counts", "super/runs", "--tokenizer", tmp_path / "tokenizer.json"),
-        *("--boundless", "--output", tmp_path / "never"),
-        cwd=work,
-        status=1,
-    )
-    assert "training.json is missing: --boundless compares superwords with" in refused.stderr
+    refused(message, *command.split(), "--output", "never", cwd=work)
 
 
 def test_a_corpus_without_runs_has_no_superwords(work: Path, tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text('{"text": "word"}\n{"text": "42 42"}\n', "utf-8")
-    refused = bpe(
+    failed = bpe(
         *("train", "--input", tmp_path / "one.jsonl", "--max-merges", "3", "--superwords", "2"),
         *("--output", tmp_path / "model"),
         cwd=work,
         status=1,
     )
-    assert "the corpus holds no runs, of which superwords are learnt" in refused.stderr
+    assert "the corpus holds no runs, of which superwords are learnt" in failed.stderr
 
 
 def test_a_run_encodes_with_superwords(work: Path, tmp_path: Path) -> None:
@@ -269,8 +237,7 @@ def test_a_run_encodes_with_superwords(work: Path, tmp_path: Path) -> None:
     assert list(verified) == ["counts", "words", "runs", "tokenizer", "encoded"]
     verify = ("verify", tmp_path / "all" / "encoded", "--input", "corpus")
     assert "every document decodes to its own bytes" in bpe(*verify, cwd=work).stdout
-    refused = bpe(*run, "--set", "superwords=0", cwd=work, status=2)
-    assert "0 is out of range" in refused.stderr
+    refused("0 is out of range", *run, "--set", "superwords=0", cwd=work)
 
 
 def test_ids_decode_and_verify(work: Path) -> None:
@@ -329,15 +296,15 @@ def test_two_tokenizers_differ_in_superwords(work: Path) -> None:
     assert not facts["same"]
     assert len(facts["gained"]) == 25
     assert "␣by␣the␣way" in facts["gained"]
-    refused = bpe(
+    failed = bpe(
         "compare", "super/words", "super", "--counts", "super/counts", cwd=work, status=None
     )
-    assert "superwords" in refused.stderr + refused.stdout
+    assert "superwords" in failed.stderr + failed.stdout
 
 
 def test_commands_without_superwords_say_so(work: Path) -> None:
-    refused = bpe("words", "low", "lower", "--superwords", "2", cwd=work, status=2)
-    assert "--superwords is an option of bpe train, not of this command" in refused.stderr
+    failed = bpe("words", "low", "lower", "--superwords", "2", cwd=work, status=2)
+    assert "--superwords is an option of bpe train, not of this command" in failed.stderr
     shown = bpe("verify", "super/tokenizer.json", cwd=work).stdout
     assert "merges, 25 superwords" in shown
 
@@ -366,11 +333,11 @@ def test_the_approximate_form_says_how_much_differs(work: Path, tmp_path: Path) 
     shown = bpe(*command, *counts, "--overwrite", cwd=work).stdout
     assert "approximate: it may give other ids than super" in shown
     assert f"documents may differ more: bpe compare super {target} --input PATTERN" in shown
-    refused = bpe("convert", "super", target, "--counts", "super/runs", cwd=work, status=2)
-    assert "--counts needs --approximate" in refused.stderr
-    refused = bpe("convert", "super/words", target, "--approximate", cwd=work, status=1)
-    assert "no superwords" in refused.stderr
-    refused = bpe(
+    failed = bpe("convert", "super", target, "--counts", "super/runs", cwd=work, status=2)
+    assert "--counts needs --approximate" in failed.stderr
+    failed = bpe("convert", "super/words", target, "--approximate", cwd=work, status=1)
+    assert "no superwords" in failed.stderr
+    failed = bpe(
         "convert", "boundless", target, "--approximate", "--counts", "nowhere", cwd=work, status=1
     )
-    assert "nowhere" in refused.stderr
+    assert "nowhere" in failed.stderr
