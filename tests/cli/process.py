@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import functools
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 from tests.cli import forked
 from tests.shared_data import LONG
@@ -80,3 +82,27 @@ def refused(
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
     assert set(cwd.rglob("*")) == before
+
+
+def on_a_terminal(
+    *arguments: str | Path, cwd: Path | None = None, stdout: IO[bytes] | None = None, **env: str
+) -> str:
+    """What ``bpe`` draws on a terminal, which is its stdout too unless that is a file."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*BPE, *arguments],
+        cwd=cwd,
+        env=environment(**env),
+        stdout=stdout or slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    drawn = b""
+    try:
+        while chunk := os.read(master, 65536):
+            drawn += chunk
+    except OSError:  # Linux says so when the other end is closed
+        pass
+    os.close(master)
+    assert process.wait(timeout=120) == 0
+    return drawn.decode().replace("\r\n", "\n")

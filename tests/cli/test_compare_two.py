@@ -93,20 +93,3 @@ def test_on_the_command_line(tmp_path: Path) -> None:
             *("compare", "old.json", "new.json", "--counts", str(tmp_path)), cwd=tmp_path, status=1
         ).stderr
     )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (("a.json",), 2, "name two tokenizers to compare, or more"),
-        (("a.json", "b.json", "c.json"), 2, "3 tokenizers are compared over a corpus alone: give"),
-        (("a.json", "b.json", "--html", "x.html"), 2, "--html needs --input"),
-        (("a.json", "b.json", "--counts", "c", "--input", "x"), 2, "--counts"),
-    ],
-)
-def test_what_needs_a_corpus_says_so(
-    tmp_path: Path, arguments: tuple[str, ...], status: int, message: str
-) -> None:
-    done = run("compare", *arguments, cwd=tmp_path, status=status)
-    assert message in done.stderr
-    assert not [*tmp_path.iterdir()]

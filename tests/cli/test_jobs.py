@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,7 @@ from tokenizers import processors
 
 import bpe as library
 from tests.cli.conftest import TEXTS
-from tests.cli.process import BPE, bpe, environment
+from tests.cli.process import BPE, bpe, environment, on_a_terminal, refused
 from tests.pipelines.corpora import encoded_manifest
 from tests.shared_data import LONG
 
@@ -244,9 +241,8 @@ def test_an_error_is_one_line_whatever_a_file_is_called(tmp_path: Path) -> None:
     ],
 )
 def test_settings_that_cannot_be(work: Path, arguments: tuple[str, ...], message: str) -> None:
-    done = bpe("count", "--input", "corpus", "--output", "never", *arguments, cwd=work, status=2)
-    assert message in done.stderr.splitlines()[-1]
-    assert not (work / "never").exists()
+    count = ("count", "--input", "corpus", "--output", "never")
+    refused(message, *count, *arguments, cwd=work, status=(2,))
 
 
 def test_beam_gets_its_arguments(work: Path, tmp_path: Path) -> None:
@@ -260,56 +256,12 @@ def test_beam_is_quiet(work: Path, tmp_path: Path) -> None:
 
 
 def test_a_bar_on_a_terminal_and_the_summary_apart(work: Path, tmp_path: Path) -> None:
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*BPE, "count", "--input", "corpus", "--output", str(tmp_path / "out")],
-        cwd=work,
-        env=environment(TERM="xterm"),
-        stdout=subprocess.PIPE,
-        stderr=slave,
-    )
-    os.close(slave)
-    drawn = b""
-    try:
-        while chunk := os.read(master, 65536):
-            drawn += chunk
-    except OSError:  # Linux says so when the other end is closed
-        pass
-    os.close(master)
-    output, _ = process.communicate()
-    assert process.returncode == 0
-    assert drawn.startswith(b"bpe: starting\rbpe: count: 2 files, ")
-    assert "\x1b[" in drawn.decode()
-    assert output.startswith(b"counted   100 documents")
-
-
-def test_interrupting_a_job_ends_it_with_a_line(tmp_path: Path) -> None:
-    (tmp_path / "big.txt").write_text("".join(f"word{i} and\n" for i in range(2_000_000)))
-    (tmp_path / "job.yaml").write_text(
-        "input: big.txt\nformat: lines\noutput: out\npattern: '\\w+|\\W+'\nworkers: 2\n"
-    )
-    process = subprocess.Popen(
-        [*BPE, "count", "--config", "job.yaml"],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    plan = tmp_path / "out" / ".plan.json"
-    end = time.monotonic() + 120
-    while not plan.exists():
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    time.sleep(0.5)  # it counts; a second earlier or later, the end is the same
-    process.send_signal(signal.SIGINT)
-    output, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said.splitlines()[-1] == "bpe: error: interrupted"
-    assert "Traceback" not in said
-    assert output == ""
-    assert not (tmp_path / "out" / "manifest.json").exists()
+    count = ("count", "--input", "corpus", "--output", tmp_path / "out")
+    with (tmp_path / "summary").open("wb") as file:
+        drawn = on_a_terminal(*count, cwd=work, stdout=file, TERM="xterm")
+    assert drawn.startswith("bpe: starting\rbpe: count: 2 files, ")
+    assert "\x1b[" in drawn
+    assert (tmp_path / "summary").read_bytes().startswith(b"counted   100 documents")
 
 
 MODULES = ["click", "apache_beam.coders"]

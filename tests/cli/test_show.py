@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import re
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 import bpe as library
 from pipelines.cli.columns import width_of
-from tests.cli.process import BPE, bpe, environment
+from tests.cli.process import bpe, on_a_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,24 +46,6 @@ def test_words_that_begin_alike(model: Path) -> None:
     none = bpe("show", model, "playing", "日本")
     assert none.stdout.splitlines()[-1] == "all begin with: (no token in common)"
     assert "all begin with" not in bpe("show", model, "playing").stdout
-
-
-def on_a_terminal(*arguments: str | Path, **env: str) -> str:
-    """What a command draws on a terminal."""
-    master, slave = pty.openpty()
-    process = subprocess.Popen(
-        [*BPE, *arguments], stdout=slave, stderr=slave, env=environment(**env)
-    )
-    os.close(slave)
-    drawn = b""
-    try:
-        while chunk := os.read(master, 4096):
-            drawn += chunk
-    except OSError:  # the other end is closed
-        pass
-    os.close(master)
-    assert process.wait(timeout=60) == 0
-    return drawn.decode().replace("\r\n", "\n")
 
 
 def test_colours_are_for_terminals_alone(model: Path) -> None:

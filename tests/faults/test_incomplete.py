@@ -12,7 +12,7 @@ import pytest
 from pipelines.errors import VerificationError
 from pipelines.output.names import manifest_bytes
 from tests import jobs
-from tests.cli.process import bpe
+from tests.cli.process import bpe, refused
 from tests.faults.running import running, until
 from tests.faults.test_killed import parts
 from tests.pipelines.corpora import write_jsonl
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     from tests.faults.whole import WholeJob
 
 NOT_FINISHED = "no manifest.json: no finished job left its output here"
-
-
-def refused(says: str, *arguments: str | Path) -> None:
-    done = bpe(*arguments, status=1)
-    assert says in done.stderr, done.stderr
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +57,7 @@ def test_every_command_names_an_encoding_that_was_killed(
         ("train", "--counts", killed, *out, "--vocab-size", "300"),
         ("encode", "--tokenizer", killed, *inputs, *out),
     ):
-        refused(f"{killed}: {NOT_FINISHED}", *command)
-    assert not list(tmp_path.iterdir())
+        refused(f"{killed}: {NOT_FINISHED}", *command, cwd=tmp_path)
 
 
 # What a run lacks that was killed at a moment of its work, and which of its folders is named.
@@ -83,7 +75,7 @@ def test_a_run_that_was_killed(whole: WholeJob, tmp_path: Path, moment: str) -> 
     for name in lacks:
         shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink()
     for command in ("verify", "report"):
-        refused(f"{out / named}: {NOT_FINISHED}", command, out)
+        refused(f"{out / named}: {NOT_FINISHED}", command, out, cwd=tmp_path)
     bpe("verify", out / "counts", "-q")
     if named:
         bpe("show", out, "word")  # the tokenizer is complete
@@ -95,7 +87,7 @@ def test_a_truncated_manifest(small: Undisturbed, tmp_path: Path) -> None:
     text = (out / "manifest.json").read_bytes()
     (out / "manifest.json").write_bytes(text[:1000])
     for command in ("verify", "decode", "report"):
-        refused("manifest.json: not JSON", command, out)
+        refused("manifest.json: not JSON", command, out, cwd=tmp_path)
 
 
 def test_a_training_that_was_killed(small: Undisturbed, tmp_path: Path) -> None:
@@ -103,7 +95,11 @@ def test_a_training_that_was_killed(small: Undisturbed, tmp_path: Path) -> None:
     for name in ("tokenizer.json", "training.json"):
         (out / name).unlink()
     for command in (("verify", out), ("report", out), ("show", out, "word")):
-        refused(f"{out}: no tokenizer.json: no finished training left its tokenizer", *command)
+        refused(
+            f"{out}: no tokenizer.json: no finished training left its tokenizer",
+            *command,
+            cwd=tmp_path,
+        )
 
 
 def test_a_finished_run_is_verified_in_full(whole: WholeJob, tmp_path: Path) -> None:
@@ -141,7 +137,7 @@ def test_the_manifest_of_another_directory(small: Undisturbed, tmp_path: Path, o
     shutil.copytree(mine, out)
     shutil.copy(other / "manifest.json", out / "manifest.json")
     for command in ("verify", "report"):
-        refused("it is the manifest of another directory", command, out)
+        refused("it is the manifest of another directory", command, out, cwd=tmp_path)
     write_jsonl(tmp_path / "text" / "a.jsonl", ["another text"])
     how = ("--tokenizer", small.folder / "t.json") if of == "encoded" else ()
     where = ("--input", tmp_path / "text", "--output", tmp_path / "another", "-q")
