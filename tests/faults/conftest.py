@@ -11,6 +11,7 @@ from pipelines.settings import InputSettings
 from tests.faults.running import outcome
 from tests.faults.whole import WholeJob, undisturbed_whole
 from tests.pipelines.corpora import encode, sentence, small_tokenizer, train, write_jsonl
+from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,8 +63,9 @@ def run_undisturbed(folder: Path, documents: int) -> Undisturbed:
 
 @pytest.fixture(scope="package")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    """Jobs of some hundred parts, which take long enough to be disturbed."""
-    return run_undisturbed(tmp_path_factory.mktemp("undisturbed"), documents=1500)
+    """Jobs of many parts, which take long enough to be disturbed."""
+    documents = 1500 if LONG else 400
+    return run_undisturbed(tmp_path_factory.mktemp("undisturbed"), documents=documents)
 
 
 @pytest.fixture(scope="package")
@@ -74,7 +76,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 
 @pytest.fixture(scope="package")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> WholeJob:
-    """Count, train and encode in one, with some hundred parts."""
+    """Count, train and encode in one, with many parts."""
     folder = tmp_path_factory.mktemp("whole")
-    write_jsonl(folder / "corpus" / "docs.jsonl", [sentence(i, 60) for i in range(1000)])
+    documents = 1000 if LONG else 400
+    write_jsonl(folder / "corpus" / "docs.jsonl", [sentence(i, 60) for i in range(documents)])
     return undisturbed_whole(folder, split=3000)

@@ -24,7 +24,7 @@ from pipelines.transforms.encoding import EncodeDocuments
 from tests import jobs
 from tests.cli.process import bpe as command
 from tests.faults.running import running, until
-from tests.pipelines.corpora import decoded, write_jsonl
+from tests.pipelines.corpora import dead_letters, decoded, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ REASON = f"the pattern {SLOW!r} is too slow for this text"
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A time limit that tests can wait for; workers are threads."""
-    monkeypatch.setattr(search, "SECONDS", 0.2)
+    monkeypatch.setattr(search, "SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -54,11 +54,7 @@ def output(folder: Path) -> OutputSettings:
 
 
 def reasons(folder: Path) -> list[str]:
-    lines = [
-        json.loads(line)
-        for path in sorted((folder / "dead-letters").iterdir())
-        for line in path.read_bytes().splitlines()
-    ]
+    lines = dead_letters(folder)
     assert [json.loads(line["raw"]) if line["raw"][0] == "{" else line["raw"] for line in lines]
     return [line["reason"] for line in lines]
 
@@ -156,6 +152,7 @@ def test_transforms_have_an_output_for_them() -> None:
         )
 
 
+@pytest.mark.long
 def test_the_command_ends_with_a_line(tmp_path: Path) -> None:
     """With the time limit that users have: it ends at the first such document, of many."""
     (tmp_path / "in.txt").write_text(f"{EVIL}\n" * 50)
@@ -170,8 +167,15 @@ def test_the_command_ends_with_a_line(tmp_path: Path) -> None:
     assert f"in.txt, record at byte 0: {REASON}" in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize(
+    ("number", "workers"),
+    [
+        (signal.SIGTERM, "1"),
+        (signal.SIGINT, "2"),
+        pytest.param(signal.SIGTERM, "2", marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, "1", marks=pytest.mark.long),
+    ],
+)
 def test_a_signal_ends_a_job_in_the_middle_of_a_search(
     tmp_path: Path, number: signal.Signals, workers: str
 ) -> None:
