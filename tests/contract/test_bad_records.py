@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from pipelines.errors import RecordError
 from tests import jobs
 from tests.contract.kinds import KINDS, Kind
-from tests.pipelines.corpora import ONE, TWO, small_tokenizer, tree
+from tests.pipelines.corpora import ONE, TWO, dead_letters, small_tokenizer, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +70,7 @@ def test_too_many_over_all_splits_end_the_job_and_more_may_be_allowed_then(
     assert tree(tmp_path / "out") == whole
     letters = sorted((tmp_path / "out").rglob("dead-letters/*"))
     assert len(letters) > 1
-    found = [json.loads(line) for path in letters for line in path.read_bytes().splitlines()]
+    found = dead_letters(tmp_path / "out")
     places = [("a.jsonl", 16), ("a.jsonl", 46), ("b.jsonl", 34)]
     assert [(letter["file"], letter["place"]) for letter in found] == places
     assert found[0]["raw"].strip() == '{"text": 2}'

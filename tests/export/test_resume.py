@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
 from dataclasses import replace
@@ -15,10 +14,9 @@ from pipelines.errors import InputError, OutputError
 from pipelines.output.names import json_bytes
 from pipelines.stage.record import read_records, write_records
 from tests.cli.process import bpe
-from tests.export.exports import FORMATS, export, export_and_check, export_plainly
+from tests.export.exports import export, export_and_check, export_plainly
 from tests.export.oracle import Options
-from tests.pipelines.corpora import sentence, tree, write_jsonl
-from tests.shared_data import LONG
+from tests.pipelines.corpora import flip, sentence, tree, write_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,36 +41,6 @@ def sources(ids: Callable[[str], Path], tmp_path: Path) -> dict[str, Path]:
 def stamps(output: Path) -> dict[str, int]:
     names = [path for path in output.rglob("*") if path.is_file() and path.name[0] != "."]
     return {str(path.relative_to(output)): path.stat().st_mtime_ns for path in names}
-
-
-def part_of(output: Path, to: str, *, last: bool = False) -> Path:
-    paths = sorted((output / "data" if to == "parquet" else output).glob("train-*"))
-    return paths[-1 if last else 0]
-
-
-@pytest.mark.parametrize(
-    ("to", "options"),
-    [*itertools.product(FORMATS, (PLAIN, SHUFFLED))]
-    if LONG
-    else [*zip(FORMATS, itertools.cycle((SHUFFLED, PLAIN)), strict=False)],
-)
-def test_a_damaged_part_of_a_complete_export_is_made_again(
-    sources: dict[str, Path], tmp_path: Path, *, to: str, options: Options
-) -> None:
-    output = tmp_path / "out"
-    whole = export_plainly(sources, output, options, to=to)
-    before, times = tree(output), stamps(output)
-    path = part_of(output, to)
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-    again = export_plainly(sources, output, options, to=to, resume=True)
-    assert tree(output) == before
-    assert again.resumed_units == whole.made_units - 1
-    kept = {name for name, time in stamps(output).items() if times[name] == time}
-    assert {name for name in times if name.startswith(("train", "data/train"))} - kept <= {
-        str(one.relative_to(output)) for one in output.rglob(f"{path.name.partition('.')[0]}.*")
-    }
 
 
 def test_other_settings_are_another_export(sources: dict[str, Path], tmp_path: Path) -> None:
@@ -182,7 +150,8 @@ def appended(output: Path, model: Path, folder: Path, name: str) -> None:
 
 
 STOPPED: dict[str, tuple[ExportFormat, Options]] = {
-    "in order": ("parquet", PLAIN),
+    "in order": ("bin", PLAIN),
+    "packed": ("litdata", replace(SHUFFLED, mix={}, token_budget=None)),
     "shuffled": ("mds", Options(shuffle=3, validation="10%", max_tokens=9)),
     "mixed": ("megatron", SHUFFLED),
 }
@@ -212,9 +181,7 @@ def flip_all(output: Path) -> None:
     paths = [*output.glob(".work/**/*"), *output.rglob("*-of-*")]
     for path in paths:
         if path.is_file() and path.stat().st_size:
-            data = bytearray(path.read_bytes())
-            data[len(data) // 2] ^= 1
-            path.write_bytes(data)
+            flip(path)
 
 
 def test_a_manifest_is_the_last_file(sources: dict[str, Path], tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from pipelines.stage.record import read_records, write_records
 from tests import jobs
 from tests.export.exports import FORMATS, export_plainly
 from tests.export.oracle import Options
-from tests.pipelines.corpora import FOUR, ONE, tree
+from tests.pipelines.corpora import FOUR, ONE, flip, tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,12 +88,6 @@ def test_what_was_exported_is_right(
     for one in (alone, compared):
         assert (one.documents, one.tokens, one.parts) == totals
     assert tree(made.output) == before
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
 
 
 @pytest.mark.parametrize("to", FORMATS)

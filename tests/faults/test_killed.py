@@ -43,8 +43,11 @@ def check_resumed(undisturbed: Undisturbed, name: str, out: Path) -> None:
     assert temporaries(out) == []
 
 
-def test_a_job_that_is_terminated_is_resumed(undisturbed: Undisturbed, tmp_path: Path) -> None:
-    end_at(undisturbed, "encode", tmp_path / "out", signal.SIGTERM, after=3)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_job_that_is_told_to_end_is_resumed(
+    undisturbed: Undisturbed, tmp_path: Path, number: signal.Signals
+) -> None:
+    end_at(undisturbed, "encode", tmp_path / "out", number, after=3)
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ from tests import jobs
 from tests.cli.process import ROOT, environment
 from tests.faults.poison import BAD_LINES, EVERY, write_poisoned
 from tests.faults.poisoned_job import struck
+from tests.pipelines.corpora import dead_letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,15 +46,6 @@ def run(folder: Path, *beam_args: str, **settings: Any) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr[-4000:]
     result: dict[str, Any] = json.loads(done.stdout)
     return result
-
-
-def dead_letters(directory: Path) -> list[dict[str, Any]]:
-    """All of them, in the order of the parts."""
-    return [
-        json.loads(line)
-        for path in sorted((directory / "dead-letters").iterdir())
-        for line in path.read_bytes().splitlines()
-    ]
 
 
 def check_dead(found: list[dict[str, Any]], expected: Iterable[list[Any]], lost_bytes: int) -> None:

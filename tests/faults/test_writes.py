@@ -98,17 +98,6 @@ def test_a_failed_upload_publishes_nothing(asked: list[str]) -> None:
     assert not [line for line in asked if line.startswith("PUT") and "partNumber" not in line]
 
 
-def test_a_reader_that_stops_midway_publishes_nothing(asked: list[str]) -> None:
-    def fails() -> None:
-        with storage.replacing("s3://bucket/old.bin") as file:
-            file.write(bytes(20 * MEBIBYTE))
-            raise ValueError("midway")
-
-    with pytest.raises(ValueError, match="midway"):
-        fails()
-    assert asked == []
-
-
 @pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here: apt-get install strace")
 def test_a_file_reaches_the_disk_before_its_name_does(tmp_path: Path) -> None:
     """As a power cut would have it: contents, then the name, then the folder with the name."""

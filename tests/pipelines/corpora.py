@@ -285,3 +285,16 @@ def encode(
         execution=execution,
         encoding=encoding,
     )
+
+
+def flip(path: Path) -> None:
+    """Flip a bit in the middle of a file."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def dead_letters(directory: Path) -> list[dict[str, Any]]:
+    """The records that a job has set aside below a directory, in the order of its parts."""
+    files = sorted(directory.rglob("dead-letters/*"))
+    return [json.loads(line) for path in files for line in path.read_bytes().splitlines()]

@@ -18,7 +18,7 @@ from pipelines.count.job import count
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
 from pipelines.settings import CountSettings, InputSettings, OutputSettings, PretokenSettings
 from tests.jobs import verify
-from tests.pipelines.corpora import ONE, TWO, sentence, tree
+from tests.pipelines.corpora import ONE, TWO, dead_letters, sentence, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -157,8 +157,7 @@ def test_records_without_a_group_are_bad(tmp_path: Path) -> None:
     summary = grouped(source, tmp_path / "out", max_failures=5)
     assert (summary.documents, summary.failures) == (2, 5)
     letters = sorted((tmp_path / "out" / "dead-letters").iterdir())
-    lines = [line for path in letters for line in path.read_text("utf-8").splitlines()]
-    reasons = [json.loads(line)["reason"] for line in lines]
+    reasons = [letter["reason"] for letter in dead_letters(tmp_path / "out")]
     assert all(any(reason in one for one in reasons) for reason in BAD), reasons
     verify(directory=str(tmp_path / "out"), execution=ONE)
     letters[0].write_text("{}")
@@ -204,11 +203,6 @@ def test_overwriting_removes_what_groups_left_and_nothing_else(tmp_path: Path) -
             grouped(source, output, resume=resume, overwrite=not resume)
         assert tree(output) == before
     (output / "lang=en" / "notes.txt").unlink()
-    with pytest.raises(OutputError, match="is complete"):
-        grouped(source, output)
-    before = tree(output)
-    assert grouped(source, output, resume=True).resumed
-    assert tree(output) == before
     fewer = write(tmp_path / "fewer", "jsonl", [one for one in RECORDS if one["lang"] == "de"])
     grouped(fewer, output, overwrite=True)
     assert sorted(one.name for one in output.iterdir() if one.is_dir()) == ["lang=de"]

@@ -15,7 +15,7 @@ from pipelines.corpus.documents import READERS
 from pipelines.errors import ConfigError, InputError, JobError, RecordError, VerificationError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
-from tests.pipelines.corpora import encode
+from tests.pipelines.corpora import dead_letters, encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -172,9 +172,7 @@ def test_records_that_do_not_fit_are_bad_records(model: Path, tmp_path: Path) ->
     reading, settings = inputs(path, max_failures=len(LATE)), EncodeSettings(keep=NAMES)
     summary = encode(reading, model, tmp_path / "ids", encoding=settings)
     assert (summary.documents, summary.failures) == (1100, len(LATE))
-    (letters,) = (tmp_path / "ids" / "dead-letters").iterdir()
-    for line, (_, reason) in zip(letters.read_text().splitlines(), LATE, strict=True):
-        letter = json.loads(line)
+    for letter, (_, reason) in zip(dead_letters(tmp_path / "ids"), LATE, strict=True):
         assert letter["raw"].startswith('{"id": "late"')
         assert reason in letter["reason"]
     jobs.verify(directory=str(tmp_path / "ids"), inputs=reading)

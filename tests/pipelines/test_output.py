@@ -48,8 +48,9 @@ def begun(tmp_path: Path) -> Path:
     return directory
 
 
-def test_a_new_directory_gets_the_plan(tmp_path: Path) -> None:
-    prepare(settings(tmp_path / "a" / "b"), PLAN)
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_new_directory_gets_the_plan(tmp_path: Path, resume: bool) -> None:
+    prepare(settings(tmp_path / "a" / "b", resume=resume), PLAN)
     assert json.loads((tmp_path / "a" / "b" / ".plan.json").read_bytes()) == PLAN.to_json()
 
 
@@ -133,7 +134,8 @@ def test_what_is_foreign_is_refused_and_stays(
 
 
 def test_overwrite_removes_what_is_ours_even_damaged(begun: Path) -> None:
-    for name in ("report.html", ".timings.json", "manifest.json"):
+    held_out = "data/validation-00001-of-00002.parquet"
+    for name in ("report.html", ".timings.json", "manifest.json", held_out):
         (begun / name).write_text("damaged")
     prepare(settings(begun, overwrite=True), replace(PLAN, kind="counts", parts=(4, 2)))
     assert names(begun) == {".plan.json"}
@@ -218,17 +220,6 @@ def test_data_that_is_a_link_is_refused(tmp_path: Path, choice: dict[str, bool])
     with pytest.raises(OutputError, match=r"out/data is a link, which may lead out of"):
         prepare(settings(out, **choice), PLAN)
     assert names(away) == {"train-00000-of-00002.parquet"}
-
-
-def test_overwrite_removes_held_out_rows_too(begun: Path) -> None:
-    (begun / "data" / "validation-00001-of-00002.parquet").touch()
-    prepare(settings(begun, overwrite=True), PLAN)
-    assert names(begun) == {".plan.json"}
-
-
-def test_resume_begins_where_nothing_is(tmp_path: Path) -> None:
-    prepare(settings(tmp_path / "out", resume=True), PLAN)
-    assert names(tmp_path / "out") == {".plan.json"}
 
 
 def test_resume_of_another_job_is_refused_and_says_what_differs(begun: Path) -> None:

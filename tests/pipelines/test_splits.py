@@ -66,18 +66,6 @@ def test_splits_are_about_as_large_as_asked(files: list[InputFile], split_size: 
         assert len({piece.format for piece in split.pieces}) == 1
 
 
-def test_small_files_share_splits_in_order() -> None:
-    files = [file(40, f"{i}") for i in range(10)]
-    splits = plan_splits(files, 100)
-    assert [[piece.name for piece in split.pieces] for split in splits] == [
-        ["0", "1"],
-        ["2", "3"],
-        ["4", "5"],
-        ["6", "7"],
-        ["8", "9"],
-    ]
-
-
 def test_very_many_small_files_are_few_splits() -> None:
     files = 1_000_000 if LONG else 100_000
     splits = plan_splits([file(1000, compression="gz")] * files)
@@ -103,21 +91,6 @@ def test_work_is_even(files: list[InputFile], split_size: int) -> None:
         if one.can_be_cut and one.size > split_size:
             pieces = [split.size for split in splits if split.pieces[0].file_index == index]
             assert max(pieces) - min(pieces) <= 1
-
-
-def test_a_large_file_is_cut_into_equal_ranges() -> None:
-    splits = plan_splits([file(1001)], 250)
-    assert [split.size for split in splits] == [200, 200, 200, 200, 201]
-
-
-def test_compressed_and_whole_file_documents_are_not_cut() -> None:
-    files = [file(1000, compression="zst"), file(1000, format="text"), file(5)]
-    assert [split.size for split in plan_splits(files, 10)] == [1000, 1000, 5]
-
-
-def test_an_empty_file_is_read_too() -> None:
-    (split,) = plan_splits([file(0)])
-    assert [(piece.start, piece.end) for piece in split.pieces] == [(0, 0)]
 
 
 def test_no_files_make_no_splits() -> None:

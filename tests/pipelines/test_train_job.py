@@ -346,20 +346,6 @@ def test_counts_that_do_not_fit_are_refused(corpus: Corpus, tmp_path: Path) -> N
     assert not (tmp_path / "model" / "tokenizer.json").exists()
 
 
-def test_a_damaged_part_of_the_counts_is_named(corpus: Corpus, tmp_path: Path) -> None:
-    count(corpus.inputs(), tmp_path / "counts")
-    part = tmp_path / "counts" / "data" / "part-00002-of-00016.parquet"
-    data = bytearray(part.read_bytes())
-    data[len(data) // 2] ^= 1
-    part.write_bytes(data)
-    source = (CountsInput(directory=str(tmp_path / "counts")),)
-    with pytest.raises(InputError, match="part-00002-of-00016"):
-        train(tmp_path / "model", counts=source)
-    part.unlink()
-    with pytest.raises(InputError, match=r"part-00002-of-00016\.parquet is missing"):
-        train(tmp_path / "again", counts=source)
-
-
 class Listening(NoProgress):
     """Looks at the stage each time that a worker has said how far it is."""
 

@@ -34,6 +34,7 @@ from tests.pipelines.corpora import (
     count,
     edit_manifest,
     encode,
+    flip,
     sentence,
     write_jsonl,
 )
@@ -90,12 +91,6 @@ def counts(counted: Path, tmp_path: Path) -> Path:
 
 def part(ids: Path, number: int = 2) -> Path:
     return sorted(ids.glob("data/train-*"))[number]
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -294,11 +289,6 @@ def test_inputs_that_changed_are_named(model: Path, tmp_path: Path) -> None:
 def test_a_manifest_that_is_none_is_an_error_of_the_input(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(InputError, match=r"manifest\.json"):
-        jobs.verify(directory=str(tmp_path))
-
-
-def test_no_manifest_is_an_error_of_the_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no manifest\.json"):
         jobs.verify(directory=str(tmp_path))
 
 
