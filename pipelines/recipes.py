@@ -26,8 +26,8 @@ from pipelines.count.job import CountRequest, count
 from pipelines.count.runs import RunsOf
 from pipelines.encode.discard import discard_parts
 from pipelines.encode.job import encode
-from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import read_header
+from pipelines.encode.passthrough import find_passthrough
 from pipelines.encode.tokens import check_special_tokens, in_tokens
 from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.export.job import export
@@ -325,7 +325,7 @@ def run(
         special_tokens = roles.with_tokens(pretokens).special_tokens
         check_special_tokens(special_tokens, in_tokens(encoding, special_tokens, known))
         if encoding.keep:
-            find_kept(find_inputs(encoded_inputs).files, encoding)
+            find_passthrough(find_inputs(encoded_inputs).files, encoding)
 
     def below(folder: str) -> OutputSettings:
         return replace(output, directory=join(output.directory, folder))

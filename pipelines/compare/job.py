@@ -15,7 +15,7 @@ from pipelines.compare.splits import BY_FILE, RESULT, CompareSplits, tokenizer_n
 from pipelines.compare.tokenizers import ComparedTokenizer, load
 from pipelines.corpus.documents.types import parse_type
 from pipelines.corpus.reading import Reading
-from pipelines.encode.kept import find_kept
+from pipelines.encode.passthrough import find_passthrough
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.names import Plan, json_bytes
@@ -29,7 +29,7 @@ from pipelines.tokenizer_files import tokenizer_json
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.corpus.documents import KeptColumn
+    from pipelines.corpus.documents import PassthroughColumn
     from pipelines.corpus.files import InputFile
     from pipelines.progress import Progress
     from pipelines.settings import Execution, InputSettings
@@ -118,14 +118,14 @@ class CompareRequest(CorpusRequest):
         return join(self.directory, RESULT)
 
 
-def _group_column(files: Sequence[InputFile], by: str | None) -> tuple[KeptColumn, ...]:
+def _group_column(files: Sequence[InputFile], by: str | None) -> tuple[PassthroughColumn, ...]:
     """The column whose values are the groups; none where they are not of a column."""
     if by is None or by == BY_FILE:
         return ()
     if by == "id":
         raise ConfigError("`by` id: each document has its own: name a column with few values")
     try:
-        columns = find_kept(files, EncodeSettings(keep=(by,)))
+        columns = find_passthrough(files, EncodeSettings(keep=(by,)))
     except (ConfigError, InputError) as error:
         raise type(error)(str(error).replace("`keep`", "`by`")) from error
     kind = parse_type(columns[0].type)

@@ -108,7 +108,9 @@ class CompareSplits:
                 set_aside = partial(reader.set_row_aside, block)
                 lists, bad = use_good_rows((block.texts,), comparer.lists, set_aside)
                 texts = without(block.texts, bad)
-                column = without(block.kept[0] if block.kept else block.file_indexes, bad)
+                column = without(
+                    block.passthrough[0] if block.passthrough else block.file_indexes, bad
+                )
                 groups = _groups(column, subject, sources)
                 totals.add(comparer.meter.measure(texts, lists, *groups))
                 check_groups(subject.by, len(totals.numbers) - 1)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
-    from pipelines.corpus.documents import Block, KeptColumn
+    from pipelines.corpus.documents import Block, PassthroughColumn
     from pipelines.corpus.splits import Split
     from pipelines.progress import SlotWriter
     from pipelines.settings import InputSettings
@@ -60,7 +60,7 @@ class Reading:
         inputs: InputSettings,
         directory: str,
         *,
-        keep: tuple[KeptColumn, ...] = (),
+        keep: tuple[PassthroughColumn, ...] = (),
         group_by: str | None = None,
     ) -> Reading:
         """Return settings for the splits of ``inputs``, of a job writing to ``directory``."""

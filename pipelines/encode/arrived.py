@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from bpe._codec import from_jsonable, to_jsonable
 from pipelines import storage
-from pipelines.corpus.documents import KeptColumn
-from pipelines.encode.kept import find_kept, name_and_type
+from pipelines.corpus.documents import PassthroughColumn
+from pipelines.encode.passthrough import find_passthrough, name_and_type
 from pipelines.encode.steps import encode_split
 from pipelines.errors import InputError
 from pipelines.formats import WITH_COLUMNS
@@ -73,7 +73,7 @@ def _check_columns(pieces: Iterable[FileRange], job: EncodeJob) -> None:
 
 def settled_columns(
     directory: str, files: Sequence[InputFile], encoding: EncodeSettings, *, begins: bool
-) -> tuple[KeptColumn, ...]:
+) -> tuple[PassthroughColumn, ...]:
     """The columns that pass through, with the types that they have for good.
 
     Args:
@@ -83,17 +83,17 @@ def settled_columns(
         begins: whether this is the first job.
 
     Raises:
-        ConfigError, InputError: as `find_kept`.
+        ConfigError, InputError: as `find_passthrough`.
     """
     given = dict(map(name_and_type, encoding.keep))
     if not begins:
         then = from_jsonable(
-            tuple[KeptColumn, ...], read_plan(directory).get("settings", {}).get("keep", [])
+            tuple[PassthroughColumn, ...], read_plan(directory).get("settings", {}).get("keep", [])
         )
         if [column.name for column in then] == list(given) and all(
             given[column.name] in (None, column.field.type) for column in then
         ):
             return then
     if all(kind is not None for kind in given.values()):  # whatever files there are
-        return find_kept((), encoding)
-    return find_kept(files, encoding)
+        return find_passthrough((), encoding)
+    return find_passthrough(files, encoding)

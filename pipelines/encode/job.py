@@ -23,7 +23,6 @@ from pipelines.corpus.splits import (
 from pipelines.elements import OncePerProcess
 from pipelines.encode.arrived import encode_arrived, settled_columns
 from pipelines.encode.fold import tidy, write_manifest
-from pipelines.encode.kept import find_kept
 from pipelines.encode.manifest import (
     TokenizerFile,
     read_encoded,
@@ -31,6 +30,7 @@ from pipelines.encode.manifest import (
     records_of,
     unit_name,
 )
+from pipelines.encode.passthrough import find_passthrough
 from pipelines.encode.steps import EncodeJob, count_written, encode_job, encode_split, tokenizer_of
 from pipelines.encode.tokens import check_tokens, in_tokens
 from pipelines.errors import InputError
@@ -250,7 +250,7 @@ class EncodeRequest(CorpusRequest):
             begins = not found.generation
             keep = settled_columns(self.directory, found.files, encoding, begins=begins)
         else:
-            keep = find_kept(found.files, encoding)
+            keep = find_passthrough(found.files, encoding)
         splits = self.split(found)
         job = encode_job(
             *(tokenizer, self.worker_files()[TOKENIZER]),

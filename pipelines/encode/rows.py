@@ -28,14 +28,14 @@ class RowLayout:
     Attributes:
         settings: how documents become rows.
         id_type: ``uint16`` or ``uint32``.
-        kept: the columns that pass through.
+        passthrough: the columns that pass through.
         prepend: the id before those of each document, or None.
         append: the id after them, or None.
     """
 
     settings: RowSettings
     id_type: str
-    kept: tuple[pa.Field, ...] = ()
+    passthrough: tuple[pa.Field, ...] = ()
     prepend: int | None = None
     append: int | None = None
 
@@ -49,7 +49,7 @@ class RowLayout:
         return pa.schema(
             [
                 pa.field(ID, pa.string()),
-                *self.kept,
+                *self.passthrough,
                 pa.field(KEY, pa.uint64()),
                 pa.field(INPUT_IDS, pa.list_(element)),
                 pa.field(NUM_TOKENS, pa.uint32()),
@@ -64,7 +64,7 @@ class RowLayout:
         self,
         *,
         ids: pa.StringArray,
-        kept: tuple[pa.Array, ...],
+        passthrough: tuple[pa.Array, ...],
         keys: pa.UInt64Array,
         input_ids: pa.ListArray,
     ) -> pa.RecordBatch:
@@ -76,7 +76,7 @@ class RowLayout:
             pa.array(offsets, pa.int32()), pa.array(values).cast(kind.value_type), type=kind
         )
         lengths = pa.array(np.diff(offsets), pa.uint32())
-        return pa.record_batch([ids, *kept, keys, lists, lengths], schema=schema)
+        return pa.record_batch([ids, *passthrough, keys, lists, lengths], schema=schema)
 
 
 def with_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -> pa.ListArray:

@@ -107,8 +107,8 @@ class EncodeJob(EncodedHeader):
     @property
     def _layout(self) -> RowLayout:
         """Of the rows, but for the ids at the ends of documents."""
-        kept = tuple(column.field for column in self.settings.keep)
-        return RowLayout(settings=self.rows, id_type=self.id_type, kept=kept)
+        passthrough = tuple(column.field for column in self.settings.keep)
+        return RowLayout(settings=self.rows, id_type=self.id_type, passthrough=passthrough)
 
     def layout(self, tokenizer: Tokenizer) -> RowLayout:
         """Of the rows of all parts.
@@ -205,13 +205,17 @@ class SplitEncoder:
             block: of documents.
             set_aside: takes those that no row holds, or that cannot be encoded: the row, and why.
         """
-        kept = block.kept or tuple(pa.array([], field.type) for field in self._layout.kept)
+        passthrough = block.passthrough or tuple(
+            pa.array([], field.type) for field in self._layout.passthrough
+        )
         own = (block.texts, block.places, block.file_indexes, block.ids, document_keys(block))
-        columns: tuple[pa.Array, ...] = (*own, *kept)
+        columns: tuple[pa.Array, ...] = (*own, *passthrough)
         plain, bad = use_good_rows(columns, self._encode, set_aside)
-        texts, _, _, ids, keys, *kept_columns = (without(column, bad) for column in columns)
+        texts, _, _, ids, keys, *passthrough_columns = (without(column, bad) for column in columns)
         input_ids = with_ends(plain, prepend=self._layout.prepend, append=self._layout.append)
-        rows = self._layout.rows(ids=ids, kept=tuple(kept_columns), keys=keys, input_ids=input_ids)
+        rows = self._layout.rows(
+            ids=ids, passthrough=tuple(passthrough_columns), keys=keys, input_ids=input_ids
+        )
         return EncodedBlock(texts=texts, plain=plain, rows=rows)
 
     def _encode(

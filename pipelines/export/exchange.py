@@ -132,7 +132,7 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
             pa.field(_PLACE, pa.int32()),
             pa.field(ID, pa.string()),
             pa.field(INPUT_IDS, pa.large_binary()),
-            *(field.with_name(_KEEP + field.name) for field in plan.kept),
+            *(field.with_name(_KEEP + field.name) for field in plan.passthrough),
         ]
     )
 
@@ -213,7 +213,7 @@ class Exchange(Pass):
             rows,
             places.astype(np.int32),
         ]
-        stored = [documents.ids, as_bytes(documents.input_ids), *documents.kept]
+        stored = [documents.ids, as_bytes(documents.input_ids), *documents.passthrough]
         batch = pa.record_batch([*map(pa.array, columns), *stored], schema=stored_schema(self.plan))
         return batch, places, documents.lengths
 
@@ -304,5 +304,7 @@ def _sorted(tables: list[pa.Table], sources: Numbers, *, kind: pa.DataType) -> I
     bounds = np.flatnonzero(np.diff(portion, prepend=-1, append=portion[-1:] + 1))
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         some = table.take(pa.array(order[begin:end])).combine_chunks()
-        ids, input_ids, *kept = (some[name].chunk(0) for name in some.column_names[5:])
-        yield Documents(ids=ids, input_ids=as_lists(input_ids, kind), kept=tuple(kept))
+        ids, input_ids, *passthrough = (some[name].chunk(0) for name in some.column_names[5:])
+        yield Documents(
+            ids=ids, input_ids=as_lists(input_ids, kind), passthrough=tuple(passthrough)
+        )

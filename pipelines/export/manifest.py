@@ -83,14 +83,16 @@ class ExportHeader:
         return {name: to_jsonable(value) for name, value in {**head, "settings": settings}.items()}
 
     @property
-    def kept(self) -> tuple[pa.Field, ...]:
+    def passthrough(self) -> tuple[pa.Field, ...]:
         """The columns that pass through."""
         return tuple(pa.field(name, parse_type(kind)) for name, kind in self.columns.items())
 
     @property
     def row_layout(self) -> ExportLayout:
         """Of the rows, but for what fills them."""
-        return ExportLayout(settings=self.settings, id_type=self.id_type, kept=self.kept)
+        return ExportLayout(
+            settings=self.settings, id_type=self.id_type, passthrough=self.passthrough
+        )
 
     @property
     def fingerprint(self) -> str:

@@ -38,13 +38,13 @@ class ExportLayout:
     Attributes:
         settings: how documents become rows.
         id_type: ``uint16`` or ``uint32``.
-        kept: the columns that pass through.
+        passthrough: the columns that pass through.
         pad: the id that fills packed rows, or None.
     """
 
     settings: ExportSettings
     id_type: str
-    kept: tuple[pa.Field, ...] = ()
+    passthrough: tuple[pa.Field, ...] = ()
     pad: int | None = None
 
     @property
@@ -55,7 +55,7 @@ class ExportLayout:
     @property
     def piece(self) -> list[pa.Field]:
         """The columns about a document, or about each piece of one in a packed row."""
-        return [*document_columns(self.settings), *self.kept]
+        return [*document_columns(self.settings), *self.passthrough]
 
     @property
     def ids_type(self) -> pa.DataType:
@@ -92,13 +92,13 @@ class Documents:
 
     Attributes:
         ids: of the documents.
-        kept: the columns that pass through.
+        passthrough: the columns that pass through.
         input_ids: the token ids of each, lists of the layout's type of ids.
         begins: where in its document each piece begins, in ids; None: all are whole documents.
     """
 
     ids: pa.StringArray
-    kept: tuple[pa.Array, ...]
+    passthrough: tuple[pa.Array, ...]
     input_ids: pa.ListArray
     begins: Numbers | None = None
 
@@ -116,7 +116,7 @@ class Documents:
         size = end - begin
         return Documents(
             ids=self.ids.slice(begin, size),
-            kept=tuple(column.slice(begin, size) for column in self.kept),
+            passthrough=tuple(column.slice(begin, size) for column in self.passthrough),
             input_ids=self.input_ids.slice(begin, size),
             begins=None if self.begins is None else self.begins[begin:end],
         )
@@ -316,9 +316,9 @@ class _BestFitRows(RowMaker):
         held, size = self._held, self._size
         documents = Documents(
             ids=pa.concat_arrays([one.ids for one in held]),
-            kept=tuple(
+            passthrough=tuple(
                 pa.concat_arrays(columns)
-                for columns in zip(*(one.kept for one in held), strict=True)
+                for columns in zip(*(one.passthrough for one in held), strict=True)
             ),
             input_ids=pa.concat_arrays([one.input_ids for one in held]),
         )
@@ -472,8 +472,10 @@ def _columns(layout: ExportLayout, documents: Documents) -> dict[str, pa.Array]:
     """Return the columns that all rows of a document share, by name."""
     if not layout.describes:
         return {}
-    kept = zip((field.name for field in layout.kept), documents.kept, strict=True)
-    return {ID: documents.ids, **dict(kept)}
+    passthrough = zip(
+        (field.name for field in layout.passthrough), documents.passthrough, strict=True
+    )
+    return {ID: documents.ids, **dict(passthrough)}
 
 
 def _taken(columns: dict[str, pa.Array], rows: Numbers) -> dict[str, pa.Array]:

@@ -59,7 +59,7 @@ class IdBlock:
         rows, lists = pa.array(np.flatnonzero(mask)), self.documents.input_ids
         return Documents(
             ids=self.documents.ids.take(rows),
-            kept=tuple(column.take(rows) for column in self.documents.kept),
+            passthrough=tuple(column.take(rows) for column in self.documents.passthrough),
             input_ids=as_lists(as_bytes(lists).take(rows), lists.type),
         )
 
@@ -104,9 +104,9 @@ def read_blocks(
             batch[column.name]
             if column.name in batch.schema.names
             else pa.nulls(len(batch), column.type)
-            for column in plan.kept
+            for column in plan.passthrough
         )
-        documents = Documents(ids=batch[ID], kept=columns, input_ids=batch[INPUT_IDS])
+        documents = Documents(ids=batch[ID], passthrough=columns, input_ids=batch[INPUT_IDS])
         yield IdBlock(first=first, keys=batch[KEY].to_numpy(), documents=documents)
         first += len(batch)
         tokens += len(documents.input_ids.flatten())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import apache_beam as beam
 import pyarrow as pa
 
-from pipelines.corpus.documents import BadRecord, Block, KeptColumn, ReadOptions, read_split
+from pipelines.corpus.documents import BadRecord, Block, PassthroughColumn, ReadOptions, read_split
 from pipelines.corpus.documents.json_values import python_type
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import describe
@@ -21,7 +21,7 @@ from pipelines.elements import (
     unpack,
     with_storage,
 )
-from pipelines.encode.kept import find_kept, name_and_type
+from pipelines.encode.passthrough import find_passthrough, name_and_type
 from pipelines.errors import ConfigError, RecordError
 from pipelines.metrics import counter
 from pipelines.option import list_of, split_arguments, takes
@@ -108,7 +108,7 @@ class ReadDocuments(ExceptionHandling):
 
 def _plan(_: None, inputs: InputSettings, keep: tuple[str, ...]) -> Iterator[bytes]:
     files = find_inputs(inputs).files
-    options = ReadOptions.of(inputs, keep=find_kept(files, EncodeSettings(keep=keep)))
+    options = ReadOptions.of(inputs, keep=find_passthrough(files, EncodeSettings(keep=keep)))
     for split in plan_splits(files, inputs.split_size):
         yield pack((split, options))
 
@@ -146,13 +146,15 @@ def _good(record: Any, *, collected: bool) -> Any:
     return record
 
 
-def table_of(block: Block, keep: Sequence[KeptColumn]) -> pa.Table:
+def table_of(block: Block, keep: Sequence[PassthroughColumn]) -> pa.Table:
     """A block as a table: ``id``, ``text`` and the columns to keep."""
-    kept = {
-        column.name: block.kept[number] if block.kept else pa.array([], column.field.type)
+    passthrough = {
+        column.name: block.passthrough[number]
+        if block.passthrough
+        else pa.array([], column.field.type)
         for number, column in enumerate(keep)
     }
-    return pa.table({ID: block.ids, TEXT: block.texts, **kept})
+    return pa.table({ID: block.ids, TEXT: block.texts, **passthrough})
 
 
 def rows_of(table: pa.Table) -> Iterator[beam.Row]:

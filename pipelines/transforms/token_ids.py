@@ -17,7 +17,7 @@ from bpe._arrow import utf8
 from bpe._native import stable_hash
 from pipelines import storage
 from pipelines.batches import as_table, column_of, fields_of, id_column_of, ids_of
-from pipelines.corpus.documents import KeptColumn, ReadOptions
+from pipelines.corpus.documents import PassthroughColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.keys import row_hashes
 from pipelines.corpus.reading import text_bytes
@@ -31,7 +31,7 @@ from pipelines.elements import (
     with_storage,
 )
 from pipelines.encode.fold import write_manifest
-from pipelines.encode.kept import name_and_type
+from pipelines.encode.passthrough import name_and_type
 from pipelines.encode.rows import ID, INPUT_IDS, NOTHING, OWN, Sums
 from pipelines.encode.steps import (
     EncodedPart,
@@ -126,16 +126,16 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             id_type=self.id_type,
             parquet_encoding=self.parquet_encoding,
         )
-        self._keep = tuple(map(self._kept, self._settings.keep))
+        self._keep = tuple(map(self._passthrough, self._settings.keep))
         self._source, self._side_input = given_tokenizer(self.tokenizer)
 
-    def _kept(self, asked: str) -> KeptColumn:
+    def _passthrough(self, asked: str) -> PassthroughColumn:
         name, kind = name_and_type(asked)
         if kind is None:
             raise ConfigError(f"keep {asked}: say its type, {asked}:string for example")
         if name in OWN:
             raise ConfigError(f"keep {name}: the output has a column of that name already")
-        return KeptColumn(name=name, type=type_text(kind))
+        return PassthroughColumn(name=name, type=type_text(kind))
 
     def display_data(self) -> dict[str, Any]:
         """Values that a runner's web UI shows."""
@@ -190,7 +190,7 @@ def _prepare(
     tokenizer: Any,
     output: OutputSettings,
     settings: EncodeSettings,
-    keep: tuple[KeptColumn, ...],
+    keep: tuple[PassthroughColumn, ...],
     parts: int,
     run: str,
 ) -> bytes:
@@ -222,7 +222,7 @@ class _Gather(beam.DoFn):  # type: ignore[misc]
     """Documents to rows of each part, as Arrow IPC."""
 
     def __init__(
-        self, *, parts: int, fields: tuple[str, str, str], keep: tuple[KeptColumn, ...]
+        self, *, parts: int, fields: tuple[str, str, str], keep: tuple[PassthroughColumn, ...]
     ) -> None:
         self._parts = parts
         self._fields = fields
@@ -267,14 +267,16 @@ class _Gather(beam.DoFn):  # type: ignore[misc]
             yield part, sink.getvalue().to_pybytes()
 
 
-def schema_of(keep: Sequence[KeptColumn]) -> pa.Schema:
+def schema_of(keep: Sequence[PassthroughColumn]) -> pa.Schema:
     """The columns of rows on their way to their part."""
     own = [pa.field(ID, pa.string()), pa.field(INPUT_IDS, pa.list_(pa.uint32()))]
-    kept = (column.field.with_name(_KEEP + column.name) for column in keep)
-    return pa.schema([*own, pa.field(_TEXT_BYTES, pa.int64()), *kept])
+    passthrough = (column.field.with_name(_KEEP + column.name) for column in keep)
+    return pa.schema([*own, pa.field(_TEXT_BYTES, pa.int64()), *passthrough])
 
 
-def row_of(element: Any, names: tuple[str, str, str], keep: Sequence[KeptColumn]) -> dict[str, Any]:
+def row_of(
+    element: Any, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
+) -> dict[str, Any]:
     """A document as a row on its way.
 
     Raises:
@@ -290,12 +292,12 @@ def row_of(element: Any, names: tuple[str, str, str], keep: Sequence[KeptColumn]
         )
     array = ids_of(values, ids_field, transform="WriteTokenIds", element=element)
     size = len(utf8(text)) if isinstance(text, (str, bytes)) else None
-    kept = {_KEEP + column.name: values.get(column.name) for column in keep}
-    return {ID: str(id_), INPUT_IDS: array, _TEXT_BYTES: size, **kept}
+    passthrough = {_KEEP + column.name: values.get(column.name) for column in keep}
+    return {ID: str(id_), INPUT_IDS: array, _TEXT_BYTES: size, **passthrough}
 
 
 def rows_of_table(
-    table: pa.Table, names: tuple[str, str, str], keep: Sequence[KeptColumn]
+    table: pa.Table, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
 ) -> pa.Table:
     """A table of documents as rows on their way.
 
@@ -338,8 +340,10 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     def fill(add: Add) -> EncodedPart:
         sums, unknown = NOTHING, unknown_id(tokenizer)
         for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
-            ids, input_ids, sizes, *kept = batch.columns
-            made = layout.rows(ids=ids, kept=tuple(kept), keys=row_hashes(ids), input_ids=input_ids)
+            ids, input_ids, sizes, *passthrough = batch.columns
+            made = layout.rows(
+                ids=ids, passthrough=tuple(passthrough), keys=row_hashes(ids), input_ids=input_ids
+            )
             without = tokenizer.decode_arrow(input_ids.filter(pc.is_null(sizes)))
             size = (pc.sum(sizes).as_py() or 0) + text_bytes(without)
             sums += Sums.of(made, text_bytes=size, unknown=unknown)

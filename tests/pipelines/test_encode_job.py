@@ -144,7 +144,7 @@ def test_row_groups_end_by_a_fixed_rule(
         for row in range(4):
             ids = pa.array([str(row)])
             keys, lists = row_hashes(ids), table[row : row + 1]
-            writer.add(layout.rows(ids=ids, kept=(), keys=keys, input_ids=lists))
+            writer.add(layout.rows(ids=ids, passthrough=(), keys=keys, input_ids=lists))
         writer.close()
     groups = pq.ParquetFile(path).metadata
     assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [2, 2]

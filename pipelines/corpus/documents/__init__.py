@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipelines.corpus.documents.block import BadRecord, Block, KeptColumn, ReadOptions
+from pipelines.corpus.documents.block import BadRecord, Block, PassthroughColumn, ReadOptions
 from pipelines.corpus.documents.jsonl import first_records, read_jsonl
 from pipelines.corpus.documents.lines import read_lines
 from pipelines.corpus.documents.parquet import column_types, read_parquet
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import FileRange, Split
     from pipelines.formats import FileFormat
 
-__all__ = ["BadRecord", "Block", "KeptColumn", "ReadOptions", "read_blocks", "read_split"]
+__all__ = ["BadRecord", "Block", "PassthroughColumn", "ReadOptions", "read_blocks", "read_split"]
 
 
 class Reader(NamedTuple):

@@ -32,7 +32,7 @@ RAW_BYTES = 64 << 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptColumn:
+class PassthroughColumn:
     """A field or column that passes through; its type as `.types` writes it.
 
     Raises:
@@ -81,7 +81,7 @@ class ReadOptions:
     text_field: str = "text"
     id_field: str | None = None
     groups: bool = False
-    keep: tuple[KeptColumn, ...] = ()
+    keep: tuple[PassthroughColumn, ...] = ()
     max_record_bytes: int = MAX_RECORD
     block_bytes: int = BLOCK_BYTES
     source_fields: tuple[SourceFields, ...] = ()
@@ -105,7 +105,7 @@ class ReadOptions:
         cls,
         inputs: InputSettings,
         *,
-        keep: tuple[KeptColumn, ...] = (),
+        keep: tuple[PassthroughColumn, ...] = (),
         group_by: str | None = None,
     ) -> ReadOptions:
         """Return the options for the documents of ``inputs``, with the columns that pass through.
@@ -223,7 +223,7 @@ class Block:
         bad: the records of this stretch of input that are no documents.
         input_bytes: bytes of input, as stored, that this block took; over all blocks of a range
             they add up to its size.
-        kept: a column for each of ``ReadOptions.keep``, of its type.
+        passthrough: a column for each of ``ReadOptions.keep``, of its type.
     """
 
     texts: pa.LargeStringArray
@@ -233,7 +233,7 @@ class Block:
     name: str
     bad: tuple[BadRecord, ...]
     input_bytes: int
-    kept: tuple[pa.Array, ...] = ()
+    passthrough: tuple[pa.Array, ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -259,7 +259,7 @@ class Block:
             file_indexes=without(self.file_indexes, rows),
             own_ids=None if self.own_ids is None else without(self.own_ids, rows),
             bad=tuple(sorted([*self.bad, *bad], key=lambda record: record.place)),
-            kept=tuple(without(column, rows) for column in self.kept),
+            passthrough=tuple(without(column, rows) for column in self.passthrough),
         )
 
     def bad_row(self, row: int, reason: str, pieces: Iterable[FileRange]) -> BadRecord:
@@ -283,7 +283,7 @@ def text_block(
     bad: Sequence[BadRecord],
     input_bytes: int,
     own_ids: pa.StringArray | None = None,
-    kept: tuple[pa.Array, ...] = (),
+    passthrough: tuple[pa.Array, ...] = (),
 ) -> Block:
     """A block of ``source`` out of bytes, without the rows that are not well-formed UTF-8.
 
@@ -294,7 +294,7 @@ def text_block(
         bad: records that were left out already.
         input_bytes: see `Block`.
         own_ids: ids of the records, null where a record has none.
-        kept: see `Block`.
+        passthrough: see `Block`.
     """
     block = Block(
         texts=texts.view(pa.large_string()),
@@ -304,7 +304,7 @@ def text_block(
         name=source.name,
         bad=tuple(bad),
         input_bytes=input_bytes,
-        kept=kept,
+        passthrough=passthrough,
     )
     rows = malformed_rows(texts)
     raws = [(row, texts[row].as_buffer()) for row in rows]

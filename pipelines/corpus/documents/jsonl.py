@@ -207,7 +207,7 @@ def _line(data: memoryview, begin: int) -> memoryview:
     return data[begin:]
 
 
-def _kept(
+def _passthrough(
     options: ReadOptions, data: memoryview, begins: list[int]
 ) -> tuple[tuple[pa.Array, ...], dict[int, str]]:
     """The columns that pass through, of the records that begin there; and why some do not fit."""
@@ -250,10 +250,12 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
             array("q", bytes(undecided)),
         )
         bad = [*bad_lines, *bad]
-    kept: tuple[pa.Array, ...] = ()
+    passthrough: tuple[pa.Array, ...] = ()
     problems: dict[int, str] = {}
     if options.keep:
-        kept, problems = _kept(options, data, [start - place for start in places.to_pylist()])
+        passthrough, problems = _passthrough(
+            options, data, [start - place for start in places.to_pylist()]
+        )
     unfit = [
         BadRecord.of(source, start, problems[row], bytes(line).rstrip(b"\r\n"))
         for row in sorted(problems)
@@ -268,6 +270,6 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
         name=source.name,
         bad=tuple(bad),
         input_bytes=lines.input_bytes,
-        kept=kept,
+        passthrough=passthrough,
     )
     return block.without_bad(sorted(problems), unfit)

@@ -29,8 +29,8 @@ from pipelines.corpus.documents.parquet_columns import (
     find_columns,
     holds_ids,
     is_text,
-    kept_column,
     kept_type,
+    passthrough_column,
     type_at,
     value_type,
     values_at,
@@ -158,7 +158,7 @@ def _block(
         bad=[*found, *bad],
         input_bytes=input_bytes,
         own_ids=None if ids is None else without(ids, bad_rows).cast(pa.binary()).view(pa.string()),
-        kept=tuple(without(column, bad_rows) for column in others),
+        passthrough=tuple(without(column, bad_rows) for column in others),
     )
 
 
@@ -179,8 +179,8 @@ class _Reader:
         self._file = file
         self._text, self._id = find_columns(source, schema, options)
         self._id_type = None if self._id is None else value_type(type_at(schema, self._id))
-        self._kept = [kept_column(source, schema, column) for column in options.keep]
-        names = (self._text, self._id, *(field.name for field in self._kept))
+        self._passthrough = [passthrough_column(source, schema, column) for column in options.keep]
+        names = (self._text, self._id, *(field.name for field in self._passthrough))
         self._names = list(dict.fromkeys(name for name in names if name is not None))
         # Of these, values can be large and repeat.
         self._texts = [name for name in self._names if is_text(type_at(schema, name))]
@@ -262,13 +262,13 @@ class _Reader:
         for batch in batches:
             texts = values_at(batch, self._text)
             ids = [] if self._id is None else [values_at(batch, self._id)]
-            kept = [(batch.column(field.name), field.type) for field in self._kept]
+            passthrough = [(batch.column(field.name), field.type) for field in self._passthrough]
             for begin, end in self._bounds(batch):
                 rows = end - begin
                 columns = [
                     _as_binary(texts.slice(begin, rows)),
                     *(self._ids(one.slice(begin, rows)) for one in ids),
-                    *(column.slice(begin, rows).cast(kind) for column, kind in kept),
+                    *(column.slice(begin, rows).cast(kind) for column, kind in passthrough),
                 ]
                 yield pa.table(columns, [_TEXT, *map(str, range(1, len(columns)))])
 

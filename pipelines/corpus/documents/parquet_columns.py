@@ -11,7 +11,7 @@ from pipelines.corpus.documents.types import in_parquet, unify
 from pipelines.errors import InputError
 
 if TYPE_CHECKING:
-    from pipelines.corpus.documents.block import KeptColumn, ReadOptions
+    from pipelines.corpus.documents.block import PassthroughColumn, ReadOptions
     from pipelines.corpus.splits import FileRange
 
 DEFAULT_ID_FIELD = "id"
@@ -52,7 +52,7 @@ def kept_type(source: FileRange, schema: pa.Schema, name: str) -> pa.DataType:
         raise InputError(f"{source.path}: `keep` {name}: {error}") from error
 
 
-def kept_column(source: FileRange, schema: pa.Schema, column: KeptColumn) -> pa.Field:
+def passthrough_column(source: FileRange, schema: pa.Schema, column: PassthroughColumn) -> pa.Field:
     """A column that passes through, of the type it is to have.
 
     Raises:

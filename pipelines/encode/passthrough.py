@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.corpus.documents import READERS, KeptColumn
+from pipelines.corpus.documents import READERS, PassthroughColumn
 from pipelines.corpus.documents.json_values import holds_json, type_of, type_of_all
 from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
 from pipelines.corpus.splits import whole_file
@@ -34,7 +34,9 @@ SAMPLE_FILES = 16
 _FOOTERS_AT_ONCE = 16
 
 
-def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[KeptColumn, ...]:
+def find_passthrough(
+    files: Sequence[InputFile], encoding: EncodeSettings
+) -> tuple[PassthroughColumn, ...]:
     """The columns that are to be kept, with the types they have in ``files``.
 
     Args:
@@ -73,7 +75,9 @@ def find_kept(files: Sequence[InputFile], encoding: EncodeSettings) -> tuple[Kep
             for name, kind in types.items():
                 found.add(name, kind, source)
     found.sample(sampled)
-    return tuple(KeptColumn(name=name, type=_written(name, found.settled(name))) for name in wanted)
+    return tuple(
+        PassthroughColumn(name=name, type=_written(name, found.settled(name))) for name in wanted
+    )
 
 
 def name_and_type(text: str) -> tuple[str, pa.DataType | None]:
