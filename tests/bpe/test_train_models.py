@@ -2,68 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import pytest
-
 from bpe import (
-    CharacterLevel,
     PretokenCounts,
-    Pretokenizer,
     WordPiece,
     train,
 )
-from bpe.errors import TrainingError
-
-if TYPE_CHECKING:
-    from bpe.models import Model
-
-NEVER_SPLIT = Pretokenizer("words", never_split=(r"\S*@\S*",))
-MODELS = (CharacterLevel(), CharacterLevel(end_of_word=""), WordPiece())
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_characters_of_malformed_words_are_refused(model: Model) -> None:
-    counts = PretokenCounts.from_items([("ab", 2), (b"a\xffb", 1)])
-    with pytest.raises(TrainingError, match=r"b'a\\xffb' is not UTF-8"):
-        train(counts, max_merges=2, model=model)
-    counts = PretokenCounts.from_items([(b"@\xff", 1)], pretokenizer=NEVER_SPLIT)
-    with pytest.raises(TrainingError, match="is not UTF-8"):
-        train(counts, max_merges=2, model=model)
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_models_of_characters_refuse_what_is_of_bytes(model: Model) -> None:
-    counts = PretokenCounts.from_items({"ab": 1})
-    with pytest.raises(TrainingError, match="'huggingface' is for byte-level models"):
-        train(counts, max_merges=2, model=model, ties="huggingface")
-    with pytest.raises(TrainingError, match="'x' is a single character"):
-        train(counts, max_merges=2, model=model, special_tokens=("x",))
-    for initial in (["ab"], [""], [7], ["\ud800"]):
-        with pytest.raises(TrainingError, match="initial_alphabet holds"):
-            train(counts, max_merges=2, model=model, initial_alphabet=initial)  # type: ignore[arg-type]
-
-
-def test_a_special_token_that_is_a_symbol_is_refused() -> None:
-    counts = PretokenCounts.from_items({"ab": 1})
-    for model, token in ((CharacterLevel(), "</w>"), (WordPiece(), "##b")):
-        with pytest.raises(TrainingError, match=f"'{token}' is a symbol"):
-            train(counts, max_merges=2, model=model, special_tokens=(token,))
-
-
-def test_bytes_have_no_initial_alphabet() -> None:
-    counts = PretokenCounts.from_items({"ab": 1})
-    with pytest.raises(TrainingError, match="have all 256 bytes"):
-        train(counts, max_merges=2, initial_alphabet="x")
-    with pytest.raises(TrainingError, match="the model is 'wordpiece'"):
-        train(counts, max_merges=2, model="wordpiece")  # type: ignore[arg-type]
-
-
-def test_a_vocabulary_without_tokens_is_refused() -> None:
-    counts = PretokenCounts.from_items({"ab": 1})
-    model = CharacterLevel(end_of_word="")
-    with pytest.raises(TrainingError, match="nothing to train on"):
-        train(counts, max_merges=2, model=model, prune_below=2)
 
 
 def test_the_unknown_token_of_a_model_is_special() -> None:

@@ -27,15 +27,6 @@ def trained() -> bpe.Tokenizer:
     return bpe.train(counts, vocab_size=262)
 
 
-def test_round_trip(tmp_path: Path) -> None:
-    training = trained().training
-    assert training is not None
-    path = tmp_path / "training.json"
-    training.save(path)
-    assert Training.load(path) == training
-    assert [entry.name for entry in tmp_path.iterdir()] == ["training.json"]
-
-
 @pytest.mark.parametrize(
     "model", [bpe.ByteLevel(), bpe.CharacterLevel(unknown="<unk>"), bpe.WordPiece(prefix="@@")]
 )
