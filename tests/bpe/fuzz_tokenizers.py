@@ -33,6 +33,7 @@ CUTS: list[dict[str, Any]] = [
     *({"pattern": pattern} for pattern in (r"\w+", r"\d", r"(?<=a)b?", r"'.|!", r"( ?[abc])\1|.")),
     *({"pattern": PATTERNS[name]} for name in ("gpt2", "cl100k", "o200k")),
     {"pattern": (r"\p{N}", "llama3")},
+    {"pattern": (r"\p{N}", "cl100k", r"[a-c]|[^a-c]+")},
     {"pattern": ("bert", r"[aeiou]")},
     {"pattern": ("words", r"\d", r"\s+$|\S+|\s")},
     {"pattern": ("gpt2", r"(?<=a)b", r"\s+$", "spaces")},

@@ -14,20 +14,6 @@ def bad_rows(array: pa.Array) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
-def test_bytes_of_either_width(kind: pa.DataType) -> None:
-    column = text_column(pa.array(ROWS, type=kind))
-    assert len(column) == len(ROWS)
-    assert bad_rows(pa.array(ROWS, type=kind)) == [2, 4]
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-def test_strings_of_either_width(kind: pa.DataType) -> None:
-    array = pa.array(["a", "", "漢字"], type=kind)
-    assert len(text_column(array)) == 3
-    assert bad_rows(array) == []
-
-
-@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
 def test_a_slice_is_its_own_rows(kind: pa.DataType) -> None:
     array = pa.array(ROWS, type=kind)
     for start in range(len(ROWS) + 1):
@@ -35,11 +21,6 @@ def test_a_slice_is_its_own_rows(kind: pa.DataType) -> None:
             part = array.slice(start, stop - start)
             assert len(text_column(part)) == len(part)
             assert bad_rows(part) == [i - start for i in (2, 4) if start <= i < stop]
-
-
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
-def test_no_rows(kind: pa.DataType) -> None:
-    assert len(text_column(pa.array([], type=kind))) == 0
 
 
 def test_the_array_may_be_gone_before_its_column() -> None:

@@ -45,21 +45,6 @@ def test_track_order_over_chunks_and_slices() -> None:
     assert expected.first_positions.to_pylist() == [1, 0, 1, 0, 0]
 
 
-@pytest.mark.parametrize("track_order", [False, True])
-def test_no_texts_and_empty_texts(track_order: bool) -> None:
-    nothing = count_pretokens([], track_order=track_order)
-    assert len(nothing) == 0
-    assert nothing.totals == Totals(0, 0, 0)
-    assert nothing.pretokens.type == pa.large_binary()
-    empty = count_pretokens(["", "", "a"], track_order=track_order)
-    assert empty.totals == Totals(3, 1, 1)
-    assert nothing + empty == empty
-    assert empty + nothing == empty
-    for kind in (pa.string(), pa.large_string()):
-        assert count_pretokens(pa.array([], kind), track_order=track_order) == nothing
-        assert count_pretokens(pa.chunked_array([], kind), track_order=track_order) == nothing
-
-
 @pytest.mark.parametrize(
     ("texts", "error", "message"),
     [

@@ -352,6 +352,13 @@ def test_a_manifest_that_is_no_manifest(saved: Path, text: str) -> None:
         PretokenCounts.load(saved)
 
 
+def test_a_manifest_goes_through_json(saved: Path) -> None:
+    text = (saved / "manifest.json").read_text()
+    manifest = CountsManifest.from_json(text, where="here", inputs=bytes)
+    assert manifest.to_json() == text
+    assert text.isascii()
+
+
 def test_any_flipped_bit_of_a_manifest_is_found(saved: Path) -> None:
     data = bytearray((saved / "manifest.json").read_bytes())
     for place in range(len(data)):

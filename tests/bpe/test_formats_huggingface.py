@@ -94,19 +94,6 @@ def test_the_file_is_as_they_write_it(
     assert (tmp_path / "ours.json").read_text() == (tmp_path / "theirs.json").read_text()
 
 
-def test_it_reads_back_the_same(
-    pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer], tmp_path: Path
-) -> None:
-    ours, _ = pair
-    path = tmp_path / "tokenizer.json"
-    ours.save(path)
-    back = bpe.Tokenizer.load(path)
-    assert back == ours
-    assert back.pretokenizer == ours.pretokenizer
-    assert back.to_json() == path.read_text()
-    assert [file.name for file in tmp_path.iterdir()] == ["tokenizer.json"]
-
-
 @given(table=merge_tables(), text=st.text("abc", max_size=80), whole=st.booleans())
 @settings(deadline=None)
 def test_any_merges(table: MergeTable, text: str, whole: bool) -> None:

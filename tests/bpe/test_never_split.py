@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import Regex, pre_tokenizers
 
 import bpe
+from bpe.counting import PretokenCounter
 from bpe.errors import PretokenizerError
 from bpe.pretokenizer import PATTERNS, Pretokenizer
 from bpe.reference import pretokenize as reference
@@ -58,6 +60,17 @@ def test_more_texts_than_are_prepared_at_a_time() -> None:
         ).to_table()
         == counts.to_table()
     )
+
+
+def test_order_needs_places_with_a_normalizer_too() -> None:
+    for way in ({"name": "words", "normalizer": ("nfc",)}, {"pattern": "a"}):
+        counter = PretokenCounter(Pretokenizer(**way), track_order=True)
+        with pytest.raises(ValueError, match="one place for each of 1 rows, got 0"):
+            counter.add(pa.array(["a"]))
+        with pytest.raises(ValueError, match="one place for each of 1 rows, got 0"):
+            counter.add(pa.array(["a"]), pa.array([], pa.int64()))
+        with pytest.raises(ValueError, match="negative: -1"):
+            counter.add(pa.array(["a"]), pa.array([-1], pa.int64()))
 
 
 # What is never split.

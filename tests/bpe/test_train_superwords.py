@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 IdRuns = dict[tuple[int, ...], int]
 
 
-def id_of(tokenizer: Tokenizer, token: bytes) -> int:
-    """The id of a token that there is."""
-    id_ = tokenizer.token_id(token)
-    assert id_ is not None
-    return id_
-
-
 def counts_for(words: Tokenizer, runs: IdRuns) -> PretokenCounts:
     """Counts of runs of a tokenizer."""
     found = Runs(tokenizer=words.text_sha256, merge_pattern=r"\p{L}", max_run=None, id_bytes=2)
@@ -79,20 +72,6 @@ def test_a_tokenizer_without_a_record_of_its_training_gets_one() -> None:
     assert tokenizer.training.extends is not None
     assert tokenizer.training.extends.merges == len(words.merges)
     assert tokenizer == bpe.train_superwords(RUNS, tokenizer=WORDS_OF_CORPUS, superwords=2)
-
-
-def test_what_pruned_runs_could_have_changed() -> None:
-    words = WORDS_OF_CORPUS
-    to, be, have = (id_of(words, token) for token in (b" to", b" be", b" have"))
-    runs = counts_for(words, {(to, be): 9, (be, have): 4, (have, to): 2})
-    tokenizer = bpe.train_superwords(runs, tokenizer=words, superwords=9, prune_below=3)
-    assert tokenizer.training is not None
-    trained = tokenizer.training.superwords
-    assert trained is not None
-    assert [merge.count for merge in trained.merges] == [9, 4]
-    assert trained.pruned is not None
-    assert trained.pruned["occurrences"] == 2
-    assert trained.pruned["first_affected_merge"] == 2
 
 
 @pytest.mark.parametrize("boundless", [False, True])
