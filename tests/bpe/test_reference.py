@@ -37,7 +37,7 @@ TEXTS = st.one_of(
     st.sampled_from(LETTERS).flatmap(lambda letters: st.text(letters, max_size=80)).map(str.encode),
     st.lists(st.sampled_from(PIECES), max_size=12).map("".join).map(str.encode),
     # Runs of anything, across the blocks of 16 and windows of 64 bytes that are scanned at once.
-    st.lists(st.tuples(UNITS, st.integers(1, 130)), min_size=1, max_size=4).map(
+    st.lists(st.tuples(UNITS, st.integers(1, 70)), min_size=1, max_size=3).map(
         lambda runs: b"".join(unit * times for unit, times in runs)
     ),
     st.text("aZ9 \n\r\t!'/é", min_size=14, max_size=140).map(str.encode),
@@ -48,7 +48,7 @@ TEXTS = st.one_of(
 )
 FILES = st.sampled_from([content for files in FORMATS.values() for content in files.values()])
 SEEDS = st.integers(0, 2**32 - 1)
-INPUTS = {"scan": 4000, "count": 1000, "train": 1200, "encode": 1600, "superwords": 600}
+INPUTS = {"scan": 2400, "count": 1000, "train": 1200, "encode": 1600, "superwords": 600}
 INPUTS |= {"decode": 600, "save": 800}
 
 
