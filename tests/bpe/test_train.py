@@ -60,6 +60,16 @@ MALFORMED_WHOLE = PretokenCounts.from_items(
     [(b"@\xff", 1)], pretokenizer=bpe.Pretokenizer("words", never_split=(r"\S*@\S*",))
 )
 OF_CHARACTERS = (CharacterLevel(), CharacterLevel(end_of_word=""), WordPiece())
+NO_CHARACTERS: list[tuple[dict[str, Any], str]] = [
+    ({"counts": MALFORMED}, r"b'a\\xffb' is not UTF-8"),
+    ({"counts": MALFORMED_WHOLE}, "is not UTF-8"),
+    ({"ties": "huggingface"}, "'huggingface' is for byte-level models"),
+    ({"special_tokens": ("x",)}, "'x' is a single character"),
+    *(
+        ({"initial_alphabet": initial}, "initial_alphabet holds")
+        for initial in (["ab"], [""], [7], ["\ud800"])
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -99,16 +109,7 @@ OF_CHARACTERS = (CharacterLevel(), CharacterLevel(end_of_word=""), WordPiece())
         *(
             ({"model": model, **arguments}, message)
             for model in OF_CHARACTERS
-            for arguments, message in (
-                ({"counts": MALFORMED}, r"b'a\\xffb' is not UTF-8"),
-                ({"counts": MALFORMED_WHOLE}, "is not UTF-8"),
-                ({"ties": "huggingface"}, "'huggingface' is for byte-level models"),
-                ({"special_tokens": ("x",)}, "'x' is a single character"),
-                *(
-                    ({"initial_alphabet": initial}, "initial_alphabet holds")
-                    for initial in (["ab"], [""], [7], ["\ud800"])
-                ),
-            )
+            for arguments, message in NO_CHARACTERS
         ),
     ],
 )
