@@ -87,7 +87,10 @@ class BatchDoFn(StorageDoFn):
         self._bad_tag = bad_tag
 
     def _inspect_process(self) -> tuple[list[str], list[Any]]:
-        """The arguments of ``process``: Beam asks so where it has wrapped it for its handling."""
+        """The arguments of ``process``, in which Beam's handling has ``*args`` alone.
+
+        A name with an underscore, but the hook that ``DoFn.get_function_arguments`` asks for.
+        """
         arguments: tuple[list[str], list[Any]] = get_function_args_defaults(self.process)
         return arguments
 
