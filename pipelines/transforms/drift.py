@@ -68,7 +68,7 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     tokens, which rises with scripts that the training has not seen; and ``unseen_per_million``, of
     the pre-tokens. Ratios of nothing are None. Special tokens are left out, as those that
     `EncodeDocuments` adds. A row's time is the end of its window. With a baseline, each bundle
-    looks its pre-tokens up: about half a second for each million of the baseline.
+    looks its pre-tokens up: about 0.05 s for each million of the baseline.
 
     Example::
 
