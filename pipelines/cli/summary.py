@@ -321,7 +321,9 @@ def _formats(summary: Summary) -> str:
 
 
 def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
-    speed = size_text(summary.bytes / max(summary.seconds, 1e-9))
+    if not summary.seconds:  # nothing was to be done
+        return duration(0)
+    speed = size_text(summary.bytes / summary.seconds)
     return f"{duration(summary.seconds)} ({speed}/s)"
 
 

@@ -33,7 +33,7 @@ class Temporary(Settings):
     Attributes:
         temp: Directory for temporary files, where counts or an export are compared with --input:
             as large as the counts, or as the ids of a shuffled export. All workers must see it.
-            (Parts that are made again, one at a time, are in TMPDIR of each worker.)
+            Parts that are made again, one at a time, are in TMPDIR of each worker.
     """
 
     _GROUP: ClassVar[Group] = "Where it runs"
@@ -211,7 +211,8 @@ def _described(tokenizer: Tokenizer, ids: Sequence[int]) -> list[dict[str, Any]]
 
 
 def _as_text(summary: dict[str, Any]) -> str:
-    lines = [f"{'verified':10}{summary['tokenizer']}: {size_line(summary)}"]
+    result = "failed" if summary["unreachable"] else "verified"
+    lines = [f"{result:10}{summary['tokenizer']}: {size_line(summary)}"]
     if not summary["unreachable"]:
         lines.append(f"{'':10}each token is what its own bytes merge to")
     for name, what in (
