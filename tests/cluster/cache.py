@@ -38,6 +38,11 @@ def spark() -> Path:
     return root() / f"spark-{SPARK}-beam-{BEAM_JAVA}"
 
 
+def sql() -> Path:
+    """The folder of Beam SQL, without what it has in common with `jars`."""
+    return root() / f"sql-beam-{BEAM_JAVA}"
+
+
 def prism() -> Path:
     """The program Prism."""
     return root() / f"prism-{BEAM}" / "prism"
@@ -75,6 +80,7 @@ def pieces() -> dict[str, Path]:
     return {
         f"Flink {FLINK} with the job server of Beam {BEAM_JAVA}": jars(),
         f"Spark {SPARK} with the job server of Beam {BEAM_JAVA}": spark(),
+        f"Beam SQL {BEAM_JAVA}": sql(),
         f"Prism {BEAM}": prism(),
         f"the boot program of Beam {BEAM}": boot(),
         "a Python environment for workers": worker() / ".complete",

@@ -23,28 +23,39 @@ from typing import TYPE_CHECKING
 from tests.cluster import cache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-_POM = f"""\
+_PROJECT = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>beam-bpe</groupId>
   <artifactId>cluster</artifactId>
   <version>1</version>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.beam</groupId>
-      <artifactId>beam-runners-flink-{cache.FLINK}</artifactId>
-      <version>{cache.BEAM_JAVA}</version>
-    </dependency>
-    <dependency>
-      <groupId>org.slf4j</groupId>
-      <artifactId>slf4j-jdk14</artifactId>
-      <version>{cache.SLF4J}</version>
-    </dependency>
-  </dependencies>
+  <dependencies>{}</dependencies>
 </project>
 """
+_DEPENDENCY = """
+    <dependency>
+      <groupId>{}</groupId>
+      <artifactId>{}</artifactId>
+      <version>{}</version>{}
+    </dependency>
+"""
+_ALONE = """
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"""
+_FLINK = (
+    f"org.apache.beam:beam-runners-flink-{cache.FLINK}:{cache.BEAM_JAVA}",
+    f"org.slf4j:slf4j-jdk14:{cache.SLF4J}",
+)
+# Of what Beam SQL depends on, what a query runs: the rest is a hundred megabytes.
+_SQL = (
+    f"org.apache.beam:beam-sdks-java-extensions-sql:{cache.BEAM_JAVA}",
+    f"org.apache.beam:beam-sdks-java-extensions-sql-udf:{cache.BEAM_JAVA}",
+    "org.apache.beam:beam-vendor-calcite-1_28_0:0.2",
+    "org.codehaus.janino:janino:3.0.11",
+    "org.codehaus.janino:commons-compiler:3.0.11",
+    "com.github.jbellis:jamm:0.4.0",
+)
 _SPARK_POM = Path(__file__).resolve().parents[2] / "configs" / "runners" / "spark-pom.xml"
 _MODULES = {
     "prism": "github.com/apache/beam/sdks/v2/go/cmd/prism",
@@ -72,7 +83,8 @@ def missing_tools() -> list[str]:
             f"{found} is missing: a Java runtime of version {_JAVA_OLDEST}, 17 or 21 "
             "(Debian and Ubuntu: apt-get install default-jdk-headless)"
         )
-    if not (cache.jars().exists() and cache.spark().exists()) and shutil.which("mvn") is None:
+    jars = (cache.jars(), cache.spark(), cache.sql())
+    if not all(folder.exists() for folder in jars) and shutil.which("mvn") is None:
         told.append("mvn is missing: Apache Maven (Debian and Ubuntu: apt-get install maven)")
     if not (cache.prism().exists() and cache.boot().exists()) and (without := _lacking_go()):
         told.append(
@@ -158,8 +170,12 @@ def set_up(say: Callable[[str], object]) -> None:
 
 def _bring(name: str) -> None:
     path = cache.pieces()[name]
-    if path in (cache.jars(), cache.spark()):
-        pom = _POM if path == cache.jars() else _SPARK_POM.read_text("utf-8")
+    poms = {
+        cache.jars(): _pom(_FLINK),
+        cache.spark(): _SPARK_POM.read_text("utf-8"),
+        cache.sql(): _pom(_SQL, alone=True),
+    }
+    if pom := poms.get(path):
         with _appearing(path) as folder:
             _bring_jars(pom, folder)
     elif path in (cache.prism(), cache.boot()):
@@ -167,6 +183,13 @@ def _bring(name: str) -> None:
             _bring_program(path.name, folder)
     else:
         _make_worker(path)
+
+
+def _pom(jars: Iterable[str], *, alone: bool = False) -> str:
+    """A project of Maven that needs these jars and, unless ``alone``, what they depend on."""
+    excluded = _ALONE if alone else ""
+    needed = (_DEPENDENCY.format(*jar.split(":"), excluded) for jar in jars)
+    return _PROJECT.format("".join(needed))
 
 
 def _bring_jars(pom: str, folder: Path) -> None:
