@@ -453,7 +453,7 @@ class _Phase:
         """The first superword that could be another one, had nothing been dropped or cut.
 
         A count can be wrong by `_uncertain`, until it has no bound. So this is the earliest of: the
-        first merge with another pair so close behind it, the first whose own count may be too high,
+        first merge with another pair so close to it, the first whose own count may be too high,
         the first without a bound; the one after the last, if a pair could have followed.
         """
         total, unbounded = self.trainer.merge_count, self._first_unbounded(merges)

@@ -232,11 +232,11 @@ class _Characters:
             yield cls(points, starts, counts[begin:end])
 
     @property
-    def places(self) -> _Array:
+    def indices(self) -> _Array:
         """Of each character in a table of those that begin words, then of the others."""
-        places: _Array = self.points + np.uint32(_CODE_POINTS)
-        places[self.starts[:-1]] -= _CODE_POINTS  # no word is empty
-        return places
+        indices: _Array = self.points + np.uint32(_CODE_POINTS)
+        indices[self.starts[:-1]] -= _CODE_POINTS  # no word is empty
+        return indices
 
     @property
     def weights(self) -> _Array:
@@ -270,7 +270,7 @@ class _Characters:
         first[starts[:-1]] = True
         covered = symbols >= 0
         begins = first | (covered != np.concatenate([[False], covered[:-1]]))
-        places = np.concatenate([[0], np.cumsum(covered, dtype=np.int64)])
+        sums = np.concatenate([[0], np.cumsum(covered, dtype=np.int64)])
         begin = np.flatnonzero(covered & begins)
         lone = ~covered
         tokens = np.ones(len(points), np.int64)
@@ -280,7 +280,7 @@ class _Characters:
             lone &= begins
         return (
             symbols[covered].view(np.uint32),
-            np.append(places[begin], places[-1]),
+            np.append(sums[begin], sums[-1]),
             weights[begin],
             tokens[lone],
             weights[lone],
@@ -307,9 +307,9 @@ def _characters(
                 "the corpus has more than 2^62 symbols: divide the counts by a common factor"
             )
         if weighed:
-            np.add.at(counted, characters.places, characters.weights)
+            np.add.at(counted, characters.indices, characters.weights)
         else:
-            counted[characters.places] = 1
+            counted[characters.indices] = 1
 
     def occurring(column: _Array) -> Counter[int]:
         points = np.flatnonzero(column)
@@ -374,7 +374,7 @@ def _of_characters(
         apart = 0
         for characters in _Characters.chunks(words, model):
             ids, offsets, counts, *lone = characters.parts(
-                symbol_of[characters.places], symbols.get(end_of_word), model
+                symbol_of[characters.indices], symbols.get(end_of_word), model
             )
             trainer.add_token_words(
                 ids=ids.data, offsets=offsets.data, counts=counts.data, symbol_of_id=every.data

@@ -74,10 +74,10 @@ class TokenTable:
                 [tokens.get(id_, token) for id_, token in enumerate(self)]
                 + [tokens.get(id_) for id_ in range(len(self), size)]
             )
-        behind = [tokens.get(id_, b"") for id_ in range(len(self), size)]
-        ends = accumulate(map(len, behind), initial=len(self.data))
+        added = [tokens.get(id_, b"") for id_ in range(len(self), size)]
+        ends = accumulate(map(len, added), initial=len(self.data))
         more = array("q", islice(ends, 1, None))
-        return TokenTable(b"".join([self.data, *behind]), self.offsets + more)
+        return TokenTable(b"".join([self.data, *added]), self.offsets + more)
 
     def bytes_of(self, id_: int) -> bytes:
         """The token of an id that has one."""

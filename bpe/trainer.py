@@ -512,9 +512,9 @@ class TrainingState:
         learnt = strings[len(symbols) :]
         first = len(parts.tokens)
         last = first + len(learnt)
-        alphabet_ids, behind = self.start.ids, []
+        alphabet_ids, appended = self.start.ids, []
         if alphabet_ids is None:
-            alphabet_ids, behind = range(last, last + len(symbols)), symbols
+            alphabet_ids, appended = range(last, last + len(symbols)), symbols
         ids = [*alphabet_ids, *range(first, last)]
         rows = trainer.merges()
         merges = (
@@ -525,7 +525,7 @@ class TrainingState:
         return Tokenizer(
             replace(
                 parts,
-                tokens=TokenTable.of([*parts.tokens, *learnt, *behind]),
+                tokens=TokenTable.of([*parts.tokens, *learnt, *appended]),
                 merges=Merges.of([*parts.merges, *merges]),
                 training=self._report(strings, rows),
             )

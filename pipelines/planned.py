@@ -29,7 +29,7 @@ from pipelines.output.lock import locked
 from pipelines.output.names import read_plan
 from pipelines.progress import many, size_text
 from pipelines.settings import AppendSettings
-from pipelines.stage.beam import dealt
+from pipelines.stage.beam import reshuffled
 from pipelines.stage.job import run_job
 from pipelines.stage.stage import Job
 
@@ -220,10 +220,12 @@ class CorpusRequest(Job):
         write_splits(directory, self.run, planned.splits, earlier=planned.earlier)
         return True
 
-    def dealt_splits(self, begun: Any, failures: FailureChannel) -> Any:
-        """The splits, packed, dealt to all workers."""
+    def reshuffled_splits(self, begun: Any, failures: FailureChannel) -> Any:
+        """The splits, packed, reshuffled to all workers."""
         step = Step(failures, _splits, self.directory, self.run)
-        return dealt("Deal splits", begun | "Splits" >> beam.ParDo(step).with_output_types(bytes))
+        return reshuffled(
+            "Reshuffle splits", begun | "Splits" >> beam.ParDo(step).with_output_types(bytes)
+        )
 
 
 def deflated(files: Mapping[str, bytes]) -> dict[str, bytes]:

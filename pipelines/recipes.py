@@ -271,8 +271,8 @@ def count_and_train(
 def _of_counts(counts: Iterable[CountsInput]) -> dict[str, Any]:
     """Return the paths of a training's counts, and their names in errors."""
     named = [(replace(one, directory=storage.located(one.directory)), one.title) for one in counts]
-    places, titles = zip(*named, strict=True)
-    return {"counts": places, "paths": titles}
+    directories, titles = zip(*named, strict=True)
+    return {"counts": directories, "paths": titles}
 
 
 def run(

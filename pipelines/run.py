@@ -213,7 +213,7 @@ def _run_there(
     workers, name = workers_of(beam_options), beam_options.view_as(GoogleCloudOptions).job_name
     runner, preparing, submitting = workers.runner, True, False
 
-    def told(number: int) -> None:
+    def on_signal(number: int) -> None:
         if preparing:
             raise Interrupted(
                 f"{NAMES[number]} before the job was submitted", exit_status=128 + number
@@ -224,7 +224,7 @@ def _run_there(
                 "it (a second time: this command ends at once, and the job may go on)"
             )
 
-    with job_errors(), progress.job_log() as log, interrupts(told) as interrupted:
+    with job_errors(), progress.job_log() as log, interrupts(on_signal) as interrupted:
         ready(beam_options, execution, workers)
         stage.observe(state="being submitted")
         pipeline = beam.Pipeline(options=beam_options)
@@ -281,12 +281,12 @@ def _run_here(build: Build, beam_options: PipelineOptions, *, progress: Progress
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(beam_options) else None
     failures = FailureChannel(Path(folder, "failure"), os.getpid()) if folder else FailureChannel()
 
-    def told(_: int) -> None:
+    def on_signal(_: int) -> None:
         failures.stop()
 
     taken: AbstractContextManager[Interrupts | None] = contextlib.nullcontext()
     if folder:
-        taken = interrupts(told)
+        taken = interrupts(on_signal)
     try:
         with job_errors(), taken as interrupted, guarded():
             try:

@@ -157,8 +157,8 @@ def version_of(path: str, file: Any) -> Version:
     tag = said.get("etag") or said.get("generation") or ""
     modified: int | None = None
     with contextlib.suppress(KeyError, ValueError):
-        told = datetime.fromisoformat(said["last-modified"].replace("Z", "+00:00"))
-        modified = int(told.timestamp()) * _SECOND
+        when = datetime.fromisoformat(said["last-modified"].replace("Z", "+00:00"))
+        modified = int(when.timestamp()) * _SECOND
     if modified is None:
         modified = at.filesystem.get_file_info(at.path).mtime_ns
     if not tag and isinstance(at.filesystem, pafs.PyFileSystem):

@@ -144,19 +144,19 @@ class TrainRequest(Job):
             **self.shares,
         }
         own = join(self.folder(COUNTS), "")  # groups are in folders of it
-        places = [join(one.directory, "") for one in self.counts]
-        others = [place for place in places if not place.startswith(own)]
+        directories = [join(one.directory, "") for one in self.counts]
+        others = [one for one in directories if not one.startswith(own)]
         settings["counts"] = [
             [
                 fingerprint(read_counts_manifest(one.directory).to_json())
-                if place in others
-                else place.removeprefix(own),
+                if directory in others
+                else directory.removeprefix(own),
                 str(one.weight if one.share is None else one.share),
             ]
-            for place, one in zip(places, self.counts, strict=True)
+            for directory, one in zip(directories, self.counts, strict=True)
         ]
         phases = [] if self.runs is None else [OF_WORDS, RUNS]
-        keep = [*([COUNTS] if len(others) < len(places) else []), *phases]
+        keep = [*([COUNTS] if len(others) < len(directories) else []), *phases]
         refuse_links(self.directory, keep)
         return Planned(
             plan=Plan(kind="tokenizer", settings=settings, run=self.run, then=self.then),

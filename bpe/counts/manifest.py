@@ -273,7 +273,7 @@ class CountsManifest(Described):
         rows = sum(part.rows for part in manifest.parts)
         if distinct != rows:
             raise CountsError(
-                f"{where} tells of {distinct} distinct pre-tokens, but its parts have {rows} rows"
+                f"{where} names {distinct} distinct pre-tokens, but its parts have {rows} rows"
             )
         return manifest
 
@@ -323,6 +323,6 @@ def _check_files(manifest: CountsManifest, where: str) -> None:
     records = sum(letters.records for letters in manifest.dead_letters)
     if manifest.dead_letters and records != manifest.totals.failures:
         raise CountsError(
-            f"{where} tells of {manifest.totals.failures} bad records, but its dead letters hold "
+            f"{where} names {manifest.totals.failures} bad records, but its dead letters hold "
             f"{records}"
         )

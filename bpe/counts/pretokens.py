@@ -209,8 +209,8 @@ class PretokenCounts(Described):
         """
         if self.order_span is None:
             raise CountsError("these counts do not track order: count with `track_order`")
-        places = [("first_document", "ascending"), ("first_position", "ascending")]
-        return pc.sort_indices(self._table, sort_keys=places)
+        order = [("first_document", "ascending"), ("first_position", "ascending")]
+        return pc.sort_indices(self._table, sort_keys=order)
 
     def to_table(self) -> pa.Table:
         """``pretoken``, ``count``; with order also ``first_document``, ``first_position``."""
@@ -420,12 +420,12 @@ def text_bytes(text: object, what: str) -> bytes:
     return utf8(text, what=what)
 
 
-def shifted(run: SortedCounts, places: int) -> SortedCounts:
-    """The run with all documents ``places`` later."""
-    if run.documents is None or places == 0:
+def shifted(run: SortedCounts, documents: int) -> SortedCounts:
+    """The run with all documents ``documents`` places later."""
+    if run.documents is None or documents == 0:
         return run
     problem = "the places of documents pass 2^63 - 1"
-    return _changed(run, "first_document", pc.add_checked, places, problem)
+    return _changed(run, "first_document", pc.add_checked, documents, problem)
 
 
 def _changed(

@@ -114,13 +114,13 @@ def read_tokens(entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int]
         TokenizerFileError: they are broken.
     """
     table = token_text.read_tokens(entry, vocab, {}, Merges())
-    behind: dict[int, bytes] = {}
+    extra: dict[int, bytes] = {}
     for content, id_ in added.items():
         data = content.encode()
         known = table[id_] if id_ < len(table) else None
-        if behind.setdefault(id_, known or data) != data:
+        if extra.setdefault(id_, known or data) != data:
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
-    return table.extended(behind)
+    return table.extended(extra)
 
 
 def _strings(entry: Entry) -> tuple[str, ...]:

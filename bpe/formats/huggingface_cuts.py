@@ -283,13 +283,13 @@ def read_pre_tokenizer(entry: Entry, normalizer: Sequence[str]) -> Cuts:
     while end and cuts[end - 1].value in (_DIGITS, _THREE_DIGITS):
         end -= 1
     in_bytes = end > 0 and cuts[end - 1].get("type").value == "ByteLevel"
-    behind = [cut for cut in cuts[end:] if not in_bytes or cut.value != _DIGITS]
-    for number, cut in enumerate([*cuts[:end], *behind], start=1):
+    last = [cut for cut in cuts[end:] if not in_bytes or cut.value != _DIGITS]
+    for number, cut in enumerate([*cuts[:end], *last], start=1):
         if has_no_spaces and cut.get("pattern").value == {"String": " "}:
             cut.object("type", "pattern", "behavior", "invert").get("type").must_be("Split")
             continue  # Gemma's: nothing to split at
         steps += _byte_level(cut) if in_bytes and number == end else _cut(cut)
-    at_digits = len(behind) < len(cuts) - end
+    at_digits = len(last) < len(cuts) - end
     return Cuts(tuple(steps) or ("none",), marks, in_bytes, at_digits)
 
 

@@ -209,8 +209,8 @@ def _is_cut_between(name: str, first: str, second: str) -> bool:
     if regex.match(r"[^\p{L}\p{M}]", second):
         return regex.fullmatch(_BEGUN_CONTRACTION, second) is None
     changes_case = regex.search(r"\p{Ll}\Z", first) and regex.match(r"[\p{Lu}\p{Lt}]", second)
-    behind_apostrophe = first.rpartition("'")[2] + second  # the apostrophe may be another token
-    return bool(changes_case) and behind_apostrophe not in ("rE", "vE", "lL")
+    after_apostrophe = first.rpartition("'")[2] + second  # the apostrophe may be another token
+    return bool(changes_case) and after_apostrophe not in ("rE", "vE", "lL")
 
 
 def _stops(parts: Parts, name: str, words: Mapping[str, int]) -> dict[str, str]:
@@ -222,13 +222,13 @@ def _stops(parts: Parts, name: str, words: Mapping[str, int]) -> dict[str, str]:
     joined = _joined_by_words(parts, name, words)
     following = _followers(parts, words)
     stops: dict[str, str] = {}
-    for before, behind in joined:
-        chars = {word[0] for word in behind}
-        for word in following[before]:
+    for first, seconds in joined:
+        chars = {word[0] for word in seconds}
+        for word in following[first]:
             if word[0] in chars:
-                what = f"{before!r} and {word!r}"
+                what = f"{first!r} and {word!r}"
                 _fail(parts, f"no merge of words can join two words of one, as it can {what}")
-        stops[before] = "".join(sorted(chars))
+        stops[first] = "".join(sorted(chars))
     return stops
 
 
@@ -241,29 +241,29 @@ def _joined_by_words(
     beginning: dict[tuple[str, bytes], list[str]] = defaultdict(list)
     for word in words:
         data = word.encode()
-        for place in range(len(data)):
-            ending[ends[word], data[place:]].append(word)
+        for begin in range(len(data)):
+            ending[ends[word], data[begin:]].append(word)
     lookaheads = sorted(set(ends.values()))
     for end in lookaheads:
         for word in filter(regex.compile(end).match, words):
             data = word.encode()
-            for place in range(len(data)):
-                beginning[end, data[: place + 1]].append(word)
+            for stop in range(1, len(data) + 1):
+                beginning[end, data[:stop]].append(word)
     of = parts.tokens.bytes_of
     pairs: dict[tuple[str, str], None] = {}
     tried = 0
     for left, right, _ in parts.merges:
         for end in lookaheads:
-            befores, behinds = ending.get((end, of(left)), ()), beginning.get((end, of(right)), ())
-            tried += len(befores) * len(behinds)
+            firsts, seconds = ending.get((end, of(left)), ()), beginning.get((end, of(right)), ())
+            tried += len(firsts) * len(seconds)
             if tried > _MOST_PAIRS:
                 _fail(parts, "merges of words concern few pairs of its words, not millions")
-            pairs |= dict.fromkeys(product(befores, behinds))
-    merged = _merged(parts, (before + behind for before, behind in pairs))
+            pairs |= dict.fromkeys(product(firsts, seconds))
+    merged = _merged(parts, (first + second for first, second in pairs))
     joined: dict[str, set[str]] = defaultdict(set)
-    for (before, behind), ids in zip(pairs, merged, strict=True):
-        if ids != [words[before], words[behind]]:
-            joined[before].add(behind)
+    for (first, second), ids in zip(pairs, merged, strict=True):
+        if ids != [words[first], words[second]]:
+            joined[first].add(second)
     return iter(joined.items())
 
 

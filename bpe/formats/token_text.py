@@ -159,18 +159,18 @@ def read_tokens(
         table = TokenTable.of_columns(*columns)
     else:
         table = TokenTable.of(_spelled(entry, vocab, own))
-    behind: dict[int, bytes] = {}
+    extra: dict[int, bytes] = {}
     for content, id_ in added.items():
         if content in own:
             continue
-        if id_ in behind or (id_ < len(table) and table[id_] is not None):
+        if id_ in extra or (id_ < len(table) and table[id_] is not None):
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
-        behind[id_] = _utf8(entry, content)
+        extra[id_] = _utf8(entry, content)
     merging = set(own.values()).intersection(merges.flat)
     for content, id_ in own.items():
         if _is_ambiguous(content, merging=id_ in merging, ignore_merges=ignore_merges):
             entry.fail(f"the added token {shorten(content)} is spelled like other bytes")
-    return table.extended(behind)
+    return table.extended(extra)
 
 
 def _spelled(entry: Entry, vocab: Mapping[str, int], own: Container[str]) -> list[bytes | None]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def split(
-    pretokenizer: str | Pretokenizer, text: bytes, *, behind_special: bool = False
+    pretokenizer: str | Pretokenizer, text: bytes, *, after_special: bool = False
 ) -> list[bytes]:
     """The pieces of a text.
 
@@ -31,12 +31,12 @@ def split(
         pretokenizer: a pre-tokenizer or the name of one.
         text: any bytes; a byte that is not part of well-formed UTF-8 becomes a lone surrogate,
             which is neither letter, number, mark nor space.
-        behind_special: whether the text is what follows a special token.
+        after_special: whether the text is what follows a special token.
     """
     cut = Pretokenizer(pretokenizer) if isinstance(pretokenizer, str) else pretokenizer
     characters = text.decode("utf-8", "surrogateescape")
     for step in cut.normalizer:
-        if not (step == "ensure-first-mark" and behind_special):
+        if not (step == "ensure-first-mark" and after_special):
             characters = normalize(step, characters)
     pieces: list[str] = []
     for part, whole in _parts(characters, cut.never_split):
@@ -150,5 +150,5 @@ def count(
     counts: Counter[bytes] = Counter()
     for text in texts:
         for number, segment in enumerate(special.split(text)):
-            counts.update(split(pretokenizer, segment, behind_special=number > 0))
+            counts.update(split(pretokenizer, segment, after_special=number > 0))
     return counts

@@ -66,8 +66,8 @@ def pattern_table(pattern: str) -> PatternTable | None:
     ``finditer`` does around empty matches.
     """
     try:
-        behind, node = _parsed(pattern)
-        return _table(node, behind, _symbols(_classes(node, behind)))
+        lookbehind, node = _parsed(pattern)
+        return _table(node, lookbehind, _symbols(_classes(node, lookbehind)))
     except _NotATable:
         return None
 
@@ -79,21 +79,21 @@ def never_split_tables(pattern: str) -> tuple[PatternTable, PatternTable] | None
     None if only ``regex`` can run it, or if a match alone may be none: with positive lookahead.
     """
     try:
-        behind, node = _parsed(pattern)
+        lookbehind, node = _parsed(pattern)
         if _looks_ahead(node):
             return None
-        symbols = _symbols(_classes(node, behind))
+        symbols = _symbols(_classes(node, lookbehind))
         whole = Sequence((node, _Ahead("", 0, end=True)))
-        return _table(node, behind, symbols), _table(whole, behind, symbols)
+        return _table(node, lookbehind, symbols), _table(whole, lookbehind, symbols)
     except _NotATable:
         return None
 
 
-def _table(node: Node, behind: str, symbols: _Symbols) -> PatternTable:
+def _table(node: Node, lookbehind: str, symbols: _Symbols) -> PatternTable:
     if is_nullable(node):
         raise _NotATable("it matches the empty string")
     steps = _steps(_program(node, symbols.sets, symbols.width), symbols.width)
-    roles = _roles(node, behind, symbols, steps)
+    roles = _roles(node, lookbehind, symbols, steps)
     required = np.flatnonzero(roles[symbols.of] & _REQUIRED)
     few = bytes(required.tolist()) if len(required) <= _FEW and required[-1] < _ASCII else b""
     return PatternTable(symbols.of.tobytes(), steps.tobytes(), roles.tobytes(), few)
@@ -223,9 +223,9 @@ class _Symbols(NamedTuple):
         return np.array([bool(held >> symbol & 1) for symbol in range(self.width)])
 
 
-def _classes(node: Node, behind: str) -> list[str]:
+def _classes(node: Node, lookbehind: str) -> list[str]:
     """Return the classes in a node, each once, and the one after which it does not begin."""
-    sources = [*(leaf.source for leaf in _leaves(node)), behind]
+    sources = [*(leaf.source for leaf in _leaves(node)), lookbehind]
     return list(dict.fromkeys(filter(None, sources)))
 
 
@@ -424,7 +424,7 @@ _BEYOND_ASCII = 20  # all together
 
 
 def _roles(
-    node: Node, behind: str, symbols: _Symbols, steps: npt.NDArray[np.uint32]
+    node: Node, lookbehind: str, symbols: _Symbols, steps: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.uint8]:
     """Return the roles of each symbol in a search, as `PatternTable` has them."""
     common = np.zeros(symbols.width, np.int64)
@@ -438,7 +438,7 @@ def _roles(
     return (
         np.where(required, _REQUIRED, 0)
         + np.where(_before(required, steps), _BEFORE, 0)
-        + np.where(symbols.members([behind] if behind else []), _NOT_BEHIND, 0)
+        + np.where(symbols.members([lookbehind] if lookbehind else []), _NOT_BEHIND, 0)
         + np.where(first, _FIRST, 0)
     ).astype(np.uint8)
 

@@ -386,12 +386,12 @@ def _show_curve(tokenizer: str, *, sizes: tuple[int, ...], as_json: bool) -> Non
 
 def _some(rows: list[CurvePoint]) -> list[CurvePoint]:
     """The first, the last, and 1, 2 and 5 times each power of ten between them."""
-    places = {0, len(rows) - 1}
+    numbers = {0, len(rows) - 1}
     power = 1
     while power <= rows[-1].vocab_size:
-        places |= {step * power - rows[0].vocab_size for step in _STEPS}
+        numbers |= {step * power - rows[0].vocab_size for step in _STEPS}
         power *= 10
-    return [rows[place] for place in sorted(places) if 0 <= place < len(rows)]
+    return [rows[number] for number in sorted(numbers) if 0 <= number < len(rows)]
 
 
 def _cells(row: CurvePoint) -> tuple[str, ...]:

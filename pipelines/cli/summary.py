@@ -240,15 +240,15 @@ _LINES: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
 
 def _set_aside(summaries: Iterable[Any], asked: Mapping[str, Any]) -> Iterator[str]:
     """Return the number of bad records, each once though several jobs met it, and their files."""
-    places: dict[int, dict[str, None]] = {}
+    directories_of: dict[int, dict[str, None]] = {}
     for summary in summaries:
         if summary.failures:
-            of_count = places.setdefault(summary.failures, {})
+            of_count = directories_of.setdefault(summary.failures, {})
             if not asked.get("counts"):
                 output = getattr(summary, "output", None) or summary.directory
                 for directory in getattr(summary, "counts", (output,)):  # of a training
                     of_count[f"{near(directory).rstrip('/')}/dead-letters/"] = None
-    for failures, directories in places.items():
+    for failures, directories in directories_of.items():
         verb = "says" if len(directories) == 1 else "say"
         why = f": {' and '.join(directories)} {verb} why" if directories else ""
         yield f"{many(failures, 'bad record')} set aside{why}"

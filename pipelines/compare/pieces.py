@@ -85,8 +85,8 @@ def _cut_places(pretokenizer: Pretokenizer, text: bytes) -> Numbers:
         spans = np.frombuffer(memoryview(scan(native, text)), np.int64)
     else:
         spans = np.array(pretokenizer.spans(text), np.int64).ravel()
-    places = np.unique(np.append(spans, len(text)))
-    return places[places > 0]
+    ends = np.unique(np.append(spans, len(text)))
+    return ends[ends > 0]
 
 
 @dataclass

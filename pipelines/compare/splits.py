@@ -173,15 +173,15 @@ class CompareSplits:
     def _runs(self, records: Sequence[Record], shard: int) -> Iterator[bytes]:
         """The counted pieces of a shard, of each split."""
         for record in records:
-            places = [(at, size) for of, at, size in record.totals["runs"] if of == shard]
-            if places:
-                yield from self._read(record, places)
+            ranges = [(at, size) for of, at, size in record.totals["runs"] if of == shard]
+            if ranges:
+                yield from self._read(record, ranges)
 
-    def _read(self, record: Record, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-        """So many bytes each from some places of the file of a split."""
+    def _read(self, record: Record, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+        """So many bytes each from some ranges of the file of a split."""
         path = join(self.directory, record.files[0].file)
         with storage.reading(path), storage.open_binary(path) as file:
-            for at, size in places:
+            for at, size in ranges:
                 file.seek(at)
                 yield bytes(file.read(size))
 

@@ -9,7 +9,7 @@ A directory or glob passes over what is no input by anybody's convention: hidden
 go by names (``auto``), files that are about the data (``README*``, ``LICENSE*``). Name such a file
 in full to read it. Folders below the one that is walked are passed over where a job of this
 package writes to them, so that its output may be among its inputs. Symbolic links to files are
-read; links to folders are not followed; links that lead nowhere are passed over. `Inputs` tells
+read; links to folders are not followed; links that lead nowhere are passed over. `Inputs` says
 how many were passed over, and why.
 """
 

@@ -62,6 +62,6 @@ def mix64(values: Hashes) -> Hashes:
     return mixed
 
 
-def numbers_at(places: npt.NDArray[np.int64], *, start: np.uint64 | Hashes) -> Hashes:
+def numbers_at(positions: npt.NDArray[np.int64], *, start: np.uint64 | Hashes) -> Hashes:
     """Of a SplitMix64 that starts so, the number at each place, counted from 0."""
-    return mix64(start + (places.astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+    return mix64(start + (positions.astype(np.uint64) + np.uint64(1)) * _GOLDEN)

@@ -314,8 +314,8 @@ def earlier_pieces(directory: str, generation: int) -> pa.Table | None:
     table = table.filter(pc.less_equal(table["generation"], generation))
     names, generations = (table[name].to_pylist() for name in ("name", "generation"))
     last = dict(zip(names, generations, strict=True))
-    stands = [last[name] == one for name, one in zip(names, generations, strict=True)]
-    return table.filter(pa.array(stands, pa.bool_()))
+    is_last = [last[name] == one for name, one in zip(names, generations, strict=True)]
+    return table.filter(pa.array(is_last, pa.bool_()))
 
 
 def changed_inputs(directory: str, files: Sequence[InputFile], *, generation: int = 0) -> list[int]:

@@ -204,7 +204,7 @@ class CountRequest(CorpusRequest):
     def steps(self, begun: Any, failures: FailureChannel) -> Any:
         """Count the splits, merge and write the shards, and write the manifest."""
         job = self.job
-        splits = self.dealt_splits(begun, failures)
+        splits = self.reshuffled_splits(begun, failures)
         counted = splits | "Count splits" >> beam.ParDo(CountSplits(self, failures)).with_outputs(
             "totals", main="runs"
         )

@@ -94,10 +94,10 @@ def with_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -
     offsets += added * np.arange(len(offsets))
     ids = np.empty(offsets[-1], values.dtype)
     old = np.ones(len(ids), bool)
-    for id_, places in ((prepend, offsets[:-1]), (append, offsets[1:] - 1)):
+    for id_, positions in ((prepend, offsets[:-1]), (append, offsets[1:] - 1)):
         if id_ is not None:
-            ids[places] = id_
-            old[places] = False
+            ids[positions] = id_
+            old[positions] = False
     ids[old] = values
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(ids))
 
@@ -115,14 +115,14 @@ def without_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None
     kept = np.ones(len(values), bool)
     if (np.diff(bounds) < added).any():
         raise ValueError("a document is shorter than the tokens put at its ends")
-    for id_, places, what in (
+    for id_, positions, what in (
         (prepend, bounds[:-1], "begin"),
         (append, bounds[1:] - 1, "end"),
     ):
         if id_ is not None:
-            if (values[places] != id_).any():
+            if (values[positions] != id_).any():
                 raise ValueError(f"a document does not {what} with the id {id_}")
-            kept[places] = False
+            kept[positions] = False
     offsets = pa.array(bounds - added * np.arange(len(bounds)), pa.int32())
     return pa.ListArray.from_arrays(offsets, pa.array(values[kept]))
 

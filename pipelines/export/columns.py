@@ -43,13 +43,13 @@ class _Segments:
         """The segments of rows; the arguments are those of `added_columns`."""
         counts = np.diff(bounds)
         ends = np.append(0, np.cumsum(lengths))[bounds]
-        behind = np.cumsum(counts)  # where among the pieces the padding of each row goes
+        at = np.cumsum(counts)  # where among the pieces the padding of each row goes
         numbers = np.arange(len(lengths)) - np.repeat(bounds[:-1], counts)
         rows = np.arange(len(sizes))
         return cls(
-            rows=np.insert(np.repeat(rows, counts), behind, rows),
-            numbers=np.insert(numbers, behind, PADDING),
-            lengths=np.insert(lengths, behind, sizes - np.diff(ends)),
+            rows=np.insert(np.repeat(rows, counts), at, rows),
+            numbers=np.insert(numbers, at, PADDING),
+            lengths=np.insert(lengths, at, sizes - np.diff(ends)),
             sizes=sizes,
         )
 
@@ -58,10 +58,10 @@ class _Segments:
         return _lists(np.repeat(self.numbers, self.lengths), self.sizes)
 
     def position_ids(self) -> pa.ListArray:
-        """For each id, its place in the piece of its document that is in the row, from 0."""
+        """For each id, its position in the piece of its document that is in the row, from 0."""
         begins = np.cumsum(self.lengths) - self.lengths
-        places = np.arange(self.sizes.sum()) - np.repeat(begins, self.lengths)
-        return _lists(places, self.sizes)
+        positions = np.arange(self.sizes.sum()) - np.repeat(begins, self.lengths)
+        return _lists(positions, self.sizes)
 
     def cu_seqlens(self) -> pa.ListArray:
         """The positions in the row at which pieces that are not empty begin, then its length."""

@@ -53,7 +53,7 @@ _HEAD = 64  # a bucket's head is one part of so many
 _PORTION_IDS = 1 << 18  # documents of a bucket are handed out by so many ids,
 _PORTION_DOCUMENTS = 1 << 14  # or so many documents
 _HASH, _EPOCH, _FILE, _ROW = "hash", "epoch", "file", "row"
-_PLACE = "place"  # twice the number of the bucket, and one more but in its head
+_SEGMENT = "segment"  # twice the number of the bucket, and one more but in its head
 _KEEP = "keep."  # before the names of columns that pass through: none is that of another
 
 
@@ -98,18 +98,18 @@ class Buckets:
         """The number of merged files of a group."""
         return -(-self.count // self.merged)
 
-    def places(self, hashes: Hashes, *, validation: bool) -> Numbers:
+    def segments(self, hashes: Hashes, *, validation: bool) -> Numbers:
         """The keys of documents: twice the number of the bucket, plus one outside its head."""
         buckets = self.validation if validation else self.training
         bucket = range_of(hashes, buckets)
         is_tail = range_of(hashes, buckets * _HEAD) > bucket * _HEAD
         return 2 * (bucket + (self.training if validation else 0)) + is_tail
 
-    def files(self, place: int) -> list[str]:
-        """The files that may hold documents of a place."""
+    def files(self, segment: int) -> list[str]:
+        """The files that may hold documents of a segment."""
         if not self.merges:
             return [_spill_name(span) for span in range(self.spans)]
-        number = place // 2 // self.merged
+        number = segment // 2 // self.merged
         return [_merged_name(group, number) for group in range(self.groups)]
 
 
@@ -129,7 +129,7 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
             pa.field(_EPOCH, pa.int32()),
             pa.field(_FILE, pa.int32()),
             pa.field(_ROW, pa.int64()),
-            pa.field(_PLACE, pa.int32()),
+            pa.field(_SEGMENT, pa.int32()),
             pa.field(ID, pa.string()),
             pa.field(INPUT_IDS, pa.large_binary()),
             *(field.with_name(_KEEP + field.name) for field in plan.passthrough),
@@ -158,7 +158,7 @@ def buckets_of(stage: Pass) -> Buckets:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange(Pass):
-    """Each span deals its documents to buckets."""
+    """Each span distributes its documents to buckets."""
 
     name: str = "exchange"
 
@@ -174,19 +174,21 @@ class Exchange(Pass):
             for file in range(span.first, span.first + span.files):
                 for block in read_blocks(self.plan, pins[file], stopped=stopped):
                     for epoch in epochs:
-                        documents, places, tokens = self._dealt(block, file=file, epoch=epoch)
-                        bucket = places // 2
+                        documents, segments, tokens = self._taken(block, file=file, epoch=epoch)
+                        bucket = segments // 2
                         counts[0] += np.bincount(bucket, minlength=buckets.count)
                         counts[1] += np.bincount(bucket, tokens, buckets.count).astype(np.int64)
-                        spill.add(documents, bucket // buckets.merged if buckets.merges else places)
+                        spill.add(
+                            documents, bucket // buckets.merged if buckets.merges else segments
+                        )
             spill.finish()
         stored = StoredFile.of(name, sink.written())
         return Made(files=(stored,), totals={"buckets": counts.tolist()})
 
-    def _dealt(
+    def _taken(
         self, block: IdBlock, *, file: int, epoch: int | None
     ) -> tuple[pa.RecordBatch, Numbers, Numbers]:
-        """The documents of a block that an epoch takes, as they are stored; places; tokens.
+        """The documents of a block that an epoch takes, as they are stored; segments; tokens.
 
         Args:
             block: of documents.
@@ -205,17 +207,17 @@ class Exchange(Pass):
             epoch=epoch or 0,
             file=pin.file,
         )
-        places = buckets_of(self).places(hashes, validation=epoch is None)
+        segments = buckets_of(self).segments(hashes, validation=epoch is None)
         columns = [
             hashes,
             np.full(len(rows), epoch or 0, np.int32),
             np.full(len(rows), file, np.int32),
             rows,
-            places.astype(np.int32),
+            segments.astype(np.int32),
         ]
         stored = [documents.ids, as_bytes(documents.input_ids), *documents.passthrough]
         batch = pa.record_batch([*map(pa.array, columns), *stored], schema=stored_schema(self.plan))
-        return batch, places, documents.lengths
+        return batch, segments, documents.lengths
 
     def fold(self, records: Sequence[Record]) -> None:
         """Store the documents and tokens of each bucket."""
@@ -247,7 +249,7 @@ class Merge(Pass):
                     raise StoppedError
                 for table in read_segment(join(self.work, _spill_name(span)), number):
                     for batch in table.to_batches():
-                        spill.add(batch, batch[_PLACE].to_numpy().astype(np.int64))
+                        spill.add(batch, batch[_SEGMENT].to_numpy().astype(np.int64))
             spill.finish()
         return Made(files=(StoredFile.of(name, sink.written()),), totals={})
 
@@ -277,12 +279,12 @@ def bucket_documents(
         StoppedError: nobody needs the result any more.
     """
     buckets, sources = buckets_of(stage), np.array([pin.source for pin in stage.pins()])
-    for place in (2 * bucket, 2 * bucket + 1):
+    for segment in (2 * bucket, 2 * bucket + 1):
         tables = [stored_schema(stage.plan).empty_table()]
-        for name in buckets.files(place):
+        for name in buckets.files(segment):
             if stopped():
                 raise StoppedError
-            tables += read_segment(join(stage.work, name), place)
+            tables += read_segment(join(stage.work, name), segment)
         yield from _sorted(tables, sources, kind=stage.plan.row_layout.ids_type)
 
 

@@ -124,14 +124,14 @@ class Documents:
     def cut(self, begin: int, size: int) -> Documents:
         """The ``size`` ids from number ``begin`` on, and the empty documents among them."""
         values, offsets = flat(self.input_ids)
-        places = np.clip(offsets, begin, begin + size)
+        bounds = np.clip(offsets, begin, begin + size)
         base = np.zeros(len(self), np.int64) if self.begins is None else self.begins
         return replace(
             self,
             input_ids=lists_of(
-                pa.array(values[begin : begin + size]), places - begin, self.input_ids.type
+                pa.array(values[begin : begin + size]), bounds - begin, self.input_ids.type
             ),
-            begins=base + places[:-1] - offsets[:-1],
+            begins=base + bounds[:-1] - offsets[:-1],
         )
 
 

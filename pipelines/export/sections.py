@@ -50,10 +50,10 @@ class Sections:
 
 @lru_cache(maxsize=2)
 def all_sections(stage: Pass) -> Sections:
-    """The sections of an export whose documents are chosen and, in a shuffle, dealt to buckets.
+    """The sections of an export whose documents are chosen and, when shuffled, in buckets.
 
     Args:
-        stage: one after all that chooses and deals.
+        stage: one after choice and exchange.
 
     Raises:
         InputError: what earlier stages left cannot be read.

@@ -128,18 +128,20 @@ def bars(
     """
 
     def draw(ax: Any) -> None:
-        places = range(len(values))
+        positions = range(len(values))
         heights = [value for _, value in values]
         if second is None:
-            ax.bar(places, heights, color=_SERIES, width=0.8)
+            ax.bar(positions, heights, color=_SERIES, width=0.8)
         else:
-            ax.bar([p - 0.2 for p in places], heights, color=_SERIES, width=0.38, label=legend[0])
-            ax.bar([p + 0.2 for p in places], second, color=_SECOND, width=0.38, label=legend[1])
+            ax.bar(
+                [p - 0.2 for p in positions], heights, color=_SERIES, width=0.38, label=legend[0]
+            )
+            ax.bar([p + 0.2 for p in positions], second, color=_SECOND, width=0.38, label=legend[1])
             ax.legend(frameon=False, labelcolor=_INK)
         widest = max(len(label) for label, _ in values) + 2
         most = min(_MOST_LABELS, _LABEL_CHARACTERS // widest)
-        some = list(places)[:: -max(1, math.ceil(len(values) / max(most, 1)))]  # the last is one
-        ax.set_xticks(some, [values[place][0] for place in some])
+        some = list(positions)[:: -max(1, math.ceil(len(values) / max(most, 1)))]  # the last is one
+        ax.set_xticks(some, [values[position][0] for position in some])
         ax.set_ylim(bottom=0)
 
     columns = [[value for _, value in values], *([second] if second is not None else [])]
@@ -163,10 +165,10 @@ def thinned(
     if count <= most:
         return list(points)
     if logarithmic:
-        places = {round((count - 1) ** (i / (most - 1))) for i in range(most)} | {0}
+        positions = {round((count - 1) ** (i / (most - 1))) for i in range(most)} | {0}
     else:
-        places = {round(i * (count - 1) / (most - 1)) for i in range(most)}
-    return [points[place] for place in sorted(places)]
+        positions = {round(i * (count - 1) / (most - 1)) for i in range(most)}
+    return [points[position] for position in sorted(positions)]
 
 
 def _chart(

@@ -58,7 +58,7 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         job, failures = self._job.started(), self._failures
         # So that Beam's own functions alone open a worker's connections: where the worker lacks
         # this package, Flink would wait three minutes for them and not say why.
-        started = dealt("Connect", begin | "Start" >> beam.Impulse())
+        started = reshuffled("Connect", begin | "Start" >> beam.Impulse())
         done = started | "Plan" >> beam.ParDo(Step(failures, _begun, job))
         job = job.after_plan()
         for number, stage in enumerate(job.stages):
@@ -68,7 +68,7 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             done = done | f"{stage.name.capitalize()}" >> run
         done = job.steps(done, failures)
         # Apart from the last fold: a runner may run that again, and needs what finishing removes.
-        return dealt("Folded", done) | "Finish" >> beam.ParDo(Step(failures, _finished, job))
+        return reshuffled("Folded", done) | "Finish" >> beam.ParDo(Step(failures, _finished, job))
 
 
 class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
@@ -87,7 +87,9 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         stage, failures = self._stage, self._failures
         listing = beam.ParDo(Step(failures, _units, stage)).with_output_types(bytes)
         making = Step(failures, _make_record, stage, failures, self._last, self._slots_path)
-        made = dealt("Deal", begun | "Units" >> listing) | "Make" >> beam.ParDo(making)
+        made = reshuffled("Reshuffle units", begun | "Units" >> listing) | "Make" >> beam.ParDo(
+            making
+        )
         return fold_all(made, failures, _fold, stage)
 
 
@@ -115,8 +117,8 @@ def keyed(result: bytes) -> tuple[None, bytes]:
     return None, result
 
 
-def dealt(label: str, elements: Any) -> Any:
-    """Deal elements to all workers; where there is one, they stay: a shuffle takes 30 ms."""
+def reshuffled(label: str, elements: Any) -> Any:
+    """Reshuffle elements to all workers; where there is one, they stay: a shuffle takes 30 ms."""
     if has_one_worker(elements.pipeline.options):
         return elements
     return elements | label >> beam.Reshuffle()

@@ -147,7 +147,7 @@ def gathered(counts: Any, *, shards: int, label: str, every_shard: bool) -> Any:
 
     Args:
         counts: the PCollection.
-        shards: in how many the pre-tokens are dealt.
+        shards: how many shards the pre-tokens are distributed to.
         label: the transform, for errors.
         every_shard: whether shards without counts have a run too: in the global window only.
     """

@@ -165,12 +165,12 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
         return {"path": self._path}
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:
-        """List the shards, deal them to workers, and yield their pre-tokens."""
+        """List the shards, distribute them to workers, and yield their pre-tokens."""
         return (
             begin
             | "Directory" >> beam.Create([self._path], reshuffle=False)
             | "List shards" >> beam.FlatMap(with_storage(_shards)).with_output_types(bytes)
-            | "Deal shards" >> beam.Reshuffle()
+            | "Reshuffle shards" >> beam.Reshuffle()
             | "Read" >> beam.FlatMap(with_storage(_read_shard)).with_output_types(tuple[bytes, int])
         )
 

@@ -40,9 +40,9 @@ class ReadDocuments(ExceptionHandling):
     """Reads files as documents: ``beam.Row(id=..., text=...)`` and the columns to keep.
 
     Reads what ``bpe count`` and ``bpe encode`` read, with the same ids. The pipeline lists the
-    files when it runs, cuts large ones, and deals the pieces to its workers. ``as_tables`` gives
-    ``pyarrow.Table`` with the same columns, of about 2 MiB of text each: Beam takes about 10 µs
-    for each element, whatever it holds.
+    files when it runs, cuts large ones, and distributes the splits to its workers. ``as_tables``
+    gives ``pyarrow.Table`` with the same columns, of about 2 MiB of text each: Beam takes about
+    10 µs for each element, whatever it holds.
 
     Example::
 
@@ -88,13 +88,13 @@ class ReadDocuments(ExceptionHandling):
         return {"patterns": " ".join(self._inputs.patterns), "format": self._inputs.format}
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:
-        """List the files, deal splits to workers, and read them."""
+        """List the files, distribute splits to workers, and read them."""
         splits = (
             begin
             | "Patterns" >> beam.Create([None], reshuffle=False)
             | "List files"
             >> beam.FlatMap(with_storage(_plan), self._inputs, self._keep).with_output_types(bytes)
-            | "Deal splits" >> beam.Reshuffle()
+            | "Reshuffle splits" >> beam.Reshuffle()
         )
         columns = {name: _python_type(kind) for name, kind in map(name_and_type, self._keep)}
         document = row_type({ID: str, TEXT: str, **columns})

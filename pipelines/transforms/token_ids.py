@@ -142,7 +142,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         return {"path": self.path, "parts": self.parts}
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:
-        """Deal the rows to parts, sort and write each part, and the manifest."""
+        """Distribute the rows to parts, sort and write each part, and the manifest."""
         require_global_window(documents, "WriteTokenIds writes one directory")
         begin = documents.pipeline
         job = beam.pvalue.AsSingleton(
@@ -235,7 +235,7 @@ class _Gather(beam.DoFn):  # type: ignore[misc]
     def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> Iterable[Any]:
         self._window = window
         if isinstance(element, (pa.Table, pa.RecordBatch)):
-            return self._dealt(rows_of_table(as_table(element), self._fields, self._keep))
+            return self._keyed(rows_of_table(as_table(element), self._fields, self._keep))
         row = row_of(element, self._fields, self._keep)
         self._rows.append(row)
         self._ids += len(row[INPUT_IDS])
@@ -256,9 +256,9 @@ class _Gather(beam.DoFn):  # type: ignore[misc]
             raise RecordError(
                 f"WriteTokenIds: rows do not have the types asked for: {error}"
             ) from error
-        return list(self._dealt(table))
+        return list(self._keyed(table))
 
-    def _dealt(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
+    def _keyed(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
         of = np.array([stable_hash(id_.encode()) % self._parts for id_ in rows[ID].to_pylist()])
         for part in np.unique(of).tolist():
             sink = pa.BufferOutputStream()

@@ -122,7 +122,7 @@ class ByReference:
             text, [*parts.added_tokens, *special], flags=parts.token_flags
         ):
             if token is None:
-                segments[-1] = split(parts.pretokenizer, part, behind_special=bool(between))
+                segments[-1] = split(parts.pretokenizer, part, after_special=bool(between))
             else:
                 between.append(token)
                 segments.append([])

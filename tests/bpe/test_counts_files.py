@@ -324,7 +324,7 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
         ),
         (
             {"dead_letters": [{"file": LETTERS, "records": 1, "bytes": 0, "sha256": ""}]},
-            "tells of 0 bad records, but its dead letters hold 1",
+            "names 0 bad records, but its dead letters hold 1",
         ),
     ],
 )

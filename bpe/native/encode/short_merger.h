@@ -45,13 +45,13 @@ class ShortMerger {
       const float best = least(pairs.data(), padded);
       if (best == kNone) break;
       const size_t at = std::bit_cast<uint32_t>(best) % kMostSymbols;
-      const uint64_t behind = there & ~uint64_t{1} << at;
-      const auto gone = static_cast<size_t>(std::countr_zero(behind));
+      const uint64_t after = there & ~uint64_t{1} << at;
+      const auto gone = static_cast<size_t>(std::countr_zero(after));
       there ^= uint64_t{1} << gone;
       symbols[at] = results[at];
       pairs[gone] = pairs[at] = kNone;
-      if (const uint64_t after = behind & (behind - 1))
-        look_up(at, static_cast<size_t>(std::countr_zero(after)));
+      if (const uint64_t next = after & (after - 1))
+        look_up(at, static_cast<size_t>(std::countr_zero(next)));
       if (const uint64_t before = there & ((uint64_t{1} << at) - 1))
         look_up(static_cast<size_t>(std::bit_width(before)) - 1, at);
     }

@@ -54,7 +54,7 @@ class Superwords {
   // Merges a row of marked ids in place and takes the marks away. Returns how many ids are left.
   size_t merge(std::span<uint32_t> row, Merger& merger) const {
     return merge_pieces(
-        row, [this](uint32_t before, uint32_t behind) { return may_cross(before, behind); },
+        row, [this](uint32_t before, uint32_t after) { return may_cross(before, after); },
         [&](uint32_t* ids, size_t size) { return merger.merge(table_, ids, size); });
   }
 
@@ -62,8 +62,8 @@ class Superwords {
   size_t merge_with_dropout(std::span<uint32_t> row, Merger& merger, Dropout& dropout) const {
     return merge_pieces(
         row,
-        [](uint32_t before, uint32_t behind) {
-          return (before & Marks::kMask) != 0 && (behind & Marks::kMask) != 0;
+        [](uint32_t before, uint32_t after) {
+          return (before & Marks::kMask) != 0 && (after & Marks::kMask) != 0;
         },
         [&](uint32_t* ids, size_t size) {
           return merger.merge_with_dropout(table_, ids, size, [&] { return dropout.drops(); });
@@ -76,18 +76,18 @@ class Superwords {
 
   using Ids = std::vector<uint32_t>;
 
-  bool may_cross(uint32_t before, uint32_t behind) const {
+  bool may_cross(uint32_t before, uint32_t after) const {
     if (!(before & uint32_t{kLast} << Marks::kShift) ||
-        !(behind & uint32_t{kFirst} << Marks::kShift))
+        !(after & uint32_t{kFirst} << Marks::kShift))
       return false;
-    const uint32_t left = before & Marks::kId, right = behind & Marks::kId;
+    const uint32_t left = before & Marks::kId, right = after & Marks::kId;
     const uint64_t hash = hash_of(left, right);
     const bool crosses = filter_[(hash >> 6) & (filter_.size() - 1)] >> (hash & 63) & 1;
     if (crosses) table_.prefetch(left, right);
     return crosses;
   }
-  uint64_t hash_of(uint32_t before, uint32_t behind) const {
-    return hash_words((uint64_t{before} << 32) | behind, 0, seeds_);
+  uint64_t hash_of(uint32_t before, uint32_t after) const {
+    return hash_words((uint64_t{before} << 32) | after, 0, seeds_);
   }
 
   // Cuts a row where two ids are not joined, and merges each piece.
@@ -148,10 +148,10 @@ class Superwords {
       filter_.assign(std::bit_ceil(borders * kFilterBits / 64 + 1), 0);
       for (size_t i = 0; i < merges; ++i)
         for (const uint32_t before : of(lasts, superwords[3 * i]))
-          for (const uint32_t behind : of(firsts, superwords[3 * i + 1])) {
+          for (const uint32_t after : of(firsts, superwords[3 * i + 1])) {
             marks[before] |= kLast;
-            marks[behind] |= kFirst;
-            const uint64_t hash = hash_of(before, behind);
+            marks[after] |= kFirst;
+            const uint64_t hash = hash_of(before, after);
             filter_[(hash >> 6) & (filter_.size() - 1)] |= uint64_t{1} << (hash & 63);
           }
     }

@@ -214,7 +214,7 @@ class WordBatch {
     ++rows_.cache_use.misses;
     const bool may_be_token = word.size() > WordCache::kMaxBytes || !workspace_.knows_tokens ||
                               (key.is_long() && cache_.forgot_long());
-    if (number + kAhead < size_) cache_.prefetch_behind(keys_[number + kAhead]);
+    if (number + kAhead < size_) cache_.prefetch_next(keys_[number + kAhead]);
     const std::span<const uint32_t> ids = encoder_.encode(word, may_be_token, workspace_);
     ids_.append(ids);
     cache_.insert(key, word, ids);

@@ -81,7 +81,7 @@ class WordCache {
   void prefetch(const Key& key) const { __builtin_prefetch(&entries_[entries_.home(key.hash)]); }
 
   // Starts to fetch the entries after that, which a search for a new word goes through.
-  void prefetch_behind(const Key& key) const {
+  void prefetch_next(const Key& key) const {
     const size_t mask = entries_.capacity() - 1, slot = entries_.home(key.hash);
     __builtin_prefetch(&entries_[(slot + kInLine) & mask]);
     __builtin_prefetch(&entries_[(slot + 2 * kInLine) & mask]);
@@ -260,7 +260,7 @@ class WordCache {
         entries_[slot] = entry;  // searches go on past it as before
         return;
       } else {
-        forget_behind(free);
+        forget_after(free);
       }
     }
     entries_.insert(free, entry);
@@ -286,7 +286,7 @@ class WordCache {
   }
 
   // Forgets a word after a free slot: were it elsewhere, the table would fill up there.
-  void forget_behind(size_t free) {
+  void forget_after(size_t free) {
     size_t slot = free;
     while (slot == free) slot = rare_slot((free + 1) & (entries_.capacity() - 1), free);
     forgot_long_ |= WordKey::is_long(entries_[slot].high & kKey);

@@ -44,8 +44,8 @@ inline bool append_base64(std::string_view text, std::vector<uint8_t>& out) {
                                           static_cast<uint8_t>(bits >> 8),
                                           static_cast<uint8_t>(bits)};
     const size_t size = i + 1 == text.size() ? 3 - padding : 3;
-    for (size_t behind = size; behind < 3; ++behind)
-      if (bytes[behind] != 0) return false;
+    for (size_t unused = size; unused < 3; ++unused)
+      if (bytes[unused] != 0) return false;
     out.insert(out.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
     bits = 0;
   }

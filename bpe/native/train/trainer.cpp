@@ -260,16 +260,16 @@ void Trainer::merge_positions(uint32_t chosen, uint32_t token) {
       continue;
     }
     const int64_t count = words_.count(i);
-    const Position before = words_.previous(i), behind = words_.next(j);
+    const Position before = words_.previous(i), after = words_.next(j);
     if (before != WordArray::kNone) before_.add(words_.at(before), before, count);
-    if (behind != WordArray::kNone) behind_.add(words_.at(behind), i, count);
+    if (after != WordArray::kNone) after_.add(words_.at(after), i, count);
     if (disjoint()) {
       // A stretch of n holds n / 2 pairs: it loses one with its last symbol if n is even.
       if (words_.at(before) == pair.left && equal_beside(words_, i, previous) % 2 == 0)
         equal.kept_before += count;
-      if (words_.at(behind) == pair.right &&
+      if (words_.at(after) == pair.right &&
           (pair.left == pair.right || equal_beside(words_, j, next) % 2 == 0))
-        equal.kept_behind += count;
+        equal.kept_after += count;
       row = words_.at(before) == token ? row + 1 : 1;
       if (row > 1 && row % 2 == 1) equal.overlapping += count;
     }
@@ -312,12 +312,12 @@ void Trainer::count_neighbours(SymbolPair pair, uint32_t token, const EqualPairs
     });
   };
   gain_all(before_, [token](uint32_t symbol) { return SymbolPair{symbol, token}; });
-  gain_all(behind_, [token](uint32_t symbol) { return SymbolPair{token, symbol}; });
+  gain_all(after_, [token](uint32_t symbol) { return SymbolPair{token, symbol}; });
   lose_all(before_, equal.kept_before,
            [pair](uint32_t symbol) { return SymbolPair{symbol, pair.left}; });
-  lose_all(behind_, equal.kept_behind,
+  lose_all(after_, equal.kept_after,
            [pair](uint32_t symbol) { return SymbolPair{pair.right, symbol}; });
-  for (Neighbours* const side : {&before_, &behind_}) {
+  for (Neighbours* const side : {&before_, &after_}) {
     for (Neighbours::Neighbour& neighbour : side->all()) {
       Postings& postings = pairs_[neighbour.gained].postings;
       postings = pairs_.arena().take(neighbour.occurrences);
@@ -352,7 +352,7 @@ void Trainer::count_stretches(Position word) {
 void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
   const SymbolPair symbols = pairs_[pair].pair;
   const int64_t count = words_.count(i);
-  const Position before = words_.previous(i), behind = words_.next(j);
+  const Position before = words_.previous(i), after = words_.next(j);
   const auto lose_one = [&](SymbolPair lost) {
     if (is_counted(lost)) lose(lost, count);
   };
@@ -360,10 +360,10 @@ void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
     gain(gained, at, is_counted(gained) ? count : 0);
   };
   if (before != WordArray::kNone) lose_one({words_.at(before), symbols.left});
-  if (behind != WordArray::kNone) lose_one({symbols.right, words_.at(behind)});
+  if (after != WordArray::kNone) lose_one({symbols.right, words_.at(after)});
   words_.merge(i, j, token);
   if (before != WordArray::kNone) gain_one({words_.at(before), token}, before);
-  if (behind != WordArray::kNone) gain_one({token, words_.at(behind)}, i);
+  if (after != WordArray::kNone) gain_one({token, words_.at(after)}, i);
   if (!options_.ties.queues_occurrences && is_counted(symbols)) pairs_[pair].count -= count;
   used_up(symbols, token, count);
 }
@@ -395,8 +395,8 @@ size_t Trainer::known_merge(Position left, Position right) const {
 // After a merge at i: pairs that are merges already are merged at once, as encoding would do.
 void Trainer::merge_known_around(Position i) {
   for (;;) {
-    const Position before = words_.previous(i), behind = words_.next(i);
-    const size_t left = known_merge(before, i), right = known_merge(i, behind);
+    const Position before = words_.previous(i), after = words_.next(i);
+    const size_t left = known_merge(before, i), right = known_merge(i, after);
     const size_t lowest = std::min(left, right);
     if (lowest == kNever) return;
     const KnownMerge known = ranked(lowest);
@@ -405,7 +405,7 @@ void Trainer::merge_known_around(Position i) {
       merge_at(before, i, pair, known.token);
       i = before;
     } else {
-      merge_at(i, behind, pair, known.token);
+      merge_at(i, after, pair, known.token);
     }
   }
 }

@@ -125,7 +125,7 @@ class Trainer {
   // Disjoint pairs of equal symbols: what those of a stretch keep, although one of them is merged
   // with the other neighbour, and what the pair of two new tokens does not gain.
   struct EqualPairs {
-    int64_t kept_before = 0, kept_behind = 0, overlapping = 0;
+    int64_t kept_before = 0, kept_after = 0, overlapping = 0;
   };
 
   bool disjoint() const { return options_.pair_counts == PairCounts::disjoint; }
@@ -180,7 +180,7 @@ class Trainer {
 
   // Of the merge under way:
   std::vector<Position> positions_;                   // where its pair may occur
-  Neighbours before_, behind_;                        // what is next to it
+  Neighbours before_, after_;                         // what is next to it
   std::vector<std::pair<uint32_t, Position>> gains_;  // (pair, position), where a string repeats
   std::vector<uint32_t> gained_;                      // the pairs that it brought, each once
   std::vector<uint32_t> forgotten_;  // the pairs of equal symbols that a word held before it

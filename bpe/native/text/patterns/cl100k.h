@@ -110,11 +110,11 @@ struct PrefixedWords : PatternDefaults {
   // Whether after the line ends, and white space after them, no other line end follows, and no
   // slash right after them.
   static bool are_last(Positions64 newlines, Positions64 white, Positions64 slashes, size_t known) {
-    const Positions64 behind = last_of(newlines) << 1;
+    const Positions64 after = last_of(newlines) << 1;
     const Positions64 rest = white & ~newlines & positions_below(known);
-    const Positions64 sum = rest + (behind & rest);  // carries to the end of white space
+    const Positions64 sum = rest + (after & rest);  // carries to the end of white space
     return sum >= rest && !(sum & ~rest & (newlines | ~positions_below(known))) &&
-           !(behind & slashes);
+           !(after & slashes);
   }
 };
 
