@@ -191,6 +191,20 @@ def test_a_bounded_pcollection_has_the_counts_of_beam() -> None:
         assert_that(counts, equal_to([(b"low", 3)]))
 
 
+def test_encoding_drops_nothing_that_is_late() -> None:
+    """A step that groups drops what is too late; encoding groups nothing."""
+    tokenizer = bpe.train(bpe.count_pretokens(["low new"]), max_merges=3)
+    with streaming_pipeline() as p:
+        texts = p | stream_of(*EVENTS) | beam.WindowInto(FIXED)
+        encoded = texts | EncodeDocuments(tokenizer=tokenizer)
+        found = windowed(encoded | beam.Map(lambda row: (row.text, row.input_ids)))
+        documents = [one for event in EVENTS if isinstance(event, list) for one in event]
+        expected = [
+            ((text, tokenizer.encode(text)), time // 10 * 10, time) for text, time in documents
+        ]
+        assert_that(found, equal_to(expected))
+
+
 EARLY = firing(AfterWatermark(early=AfterCount(1)), AccumulationMode.DISCARDING)
 SEVERAL = ["each early and late", "late", "each", "three", "by time", "in turn", "always"]
 
