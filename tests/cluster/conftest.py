@@ -31,15 +31,20 @@ if TYPE_CHECKING:
 _COMPUTES = 20  # clock ticks: a fifth of a second
 
 
-@pytest.fixture(scope="session")
-def pieces() -> None:
-    """What a cluster is made of is here."""
+def require_pieces() -> None:
+    """Skip the test, or fail it where a cluster is required, unless all pieces are here."""
     lacking = [*missing_tools(), *(f"{name} is not here: make cluster" for name in cache.missing())]
     if lacking:
         told = "no cluster: " + "; ".join(lacking)
         if os.environ.get("BPE_CLUSTER_REQUIRED", "0") not in ("", "0"):
             pytest.fail(told)
         pytest.skip(told)
+
+
+@pytest.fixture(scope="session")
+def pieces() -> None:
+    """What a cluster is made of is here."""
+    require_pieces()
 
 
 @pytest.fixture

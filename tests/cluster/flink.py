@@ -28,6 +28,8 @@ _MODULES = [
     *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPENS),
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
 ]
+# Small jobs end before code that is optimized more, or garbage collected by more threads, pays.
+_SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # A job starts again after a pause, and a worker is kept for the next step of its job: for less
 # than the pause, else a job that starts again is given the worker that has just died.
 RESTART_SECONDS = 8
@@ -337,7 +339,7 @@ def _program(name: str, folder: Path, main: str, *arguments: str, heap: str) -> 
     # workers that are started from here.
     env = {**os.environ, "TMPDIR": str(folder)}
     env.pop("PYTHONPATH", None)
-    command = [java(), f"-Xmx{heap}", *_MODULES, f"-Djava.io.tmpdir={folder}"]
+    command = [java(), f"-Xmx{heap}", *_SHORT_LIVED, *_MODULES, f"-Djava.io.tmpdir={folder}"]
     return Program(
         name,
         [*command, "-cp", f"{cache.jars()}/*", main, *arguments],

