@@ -1,4 +1,4 @@
-"""What is asked of the figures: a value, whether it must be large or small, and how much.
+"""Targets of the figures: a value, whether it must be large or small, and how much.
 
 "Must" decides whether a target is met, "aim" is where the project is going.
 """
@@ -34,7 +34,7 @@ class Outcome(TypedDict):
 
 
 class Cell(Protocol):
-    """What is asked of the medians of a work."""
+    """The target of the medians of a work."""
 
     def outcome(self, medians: Mapping[str, Mapping[str, float]]) -> Outcome | None:
         """The value, where there is one.
@@ -46,7 +46,7 @@ class Cell(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """How many times as much another contender, or the best of several, takes as we do.
+    """The ratio of another contender, or of the best of several, to us.
 
     Attributes:
         measure: of what.
@@ -86,7 +86,7 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True)
 class Speedup:
-    """How many times as long one way takes us as another, both timed in turns by one process.
+    """The ratio of two of our ways, both timed in turns by one process.
 
     Attributes:
         work: what is done; the measures are named ``work, way``.
@@ -180,7 +180,7 @@ class Growth:
 
 
 def holds(outcome: Outcome, bound: float | None) -> bool | None:
-    """Whether the value keeps a bound; None where there is no bound."""
+    """Return whether the value keeps a bound; None where there is no bound."""
     if bound is None:
         return None
     value = outcome["value"]

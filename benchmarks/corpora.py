@@ -39,7 +39,7 @@ def source(corpus: str) -> str:
 
 
 def described(corpus: str) -> str:
-    """What a table calls a corpus."""
+    """The name of a corpus in a table."""
     names = {ENGLISH: "English", MULTILINGUAL: "multilingual", "library": "Python's library"}
     return names[source(corpus)]
 

@@ -192,7 +192,7 @@ def section(rows: list[Measured], workers: int) -> dict[str, object]:
 
 
 def commit() -> str:
-    """What was measured; with ``+`` where the sources differ from the commit."""
+    """The commit that was measured; with ``+`` if the sources differ from it."""
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty=+"],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""What a corpus costs as it grows: the constants of docs/scale.md, measured on real text.
+"""The cost of a corpus as it grows: the constants of docs/scale.md, measured on real text.
 
     python -m benchmarks.growth
 

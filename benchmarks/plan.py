@@ -59,7 +59,7 @@ class Plan:
 
     @property
     def splits(self) -> int:
-        """How many there are, of the default size."""
+        """Their number, of the default size."""
         return math.ceil(self.size / self.split_size)
 
     def distinct_in(self, size: float) -> float:
@@ -119,7 +119,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Command:
-    """What a whole command takes on English text, from reading files to writing them.
+    """The time of a whole command on English text, from reading files to writing them.
 
     Attributes:
         name: of the command.
@@ -191,7 +191,7 @@ def with_tables(page: str) -> str:
 
 
 def constants(growth: Result) -> str:
-    """What was measured on real text, a column for each corpus."""
+    """Measurements on real text, a column for each corpus."""
     rows: dict[str, Callable[[Result], str]] = {
         "distinct pre-tokens in *n* bytes (Heaps' law)": lambda one: (
             f"{one['heaps']['k']:.3g} · *n*^{one['heaps']['beta']:.3f}"
@@ -219,7 +219,7 @@ def constants(growth: Result) -> str:
 
 
 def whole_commands() -> str:
-    """What commands took, with reading, parsing, Beam and writing."""
+    """The times of commands, with reading, parsing, Beam and writing."""
     lines = [
         [
             f"`{one.name}`",
@@ -233,7 +233,7 @@ def whole_commands() -> str:
 
 
 def merging(merge_step: Result) -> str:
-    """What was measured on partial counts that do not exist."""
+    """Measurements on partial counts that do not exist."""
     rows = partial_rows(merge_step["distinct"], merge_step["bundles"])
     size = merge_step["partial_counts_bytes"]
     steps = merge_step["steps"]

@@ -56,7 +56,7 @@ class Measured(TypedDict):
 
 
 class Machine(TypedDict):
-    """Where it ran; ``pinned`` is false where the system cannot pin a process to cores."""
+    """The machine; ``pinned`` is false where the system cannot pin a process to cores."""
 
     processor: str
     cores: int

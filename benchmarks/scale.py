@@ -1,4 +1,4 @@
-"""How much is measured."""
+"""The amount that is measured."""
 
 from __future__ import annotations
 

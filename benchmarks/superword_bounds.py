@@ -1,4 +1,4 @@
-"""What rare and long runs cost, and what superwords lose without them.
+"""The cost of rare and long runs, and what superwords lose without them.
 
     python -m benchmarks.superword_bounds
 
@@ -44,7 +44,7 @@ _WAYS: dict[str, dict[str, int]] = {
 
 
 def superwords_of(tokenizer: bpe.Tokenizer) -> SuperwordTraining:
-    """How its superwords were learnt.
+    """The training of its superwords.
 
     Raises:
         ValueError: it has none.

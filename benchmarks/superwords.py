@@ -198,7 +198,7 @@ def pages() -> dict[Path, str]:
 
 
 def scale_table(results: dict[str, Any]) -> str:
-    """What runs cost as a corpus grows, as a table in Markdown."""
+    """The cost of runs as a corpus grows, as a table in Markdown."""
     columns = (
         *("corpus", "distinct runs in *n* bytes", "in 1 TB", "bytes of a key"),
         *("counter, bytes a run", "second phase"),

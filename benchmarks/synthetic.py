@@ -51,7 +51,7 @@ def words(distinct: int, *, seed: int = 1) -> npt.NDArray[np.uint64]:
 
 
 def counts(distinct: int, *, seed: int = 1) -> npt.NDArray[np.int64]:
-    """How often each of them occurs."""
+    """The number of occurrences of each."""
     ranks = np.random.default_rng(seed + 1).permutation(distinct) + 1
     return np.asarray(distinct // ranks, np.int64)
 

@@ -19,7 +19,7 @@ PEERS = ("tiktoken", "tokenizers", "gigatoken", "rustbpe", "fastokens", "dataset
 
 
 def summary(results: Results) -> str:
-    """Where and with what it was measured, and what is asked and whether it holds."""
+    """The machine, the versions, and the targets with their results."""
     return f"{conditions(results)}\n\n{main_table(results['works'])}"
 
 
@@ -94,7 +94,7 @@ def medians_table(works: Iterable[Measured]) -> str:
 
 
 def missed_targets(works: Iterable[Measured]) -> Iterator[str]:
-    """What must be and is not."""
+    """The targets that are missed."""
     for work in works:
         for cell in work["cells"]:
             if holds(cell, cell["must"]) is False:
@@ -196,7 +196,7 @@ def _target(cell: Outcome, bound: float | None) -> str:
 
 
 def _other(work: Measured, cell: Outcome, shown: str) -> str:
-    """Which of our contenders a ratio is of, where it is not the one that the row shows."""
+    """The one of our contenders that a ratio is of, where the row shows another."""
     if cell["ours"] == shown:
         return ""
     variant = cell["ours"].partition(", ")[2]

@@ -37,7 +37,7 @@ class Contender:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What several contenders do, and what is asked of the figures.
+    """The work of several contenders, and the targets of its figures.
 
     Attributes:
         name: for ``--only``.

@@ -28,7 +28,7 @@ def by_group(directory: str) -> dict[str, PretokenCounts]:
 def variants(
     counts: dict[str, PretokenCounts], dev: dict[str, PretokenCounts], *, max_merges: int
 ) -> Iterator[tuple[str, Parity]]:
-    """What each way of training makes of the groups. If all merges are global, it is ordinary."""
+    """The result of each way of training; it is ordinary if all merges are global."""
     for name, global_merges, window in (
         ("ordinary BPE", max_merges, None),
         ("base", 0, None),

@@ -80,7 +80,7 @@ class PresetTokenizer:
 
     @property
     def training(self) -> Training:
-        """How the tokenizer came to be.
+        """The training of the tokenizer.
 
         Raises:
             TokenizerError: it was loaded, from a file that does not say so.
@@ -114,7 +114,7 @@ class PresetTokenizer:
         return {_text(word): [*map(_text, pieces(word))] for word, _ in self._words()}
 
     def pair_counts(self) -> Counter[tuple[str, str]]:
-        """How often each pair of symbols occurs before the first merge."""
+        """The count of each pair of symbols before the first merge."""
         symbols = self.preset.model.symbols
         words = [(symbols(word), count) for word, count in self._words()]
         pairs = count_pairs(words, self.preset.pair_counts)
@@ -238,7 +238,7 @@ class WordTutorialTokenizer(_SpecialTokens):
 
     @property
     def case_sensitive(self) -> bool:
-        """Whether case is kept."""
+        """Return whether case is kept."""
         return "lowercase" not in self.preset.pretokenizer.normalizer
 
     def train(

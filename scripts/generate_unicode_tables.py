@@ -153,7 +153,7 @@ def _properties(point: int, data: Any, seconds: set[int]) -> int:
 
 
 def lowercase_distances(package: Path) -> list[int]:
-    """How far the lowercase letter of every code point is from it; 0 for most.
+    """The distance of every code point to its lowercase letter; 0 for most.
 
     U+0130 alone becomes two code points (SpecialCasing.txt, without conditions); the core knows.
 

@@ -1,4 +1,4 @@
-"""What pyproject.toml asks for, one requirement a line: so pip can install it without the package.
+"""The requirements of pyproject.toml, one a line: pip can install them without the package.
 
 python scripts/requirements.py [--build] [EXTRA…]
 """

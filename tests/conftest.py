@@ -1,4 +1,4 @@
-"""How hypothesis searches: without a clock, since a busy machine is no fault of the code.
+"""Settings of hypothesis: no deadline, since a busy machine is no fault of the code.
 
 ``make test-long`` tries eight times as many inputs where a test names no number, and four times
 where it does (`tests.examples`).

@@ -1,4 +1,4 @@
-"""Whether all that a page says can be read, in light and in dark."""
+"""Contrast: everything on a page can be read, in light and in dark."""
 
 from __future__ import annotations
 

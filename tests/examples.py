@@ -1,4 +1,4 @@
-"""How many inputs hypothesis tries where a test names a number.
+"""The number of inputs that hypothesis tries where a test names one.
 
 ``make test-long`` tries that many, ``make test`` a quarter.
 """

@@ -1,4 +1,4 @@
-"""What the commands run, under one name; by default on one worker, which is quickest here."""
+"""The jobs of the commands, under one name; by default on one worker, which is quickest here."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Where the real corpora and vocabularies lie, for tests marked ``shared``."""
+"""The folder of the real corpora and vocabularies, for tests marked ``shared``."""
 
 from __future__ import annotations
 

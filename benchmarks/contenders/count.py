@@ -22,7 +22,7 @@ def beam_bpe(texts: pa.Array) -> Count:
 
 
 def gigatoken(texts: pa.Array) -> Count:
-    """What its trainer counts with, over one buffer; it makes a list of pairs."""
+    """Count as its trainer does, over one buffer; it makes a list of pairs."""
     from gigatoken.gigatoken_rs import pretokenized_counts
 
     joined = SEPARATOR.join(texts.to_pylist()).encode()

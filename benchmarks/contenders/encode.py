@@ -81,7 +81,7 @@ def own_pattern(vocabulary: str) -> Encoder:
 
 
 def pattern_of(vocabulary: str) -> str:
-    """What the pre-tokenizer of a vocabulary matches, but not in the words that it is known by."""
+    """A pattern that matches as the pre-tokenizer of a vocabulary, in other words."""
     return f"(?:{PATTERNS[vocabularies.PUBLISHED[vocabulary].pretokenizer]})"
 
 

@@ -32,7 +32,7 @@ def ours(source: Path, tokenizer: Path, folder: Path, *, workers: int) -> list[s
 
 
 def command(name: str, source: Path, tokenizer: Path, folder: Path) -> list[str | Path]:
-    """What is typed; it leaves Parquet files in ``folder``."""
+    """The command; it leaves Parquet files in ``folder``."""
     if name == "beam-bpe":
         return ours(source, tokenizer, folder, workers=cores_there())
     script, *more = {

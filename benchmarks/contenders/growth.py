@@ -1,4 +1,4 @@
-"""How time grows with the corpus and with the vocabulary: training, and encoding with a cold cache.
+"""The growth of time with corpus and vocabulary: training, and encoding with a cold cache.
 
 What is trained is counted in the same time: ``train`` is from texts to a tokenizer.
 """

@@ -1,4 +1,4 @@
-"""What a contender reports, and how outputs become digests that can be compared."""
+"""The report of a contender, and digests of outputs that can be compared."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEPARATOR = "<|endoftext|>"
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What one process did.
+    """The result of one process.
 
     Attributes:
         digest: SHA-256 of what it made; equal outputs of different contenders have equal digests.

@@ -103,7 +103,7 @@ def count_all(blocks: Sequence[pa.Array], pool: ThreadPoolExecutor, threads: int
 
 
 def count(blocks: Iterator[pa.Array]) -> int:
-    """What a worker does: count the blocks it gets, and sort the counts; how many there were."""
+    """Count the blocks that a worker gets, and sort the counts; returns their number."""
     counter = PretokenCounter(bpe.Pretokenizer("gpt2"))
     counted = sum(counter.add(block) for block in blocks)
     counter.drain(_SHARDS)
@@ -111,7 +111,7 @@ def count(blocks: Iterator[pa.Array]) -> int:
 
 
 def digest_of(rows: Sequence[pa.Array]) -> str:
-    """What tells ids apart, however their documents lie in blocks."""
+    """A digest of ids that does not depend on the blocks of their documents."""
     return ids_digest(
         np.concatenate([block.values.to_numpy() for block in rows]),
         np.concatenate([np.diff(block.offsets.to_numpy()) for block in rows]),

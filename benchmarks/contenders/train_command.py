@@ -27,7 +27,7 @@ def ours(corpus: Path, folder: Path, vocab_size: str, *, workers: int) -> list[s
 
 
 def command(name: str, corpus: Path, folder: Path, vocab_size: str) -> list[str | Path]:
-    """What is typed; it leaves ``folder/tokenizer.json``."""
+    """The command; it leaves ``folder/tokenizer.json``."""
     if name == "beam-bpe":
         return ours(corpus, folder, vocab_size, workers=cores_there())
     script, *more = {

@@ -1,1 +1,1 @@
-"""What somebody without this package would write for ``bpe train`` and ``bpe encode``."""
+"""Scripts that one would write for ``bpe train`` and ``bpe encode`` without this package."""

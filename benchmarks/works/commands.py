@@ -79,7 +79,7 @@ def works(scale: Scale) -> list[Work]:
 
 
 def _copies(scale: Scale, size: int) -> tuple[str, str, str]:
-    """Which corpus, bytes of a copy, and how many copies."""
+    """The corpus, the bytes of a copy, and the number of copies."""
     return ENGLISH, str(scale.copied), str(size // scale.copied)
 
 

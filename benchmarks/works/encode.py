@@ -99,7 +99,7 @@ def _whole(scale: Scale, vocabulary: str, corpus: str, size: int) -> Work:
 
 
 def _variants(scale: Scale) -> list[Work]:
-    """What a normalizer, text that is never split, and several patterns cost, on one core."""
+    """The cost on one core of a normalizer, of text never split, and of several patterns."""
     plain = f"{OURS} without"
     return [
         Work(

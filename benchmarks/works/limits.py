@@ -1,4 +1,4 @@
-"""What must stay small: long pre-tokens, memory, growth; and what a second core gives."""
+"""Limits: long pre-tokens, memory, growth; and the gain of a second core."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def reshuffled(label: str, elements: Any) -> Any:
 
 
 def _begun(_: bytes, job: Job) -> list[bool]:
-    """Whether there is work: an earlier run may have done all of it."""
+    """Return whether there is work: an earlier run may have done all of it."""
     return [job.begin()]
 
 

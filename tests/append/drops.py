@@ -154,7 +154,7 @@ class Dropping:
         }
 
     def grew(self) -> bool:
-        """Whether the file that grows never had rest so long that it might count as complete."""
+        """Return whether the growing file never rested so long that it might count as complete."""
         return max(self._longest, time.time() - self._since) < 0.9 * self._settle
 
     def _drop(self) -> None:
@@ -249,12 +249,12 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str] | Non
 
 
 def taken(output: Path) -> int:
-    """How many inputs the manifest of a directory names."""
+    """The number of inputs in the manifest of a directory."""
     return len(taken_names(output))
 
 
 def taken_names(output: Path) -> list[str]:
-    """What they are called."""
+    """Their names."""
     if not (output / "manifest.json").exists():
         return []
     counts = inspect(str(output)).kind == "counts"

@@ -1,4 +1,4 @@
-"""How well a tokenizer fits what is appended: the figures, the rows, the warnings."""
+"""Drift of appended text: the figures, the rows, the warnings."""
 
 from __future__ import annotations
 

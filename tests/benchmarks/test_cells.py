@@ -1,4 +1,4 @@
-"""What is made of medians, and the table of it."""
+"""Cells computed from medians, and their table."""
 
 from __future__ import annotations
 

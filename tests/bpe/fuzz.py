@@ -63,7 +63,7 @@ class Input(NamedTuple):
 
 @dataclass
 class Target:
-    """What is known of a target so far.
+    """The state of a target.
 
     Attributes:
         inputs: those that are mutated.
@@ -180,7 +180,7 @@ class Seed(NamedTuple):
 
 
 def seeds() -> Iterator[Seed]:
-    """What the repository has, and tokenizer files of every format."""
+    """Seeds of the repository, and tokenizer files of every format."""
     for path in sorted(SEEDS.rglob("*")):
         if path.is_file():
             yield Seed(path.read_bytes(), path.parent.name == "files")

@@ -1,4 +1,4 @@
-"""What ``tests.bpe.fuzz`` calls: each entry point of the core beside ``bpe.reference``.
+"""Targets of ``tests.bpe.fuzz``: each entry point of the core, compared with ``bpe.reference``.
 
 The reference sees short texts only; of long ones, two ways through the core must agree. Options
 are drawn from the dice, so that a target, a seed and the data are the whole input. A target
@@ -96,7 +96,7 @@ def size(number: int) -> int:
 
 
 def is_doubtful(text: bytes) -> bool:
-    """Whether the reference may know another Unicode than the core for a character of a text."""
+    """Return whether reference and core may disagree on the Unicode of a character of a text."""
     return any(map(_is_doubtful, set(text.decode("utf-8", "ignore"))))
 
 
@@ -381,7 +381,7 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
 
 
 def cut_of_runs(runs: Mapping[tuple[int, ...], int], max_run: int) -> CutRuns:
-    """What runs lose where they are cut, at most, and their most frequent pair."""
+    """The most that runs lose where they are cut, and their most frequent pair."""
     pairs: Counter[tuple[int, int]] = Counter()
     for run, times in runs.items():
         for pair in pairwise(run) if len(run) > max_run else ():
@@ -508,7 +508,7 @@ def check_load(data: bytes, dice: random.Random) -> Seen:
 
 
 def file_name(data: bytes, dice: random.Random) -> str:
-    """What a file is taken for: mostly what it looks like."""
+    """The format that a file is read as: mostly what it looks like."""
     if dice.random() < 0.05:
         return dice.choice(sorted({name for files in FORMATS.values() for name in files}))
     if data.lstrip()[:1] in b"{[":

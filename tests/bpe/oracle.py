@@ -81,7 +81,7 @@ class ByReference:
     def runs(
         self, rows: Sequence[bytes], *, merge_pattern: str, max_run: int | None
     ) -> Counter[tuple[int, ...]]:
-        """How often each run of tokens occurs in texts that are cut at all special tokens."""
+        """The count of each run of tokens in texts that are cut at all special tokens."""
         is_never_split = self.tokenizer.pretokenizer.is_never_split
 
         def encode_word(word: bytes) -> list[int]:
@@ -198,7 +198,7 @@ def learn(
     forbidden: tuple[bytes, ...] = (),
     **limits: Any,
 ) -> Learnt:
-    """What ``bpe.reference`` learns from counts."""
+    """The training of ``bpe.reference`` on counts."""
     items = in_order(counts)
     split_items = [item for item in items if not counts.pretokenizer.is_never_split(item[0])]
     whole = [(model.as_token(word), n) for word, n in items if (word, n) not in split_items]

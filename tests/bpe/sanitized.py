@@ -1,4 +1,4 @@
-"""What the core of ``make sanitize`` and ``make fuzz`` can tell beside its results."""
+"""Facts that the core of ``make sanitize`` and ``make fuzz`` adds to its results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BUCKETS = bytes([0, *(1 << bisect_left(_LARGEST, times) for times in range(1, 2
 
 
 class Coverage:
-    """Which branches of the core were taken, if it was built to tell."""
+    """The branches of the core that were taken, if it was built to count them."""
 
     def __init__(self) -> None:
         self._passed: ctypes.Array[ctypes.c_uint8] | None = None
@@ -42,7 +42,7 @@ class Coverage:
 
 
 def finds_leaks() -> bool:
-    """Whether LeakSanitizer is loaded, and was not told to keep quiet."""
+    """Return whether LeakSanitizer is loaded and active."""
     return hasattr(ctypes.CDLL(None), "__lsan_do_recoverable_leak_check")
 
 

@@ -1,4 +1,4 @@
-"""How much work the core does: branches taken, which its build for ``make sanitize`` counts."""
+"""The work of the core: branches taken, which its build for ``make sanitize`` counts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ counts_steps = pytest.mark.skipif(
 
 
 def steps(call: Callable[[], object]) -> int:
-    """How many branches the core takes in a call of this thread, whatever the machine does."""
+    """The number of branches that the core takes in a call of this thread."""
     count = _CORE.bpe_steps
     count.restype = ctypes.c_uint64
     before = count()

@@ -1,4 +1,4 @@
-"""How often the cache of words was hit: hits and misses are the pre-tokens of the textbook."""
+"""Hits of the cache of words: hits and misses are the pre-tokens of the textbook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to a text before it is merged: special tokens, normalizer, patterns never split."""
+"""Steps before merging: special tokens, normalizer, patterns that are never split."""
 
 from __future__ import annotations
 

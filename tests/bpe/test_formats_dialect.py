@@ -1,4 +1,4 @@
-"""What Hugging Face's libraries cannot express: written so that they refuse it, read back here."""
+"""Tokenizers that Hugging Face's libraries must refuse: written so, and read back here."""
 
 from __future__ import annotations
 

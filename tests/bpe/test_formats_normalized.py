@@ -295,7 +295,7 @@ def test_characters_that_we_cannot(settings_: dict[str, Any], named: str, tmp_pa
 
 
 def word_piece(**settings_: Any) -> tokenizers.Tokenizer:
-    """What theirs trains on the texts."""
+    """The training of their library on the texts."""
     theirs = BertWordPieceTokenizer(**settings_)
     theirs.train_from_iterator(
         TEXTS,

@@ -1,4 +1,4 @@
-"""What imports what: the algorithm stands alone; tests, and what explains it, import its oracle."""
+"""Rules of imports: the algorithm imports no Beam; tests and explanations import its oracle."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ END = "<s>"
 
 @pytest.fixture(scope="module", autouse=True)
 def few_objects() -> Iterator[None]:
-    """What other tests left behind is not looked through at each collection."""
+    """Objects of other tests are not looked through at each collection."""
     gc.collect()
     gc.freeze()
     yield
@@ -142,7 +142,7 @@ def test_training_keeps_nothing(ties: str, model: bpe.models.Model) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_vocabularies_keep_nothing(name: str, tmp_path: Path) -> None:
-    """What a file says is handed to the core; reading it is Python's, and its caches grow long."""
+    """The contents of a file, for the core; reading it is Python's, and its caches grow long."""
     for file, content in FORMATS[name].items():
         path = tmp_path / file
         path.write_bytes(content)

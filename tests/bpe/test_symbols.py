@@ -1,4 +1,4 @@
-"""What is trained on: words in chunks, and their size."""
+"""The input of training: words in chunks, and their size."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def pairs(tokenizer: Tokenizer) -> list[tuple[bytes, bytes]]:
 
 
 def learn(tokenizer: Tokenizer, counts: PretokenCounts, **limits: Any) -> reference.Learnt:
-    """What the readable twin learns."""
+    """The training of the readable twin."""
     items = in_order(counts)
     whole = [item for item in items if counts.pretokenizer.is_never_split(item[0])]
     return reference.train(
@@ -82,7 +82,7 @@ def learn(tokenizer: Tokenizer, counts: PretokenCounts, **limits: Any) -> refere
 
 
 def learnt_from(old: Tokenizer, new: Tokenizer) -> reference.Learnt:
-    """What an extended tokenizer has learnt, as `learn` gives it."""
+    """The merges of an extended tokenizer, as `learn` gives them."""
     found = learnt(new)
     return found._replace(tokens=[token for token in new.tokens if token is not None])
 

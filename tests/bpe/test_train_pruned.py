@@ -1,4 +1,4 @@
-"""What training says of pruned pre-tokens: the merges before the one it names are those of all."""
+"""Training's report of pruned pre-tokens: the merges before the one it names are those of all."""
 
 from __future__ import annotations
 

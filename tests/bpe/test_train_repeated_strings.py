@@ -33,7 +33,7 @@ ROWS = [b"a", b"aa", b"b", b"ab", b"aab"]  # tokens in a row come together in ma
 
 
 class Result(NamedTuple):
-    """What the engine learnt."""
+    """The merges that the engine learnt."""
 
     steps: list[TrainedMerge]
     tokens: list[bytes]

@@ -48,7 +48,7 @@ def links(page: Path) -> list[tuple[str, str]]:
 
 
 def anchors(page: Path) -> set[str]:
-    """Where links into a page can lead: its headings, as GitHub names them."""
+    """The targets of links into a page: its headings, as GitHub names them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
@@ -78,7 +78,7 @@ def make_command(folder: Path) -> dict[str, str]:
 
 
 def is_elsewhere(block: Block) -> bool:
-    """Whether an ``sh`` block needs a clone, or an environment of its own."""
+    """Return whether an ``sh`` block needs a clone, or an environment of its own."""
     return block.kind == "sh" and _OTHER_PLACES.search(block.text) is not None
 
 
@@ -110,6 +110,6 @@ def run_page(page: Path, folder: Path) -> list[str]:
 
 
 def _matches(said: str, printed: str) -> bool:
-    """Whether a text was printed, where the line ``…`` stands for any number of lines."""
+    """Return whether a text was printed; a line ``…`` is any number of lines."""
     lines = (".*\n" if line == "…" else re.escape(line) + "\n" for line in said.splitlines())
     return re.fullmatch("".join(lines), printed, re.DOTALL) is not None

@@ -87,7 +87,7 @@ def refused(
 def on_a_terminal(
     *arguments: str | Path, cwd: Path | None = None, stdout: IO[bytes] | None = None, **env: str
 ) -> str:
-    """What ``bpe`` draws on a terminal, which is its stdout too unless that is a file."""
+    """The output of ``bpe`` on a terminal, which is its stdout too unless that is a file."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [*BPE, *arguments],

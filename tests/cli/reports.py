@@ -23,7 +23,7 @@ def section(page: Path, key: str) -> str:
 
 
 def text(page: str) -> str:
-    """What people read, in one line."""
+    """The visible text, in one line."""
     return " ".join(
         re.sub(r"<[^>]*>", " ", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)).split()
     )
@@ -70,6 +70,6 @@ def table(html: str, *heads: str, below: str = "") -> list[list[str]]:
 
 
 def facts(html: str) -> dict[str, str]:
-    """What the first table says, which has a name and a value in each row."""
+    """The first table as a mapping: it has a name and a value in each row."""
     first, *_ = _Tables(html).tables
     return dict(first)

@@ -114,7 +114,7 @@ def test_a_tokenizer_of_hugging_face_in_the_table_and_the_result(
 
 
 def spans(tokens: list[str]) -> set[tuple[int, int]]:
-    """Where tokens begin and end, in characters of the byte alphabet."""
+    """The offsets of tokens, in characters of the byte alphabet."""
     ends = [0, *itertools.accumulate(map(len, tokens))]
     return set(itertools.pairwise(ends))
 

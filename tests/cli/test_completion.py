@@ -183,7 +183,7 @@ class Terminal:
         return text
 
     def complete(self, line: str) -> str:
-        """What the terminal shows when a line was typed and Tab pressed, and then the line."""
+        """The terminal after a line was typed and Tab pressed, and then the line."""
         os.write(self._master, f"{line}\t\x18".encode())
         return self._read_until(r"@[^@]*@")
 

@@ -1,4 +1,4 @@
-"""What the pages in ``docs/`` tell people to type works, and prints what they say."""
+"""The commands in ``docs/`` work, and print what the pages say."""
 
 from __future__ import annotations
 

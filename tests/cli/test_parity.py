@@ -50,7 +50,7 @@ def load(folder: Path) -> dict[str, PretokenCounts]:
 
 @pytest.fixture(scope="module")
 def model(grouped: Path) -> Path:
-    """What the groups choose."""
+    """The choices of the groups."""
     done = bpe(
         *("train", "--parity", "--counts", "train", "--dev-counts", "dev", "--max-merges", "60"),
         *("--global-merges", "10", "--window", "20", "--output", "model"),

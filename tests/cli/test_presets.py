@@ -23,7 +23,7 @@ TEXT = "Low low low lower Lower newest newest widest wide\n" * 2
 
 
 def training(folder: Path, *arguments: str) -> dict[str, Any]:
-    """What `bpe train` says of itself after a run on ``a.txt``."""
+    """The summary of `bpe train` on ``a.txt``."""
     (folder / "a.txt").write_text(TEXT, "utf-8")
     bpe("train", "--input", "a.txt", "--output", "m", "--overwrite", *arguments, cwd=folder)
     found: dict[str, Any] = json.loads((folder / "m" / "training.json").read_text("utf-8"))

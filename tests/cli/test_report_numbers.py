@@ -37,7 +37,7 @@ Pair = tuple[bytes, bytes]
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What the page is of.
+    """The job that the page is about.
 
     Attributes:
         page: it.
@@ -58,14 +58,14 @@ class Material:
 
     @cached_property
     def pretokens(self) -> Counter[bytes]:
-        """How often each occurs; special tokens cut texts, and are not counted."""
+        """The count of each pre-token; special tokens cut texts, and are not counted."""
         cut = "|".join(map(regex.escape, SPECIAL))
         pieces = [piece for text in self.texts for piece in regex.split(cut, text)]
         return Counter(one.encode() for piece in pieces for one in regex.findall(GPT2, piece))
 
     @cached_property
     def times(self) -> Counter[int]:
-        """How often each id occurs."""
+        """The count of each id."""
         return Counter(id_ for row in self.rows for id_ in row)
 
     @cached_property
@@ -85,7 +85,7 @@ class Material:
 
     @cached_property
     def pair_counts(self) -> list[Counter[Pair]]:
-        """How often each pair occurs before each merge."""
+        """The count of each pair before each merge."""
         counts = []
         for words in self.corpora[:-1]:
             pairs: Counter[Pair] = Counter()
@@ -273,7 +273,7 @@ def test_the_most_frequent_and_the_rarest_tokens(material: Material) -> None:
 
 
 def slow_kind(data: bytes) -> str:
-    """What a token is of, by the names of its characters; for the letters of this corpus."""
+    """The script of a token, by the names of its characters; for the letters of this corpus."""
     try:
         characters = data.decode()
     except UnicodeDecodeError:

@@ -70,7 +70,7 @@ def expected(rows: list[tuple[str, int, dict[str, Any]]]) -> list[tuple[str, int
 
 
 def blocks(page: Path) -> list[str]:
-    """What the page shows of each row, from its heading on."""
+    """The text of each row on the page, from its heading on."""
     return section(page, "samples").split("<h3>")[1:]
 
 

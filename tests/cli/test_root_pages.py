@@ -28,7 +28,7 @@ def codes(name: str) -> list[str]:
 
 
 def imported(name: str) -> object:
-    """What a dotted name means: a module, or something in one."""
+    """The object of a dotted name: a module, or something in one."""
     module, _, rest = name, "", ""
     while not is_module(module):
         module, _, last = module.rpartition(".")

@@ -1,4 +1,4 @@
-"""What a beginner meets: a job that failed at once, and is typed again with the mistake mended."""
+"""A beginner's way: a job fails at once, and is typed again with the mistake mended."""
 
 from __future__ import annotations
 

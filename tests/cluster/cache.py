@@ -1,4 +1,4 @@
-"""What a cluster is made of: the versions, and where the pieces are kept, outside the checkout."""
+"""The pieces of a cluster: their versions, and their folder outside the checkout."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def worker_python() -> Path:
 
 
 def worker_packages() -> list[str]:
-    """What our package needs, in the versions that are installed here.
+    """The requirements of our package, in the versions that are installed here.
 
     Beam wants one version on both sides, and the same pyarrow writes the same bytes.
     """

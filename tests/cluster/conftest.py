@@ -43,7 +43,7 @@ def require_pieces() -> None:
 
 @pytest.fixture(scope="session")
 def pieces() -> None:
-    """What a cluster is made of is here."""
+    """The pieces of a cluster are here."""
     require_pieces()
 
 

@@ -68,7 +68,7 @@ _CONFIGURATION = {
 
 
 def flags(endpoint: str, *, parallelism: int) -> list[str]:
-    """What ``bpe`` hands to Beam, behind ``--``, for a job on Flink.
+    """Beam's arguments, after ``--``, for a job on Flink.
 
     Args:
         endpoint: of the job server.
@@ -244,7 +244,7 @@ class Flink:
         )
 
     def overview(self) -> dict[str, Any]:
-        """What the JobManager says of itself: ``taskmanagers``, ``slots-total``, and so on."""
+        """The JobManager's overview: ``taskmanagers``, ``slots-total``, and so on."""
         try:
             return self._asked("/overview")
         except OSError:  # not yet

@@ -23,7 +23,7 @@ SECONDS = 1800  # on a machine that is busy
 
 @dataclass(frozen=True)
 class Submission:
-    """Where a job runs: what stands on the command line behind its own options."""
+    """The runner of a job: the arguments after the job's own options."""
 
     options: tuple[str, ...] = ("--workers", "2")
 

@@ -23,7 +23,7 @@ _BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
 
 @dataclass(frozen=True)
 class Package:
-    """What Beam stages: a wheel, or sources that each worker compiles."""
+    """The package that Beam stages: a wheel, or sources that each worker compiles."""
 
     wheel: Path
     setup_file: Path

@@ -78,7 +78,7 @@ class Program:
         self.pid = int(number)
 
     def is_running(self) -> bool:
-        """Whether the program itself is."""
+        """Return whether the program itself is alive."""
         return is_running(self.pid)
 
     def started(self, word: str) -> list[int]:
@@ -130,7 +130,7 @@ class Program:
 
 
 def is_running(process: int) -> bool:
-    """Whether there is a process of that number."""
+    """Return whether there is a process of that number."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

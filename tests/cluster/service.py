@@ -34,7 +34,7 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """How many processes there are, and the ports that a user meets.
+    """The number of processes, and the ports that a user meets.
 
     Attributes:
         taskmanagers: how many.
@@ -56,7 +56,7 @@ class Layout:
 
     @property
     def options(self) -> list[str]:
-        """What stands behind ``bpe … --runner PortableRunner --``."""
+        """The arguments after ``bpe … --runner PortableRunner --``."""
         pool = ["--environment_type=EXTERNAL", f"--environment_config={HOST}:{self.pool}"]
         return [
             *flags(f"{HOST}:{self.jobs}", parallelism=self.taskmanagers * self.slots),
@@ -65,7 +65,7 @@ class Layout:
 
 
 def folder() -> Path:
-    """Where the running cluster keeps its logs, and says what it is."""
+    """The folder of the running cluster's logs and description."""
     return cache.root() / "running"
 
 

@@ -75,7 +75,7 @@ class SetupError(Exception):
 
 
 def missing_tools() -> list[str]:
-    """What this machine lacks to bring or run the pieces, each with how to get it."""
+    """The programs that this machine lacks for the pieces, each with how to get it."""
     told = []
     if (java := java_version()) is None or java < _JAVA_OLDEST:
         found = "java" if java is None else f"java {java}, which is too old,"
@@ -96,7 +96,7 @@ def missing_tools() -> list[str]:
 
 
 def _lacking_go() -> str:
-    """What is wrong with the Go of the path; empty where nothing is."""
+    """The problem with the Go of the path; empty if there is none."""
     found = go_version()
     if found is None:
         return "go is missing"
@@ -111,7 +111,7 @@ def _lacking_go() -> str:
 
 
 def _toolchain() -> str:
-    """What Go is told about fetching another; that of the distribution (``local``) is overruled."""
+    """Go's setting for fetching another; that of the distribution (``local``) is overruled."""
     return os.environ.get("GOTOOLCHAIN") or "auto"
 
 

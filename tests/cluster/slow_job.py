@@ -115,7 +115,7 @@ class Running:
         return self.process.poll() is not None
 
     def files(self, since: int = 0) -> dict[str, tuple[int, int]]:
-        """What splits have left so far (inode and time), not before ``since`` (nanoseconds)."""
+        """Files of splits so far (inode and time), not before ``since`` (nanoseconds)."""
         files = "data/train-*" if self.step == "encode" else "dead-letters/part-*"
         found = {}
         for path in self.output.glob(files):

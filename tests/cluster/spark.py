@@ -105,7 +105,7 @@ class Spark:
         return cls(master, workers, server.wait_for(artifact), f"{HOST}:{job}")
 
     def submission(self, pool: str) -> Submission:
-        """How a job is sent to it whose workers are those of a pool at that address."""
+        """Options of a job that takes its workers from the pool at that address."""
         options = [f"--job_endpoint={self.endpoint}"]
         return Submission.of(*options, environment="EXTERNAL", config=pool, stage="none")
 

@@ -1,4 +1,4 @@
-"""What the page of a Flink cluster shows of jobs."""
+"""Counters of jobs on the page of a Flink cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs beside the tests ends with them, whatever they end of."""
+"""Processes that tests start end with the tests, however those end."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def clone(tmp_path: Path) -> Path:
 
 
 def typed(command: str, clone: Path) -> str:
-    """What a command prints that a shell runs in the clone, where it ends well."""
+    """The output of a shell command in the clone, which must succeed."""
     not_ours = ("PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     done = subprocess.run(
         ["sh", "-c", command],

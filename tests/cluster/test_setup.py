@@ -1,4 +1,4 @@
-"""What is said where a program that clusters are brought with is missing, or too old."""
+"""Messages about a missing or outdated program that sets clusters up."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def endpoint_of(submission: Submission) -> str:
 
 
 def state_of(submission: Submission, job: str) -> str:
-    """What the runner itself says of a job."""
+    """The runner's own state of a job."""
     with grpc.insecure_channel(endpoint_of(submission)) as channel:
         service = beam_job_api_pb2_grpc.JobServiceStub(channel)
         found = service.GetState(api.GetJobStateRequest(job_id=job), timeout=60)

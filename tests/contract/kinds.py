@@ -36,7 +36,7 @@ GROUPS = ("en", "日本", "a/../b =%", "")
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a job is asked for.
+    """The settings of a job.
 
     Attributes:
         output: the directory, of any filesystem.

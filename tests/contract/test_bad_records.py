@@ -1,4 +1,4 @@
-"""What every job over text promises of bad records: none of them is lost, none is let through."""
+"""Promises of every job over text: no bad record is lost, none is let through."""
 
 from __future__ import annotations
 

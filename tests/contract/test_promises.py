@@ -1,4 +1,4 @@
-"""What every job promises, whatever it makes.
+"""Promises of every job.
 
 The same files for any workers, splits and repeated bundles; a job that was killed, damaged or
 started twice ends with these files or with one clear error; what is not ours is never touched.
@@ -47,7 +47,7 @@ KINDS[sys.argv[1]].run(Path(sys.argv[2]), sys.argv[3], resume=True)
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the jobs read: nobody may change it."""
+    """The input of the jobs: nobody may change it."""
     path = tmp_path_factory.mktemp("contract")
     prepare(path)
     return path
@@ -93,13 +93,13 @@ def outputs(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def made(outputs: Path) -> dict[str, dict[str, bytes]]:
-    """What each job makes when nothing disturbs it."""
+    """The undisturbed output of each job."""
     return {name: tree(outputs / name) for name in ALL}
 
 
 @pytest.fixture
 def whole(kind: Kind, made: dict[str, dict[str, bytes]]) -> dict[str, bytes]:
-    """What a job makes when nothing disturbs it."""
+    """The undisturbed output of a job."""
     return made[kind.name]
 
 

@@ -36,7 +36,7 @@ PLAIN = Options()
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """What `export_plainly` did.
+    """The result of `export_plainly`.
 
     Attributes:
         output: the directory.
@@ -145,7 +145,7 @@ def expected(
 
 
 def stored(parts: list[list[Row]], to: str) -> list[Any]:
-    """What a format stores of the rows of each part; a stream of ids has no rows without any."""
+    """The rows of each part as a format stores them; a stream of ids has no empty rows."""
     if to in ("bin", "litdata"):
         parts = [rows for rows in parts if any(row["input_ids"] for row in rows)]
     rows_of_parts = [[row["input_ids"] for row in rows] for rows in parts]

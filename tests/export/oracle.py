@@ -1,4 +1,4 @@
-"""What ``bpe export`` should write, computed slowly from the ids alone: nothing of it runs here.
+"""The expected output of ``bpe export``, computed slowly from the ids, with none of its code.
 
 documents of all sources → halves → choice → order → units → rows of each part
 """
@@ -123,7 +123,7 @@ def halves(documents: Sequence[Document], options: Options) -> dict[str, list[Do
 
 
 def chosen(documents: Sequence[Document], options: Options) -> list[Document]:
-    """What a mixture, or a budget of one source, takes of the documents to train on."""
+    """The training documents that a mixture, or a budget of one source, takes."""
     if not options.mix and options.token_budget is None:
         return list(documents)
     names = {document.source_name for document in documents}

@@ -16,7 +16,7 @@ Values = list[int]
 
 
 def flat_ids(path: Path, kind: str, header: int = 0) -> Values:
-    """What a ``.bin`` holds behind a header of so many bytes."""
+    """The ids of a ``.bin`` after a header of so many bytes."""
     ids: Values = np.memmap(path, dtype=kind, mode="r", offset=header).tolist()
     return ids
 

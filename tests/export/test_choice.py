@@ -1,4 +1,4 @@
-"""Which documents a mixture takes, and how often."""
+"""The documents that a mixture takes, and how often."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def opened(
 
 
 def plain(value: Any) -> Any:
-    """What a library gives, as lists, dicts and numbers of Python."""
+    """Values of a library as lists, dicts and numbers of Python."""
     if isinstance(value, dict):
         return {name: plain(one) for name, one in value.items()}
     if hasattr(value, "tolist"):

@@ -103,7 +103,7 @@ def test_a_pinned_part_that_was_altered_is_named(
 def test_a_part_that_does_not_hold_what_its_record_says_is_named(
     sources: dict[str, Path], tmp_path: Path, options: Options
 ) -> None:
-    """Where rows begin follows from the tokens that the records state."""
+    """The first token of each row follows from the tokens in the records."""
     web = sources["web"]
     value = json.loads((web / "manifest.json").read_bytes())
     del value[CHECKSUM]

@@ -48,7 +48,7 @@ class Undisturbed:
         return [name, *where, *how, "--workers", "2", "--quiet", *more]
 
     def made(self, name: str) -> dict[str, bytes]:
-        """What ``bpe NAME`` makes, every file."""
+        """The files that ``bpe NAME`` makes."""
         return outcome({"encode": self.folder / "ids", "train": self.folder / "model"}[name])
 
 

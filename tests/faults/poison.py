@@ -45,7 +45,7 @@ ODD_LINES: tuple[tuple[bytes, str], ...] = (
 
 @dataclass
 class Poisoned:
-    """What is in a poisoned corpus.
+    """The contents of a poisoned corpus.
 
     Attributes:
         folder: where it lies.

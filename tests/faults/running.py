@@ -69,7 +69,7 @@ def outcome(directory: Path) -> dict[str, bytes]:
 
 
 def stamps(directory: Path) -> dict[str, tuple[int, int]]:
-    """Which file it is, and when it was written last, for all below ``directory``."""
+    """The inode and the time of the last write of all files below ``directory``."""
     found = {}
     for path in directory.rglob("*"):
         with contextlib.suppress(FileNotFoundError):  # a worker that outlives its job by a moment
@@ -83,5 +83,5 @@ def _is_timing(name: str) -> bool:
 
 
 def temporaries(directory: Path) -> list[str]:
-    """What writers left half written below ``directory``."""
+    """The half-written files below ``directory``."""
     return [path.name for path in directory.rglob(".*.tmp")]

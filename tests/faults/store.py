@@ -35,7 +35,7 @@ class Store:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What pyarrow needs to find it."""
+        """The options with which pyarrow finds it."""
         return (
             f"endpoint_override=http://127.0.0.1:{self.port}",
             "access_key=key",

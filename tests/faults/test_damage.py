@@ -97,7 +97,7 @@ def append(small: Undisturbed, out: Path, inputs: InputSettings) -> None:
 
 
 def digits(path: Path) -> list[int]:
-    """Where the values of a JSON file have a digit: the first of each line, which always counts."""
+    """The digits of a JSON file's values: the first of each line, which always counts."""
     data = path.read_bytes()
     return [found.start(1) for found in re.finditer(rb"(?m)^.*?: [^0-9\n]*([0-9])", data)]
 

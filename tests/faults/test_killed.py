@@ -102,7 +102,7 @@ def test_a_run_killed_in_one_step_after_another_is_resumed(whole: WholeJob, tmp_
 
 
 def files(directory: Path) -> int:
-    """How many there are; half written ones come and go, and are none."""
+    """The number of parts; half written ones come and go, and do not count."""
     return sum(is_temporary(path.name) is None for path in directory.rglob("*"))
 
 
@@ -118,7 +118,7 @@ def kill_run(run: list[str | Path], out: Path, moment: Callable[[Path], object])
 
 
 def check_run(whole: WholeJob, run: list[str | Path], out: Path) -> None:
-    """What is there is right; ``--resume`` makes the rest, and nothing of it again."""
+    """The parts that are there are right; ``--resume`` makes the others alone."""
     expected, before = whole.made(), finished(out)
     for name, data in outcome(out).items():
         assert is_temporary(Path(name).name) or data == expected[name], name

@@ -74,7 +74,7 @@ class UploadsInParts(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def asked() -> Iterator[list[str]]:
-    """What a store was asked for that refuses the second part of an upload."""
+    """The requests to a store that refuses the second part of an upload."""
     UploadsInParts.asked = []
     server = ThreadingHTTPServer(("127.0.0.1", 0), UploadsInParts)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -54,7 +54,7 @@ def windowed(values: Any, *, label: str = "Windows") -> Any:
 
 
 def reason_of(bad: Any) -> str:
-    """What is wrong with a bad element, as ``with_exception_handling`` gives it, to its colon."""
+    """The error of a bad element, as ``with_exception_handling`` gives it, to its colon."""
     kind, shown, trace = bad[1]
     assert kind is RecordError
     assert trace[-1].startswith("pipelines.errors.RecordError: ")

@@ -57,7 +57,7 @@ def cut(source: FileRange, start: int, end: int) -> FileRange:
 
 @dataclass
 class Found:
-    """What reading gave: (id, text, place) of each document, and the bad records."""
+    """The result of reading: (id, text, place) of each document, and the bad records."""
 
     documents: list[tuple[str, str, int]] = field(default_factory=list)
     bad: list[BadRecord] = field(default_factory=list)

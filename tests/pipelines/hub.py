@@ -53,7 +53,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the name that the server looks for
 
     def do_POST(self) -> None:
-        """Which of some paths there are, and what."""
+        """Those of some paths that exist, with their kinds."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         found = [self.root / path for path in body["paths"]]
         self._json([self._entry(one) for one in found if one.exists()])

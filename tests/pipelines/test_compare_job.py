@@ -70,7 +70,7 @@ def compare(
 
 
 def spans(tokenizer: Tokenizer, text: str) -> set[tuple[int, int]]:
-    """Where its tokens begin and end, in bytes."""
+    """The offsets of its tokens, in bytes."""
     sizes = (len(tokenizer.token_bytes(id_)) for id_ in tokenizer.encode(text))
     return set(pairwise(accumulate(sizes, initial=0)))
 

@@ -1,4 +1,4 @@
-"""What every format has in common: documents in = rows out, ids, limits, files that change."""
+"""Promises of every format: documents in = rows out, ids, limits, files that change."""
 
 from __future__ import annotations
 

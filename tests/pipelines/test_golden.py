@@ -72,7 +72,7 @@ def short_hash(*parts: bytes) -> str:
 
 
 def hashes(output: Path) -> dict[str, str]:
-    """What a command left in a directory, but plans and times, which are hidden files.
+    """The files of a command in a directory, but plans and times, which are hidden files.
 
     Records and pins hold checksums of files, which the manifest has in theirs.
     """

@@ -74,7 +74,7 @@ print(json.dumps({key: [first[key], second[key]] for key in first if first[key] 
 
 
 def changed(code: str, folder: Path) -> dict[str, object]:
-    """What is another after the code than before."""
+    """The values that the code changes."""
     done = subprocess.run(
         [sys.executable, "-c", STATE + code + COMPARE],
         cwd=folder,
@@ -100,7 +100,7 @@ def test_a_command_puts_back_what_it_changes(tmp_path: Path) -> None:
 
 
 def imported(body: list[ast.stmt]) -> Iterator[str]:
-    """What a module imports, for types too; not what a function imports when it is called."""
+    """The imports of a module, for types too; not those of a function when it is called."""
     for node in body:
         if isinstance(node, ast.If):
             yield from imported([*node.body, *node.orelse])

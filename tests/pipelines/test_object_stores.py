@@ -187,7 +187,7 @@ def test_the_usual_environment_reaches_a_store(
 
 
 def test_a_forked_process_is_told(store: Store) -> None:
-    """Where it would wait for threads that it has not."""
+    """A fork, which would wait for threads that it does not have."""
     path = f"s3://{BUCKET}/forked"
     storage.write(path, b"x")
     if (child := os.fork()) == 0:

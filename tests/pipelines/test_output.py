@@ -1,4 +1,4 @@
-"""What may be in an output directory before a job, and what a job removes there."""
+"""Files that may be in an output directory before a job, and those that a job removes there."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def names(directory: Path) -> set[str]:
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Path:
-    """What a job of PLAN leaves when it is killed."""
+    """Leave what a killed job of PLAN leaves."""
     directory = tmp_path / "out"
     prepare(settings(directory), PLAN)
     (directory / "tokenizer.json").write_text("{}")

@@ -1,4 +1,4 @@
-"""What proves that a part is finished, and what does not."""
+"""Proofs that a part is finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a tokenizer fits the documents of each window."""
+"""Drift: the fit of a tokenizer to the documents of each window."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expected(folder: Path, texts: list[str]) -> dict[str, Any]:
-    """What the texts come to, one at a time."""
+    """The sums over the texts, one at a time."""
     path = folder / "model" / "tokenizer.json"
     tokenizer = bpe.Tokenizer.load(path)
     tokens = [token for text in texts for token in tokenizer.encode(text)]

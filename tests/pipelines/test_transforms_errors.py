@@ -31,7 +31,7 @@ def letters() -> bpe.Tokenizer:
 
 
 def text_of(element: Any) -> str:
-    """What Beam's own ``Map`` does here with the same elements."""
+    """The result of Beam's own ``Map`` on the same elements."""
     text = element if isinstance(element, str) else element["text"]
     if not isinstance(text, str) or "x" in text:
         raise RecordError("bad")

@@ -1,4 +1,4 @@
-"""What a command shows of what is said while its job runs elsewhere."""
+"""Messages of a command while its job runs elsewhere."""
 
 from __future__ import annotations
 

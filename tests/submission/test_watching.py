@@ -1,4 +1,4 @@
-"""What is said of a job on its runner: where to look at it, and how far it is."""
+"""Messages about a job on its runner: its page, and its progress."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STARTED = "which Beam started here for this job, without a web UI"
 
 
 def result_of(service: Any = None) -> PipelineResult:
-    """What Beam returns for a job behind a job server."""
+    """The result of Beam for a job of a job server."""
     return PipelineResult(service, "job-7", iter(()), iter(()))
 
 

@@ -1,4 +1,4 @@
-"""Where workers are, what they can see, and whether they lack this package."""
+"""The place of workers: files that they see, and whether they lack this package."""
 
 from __future__ import annotations
 

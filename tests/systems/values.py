@@ -1,4 +1,4 @@
-"""What five published descriptions of BPE compute, from their own algorithms.
+"""The results of five published descriptions of BPE, by their own algorithms.
 
 Where a description prints something else, docs/systems.md says why it is not what it computes.
 """
@@ -237,6 +237,6 @@ SYSTEMS = {
 
 
 def pieces(system: System, text: str) -> list[str]:
-    """What a text is split into; pieces of texts that hold spaces stand between bars."""
+    """The pieces of a text; those that hold spaces are between bars."""
     shown = system.splits[text]
     return shown.split("|" if "|" in shown else " ")

@@ -90,7 +90,7 @@ class UnpackedStream:
         return b"".join(pieces)
 
     def _unpacked(self) -> Iterator[bytes]:
-        """What one member after the other holds, in pieces that are not empty."""
+        """The contents of one member after the other, in pieces that are not empty."""
         data, members = self._take(), 0
         if not data:
             raise DamagedDataError(f"the file is empty, which is no {self._label} data")
