@@ -21,7 +21,7 @@ from bpe._arrow import utf8
 from bpe._native import merge_runs
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import run_from_ipc, run_from_table, run_table
-from bpe.errors import BpeError, CountsError, EncodingError
+from bpe.errors import BpeError, EncodingError
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.count.steps import FLUSH_BYTES, shard_messages
 from pipelines.encode.rows import with_ends
@@ -455,38 +455,49 @@ class TextCounters(Generic[Key, Element]):
         return dict(sorted(reasons.items()))
 
 
-class RunBatch:
-    """Pre-tokens with counts that wait, added up, until they become sorted runs."""
+def sorted_runs(
+    pairs: Iterable[tuple[bytes, int]], shards: int, transform: str
+) -> Iterator[tuple[int, bytes]]:
+    """One run, as Arrow IPC, for each shard that has any of these pre-tokens; counts are added up.
 
-    def __init__(self) -> None:
-        self._counts: dict[bytes, int] = {}
+    Args:
+        pairs: pre-tokens with counts, as elements of a pipeline hold them.
+        shards: in how many the pre-tokens are dealt.
+        transform: that takes them, for the message.
 
-    def add(self, pretoken: bytes, count: int) -> None:
-        """Add a count.
+    Raises:
+        RecordError: one is no pre-token with a count, from 1 to 2^63 - 1.
+    """
+    counts: dict[bytes, int] = {}
+    for pair in pairs:
+        if problem := _no_count(pair, counts):
+            raise RecordError(
+                f"{transform} takes (pre-token, count), bytes and int, got {pair!r:.200}: {problem}"
+            )
+        pretoken, count = pair
+        counts[pretoken] = counts.get(pretoken, 0) + int(count)
+    pretokens = sorted(counts)
+    table = pa.table(
+        {
+            "pretoken": pa.array(pretokens, pa.large_binary()),
+            "count": pa.array([counts[one] for one in pretokens], pa.int64()),
+        }
+    )
+    return shard_messages(run_from_table(table, where="counts").split(shards))
 
-        Raises:
-            CountsError: the pre-token is empty or not bytes, or the count not from 1 to 2^63 - 1.
-        """
-        if not isinstance(pretoken, bytes) or not pretoken:
-            raise CountsError(f"pre-token {pretoken!r:.60}: give bytes, at least one")
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-            raise CountsError(f"pre-token {pretoken!r:.60}: {count!r} is not a count (>= 1)")
-        total = self._counts.get(pretoken, 0) + int(count)
-        if total > _MAX_COUNT:
-            raise CountsError(f"the count of pre-token {pretoken!r:.60} passes 2^63 - 1")
-        self._counts[pretoken] = total
 
-    def drain(self, shards: int) -> Iterator[tuple[int, bytes]]:
-        """One run for each shard that has any, as Arrow IPC; none wait afterwards."""
-        pretokens = sorted(self._counts)
-        table = pa.table(
-            {
-                "pretoken": pa.array(pretokens, pa.large_binary()),
-                "count": pa.array([self._counts[one] for one in pretokens], pa.int64()),
-            }
-        )
-        self._counts = {}
-        return shard_messages(run_from_table(table, where="counts").split(shards))
+def _no_count(pair: object, counts: Mapping[bytes, int]) -> str:
+    """Return the reason why an element cannot be added to counts; empty if it can."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return "count texts with CountPretokens first"
+    pretoken, count = pair
+    if not isinstance(pretoken, bytes) or not pretoken:
+        return f"pre-token {pretoken!r:.60}: give bytes, at least one"
+    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+        return f"pre-token {pretoken!r:.60}: {count!r} is not a count (>= 1)"
+    if counts.get(pretoken, 0) + int(count) > _MAX_COUNT:
+        return f"the count of pre-token {pretoken!r:.60} passes 2^63 - 1"
+    return ""
 
 
 def count_pairs(run: SortedCounts) -> Iterator[tuple[bytes, int]]:

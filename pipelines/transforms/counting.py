@@ -11,14 +11,13 @@ from apache_beam.transforms.window import TimestampCombiner
 from bpe._native import merge_runs
 from bpe.counting import PretokenCounter
 from bpe.counts.files import run_from_ipc, run_to_ipc
-from bpe.errors import CountsError
 from bpe.special_tokens import check_special_tokens
 from pipelines.batches import (
-    RunBatch,
     TextCounters,
     as_table,
     column_of,
     count_pairs,
+    sorted_runs,
     split_nulls,
     split_rows,
     text_of,
@@ -39,11 +38,11 @@ from pipelines.option import split_arguments, takes
 from pipelines.settings import SHARDS, PretokenSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from apache_beam.utils.windowed_value import WindowedValue
 
-_GATHERED = 1 << 16
+_GATHERED = 1 << 16  # pre-tokens with counts that become runs together
 _SEES_ELEMENTS = ("element_count", "always")  # triggers, as Beam's protocol calls them
 
 
@@ -151,50 +150,16 @@ def gathered(counts: Any, *, shards: int, label: str, every_shard: bool) -> Any:
         label: the transform, for errors.
         every_shard: whether shards without counts have a run too: in the global window only.
     """
-    runs = counts | "Gather" >> beam.ParDo(_GatherCounts(shards, label)).with_output_types(
-        tuple[int, bytes]
+    runs = (
+        counts
+        | "Gather" >> beam.BatchElements(min_batch_size=_GATHERED, max_batch_size=_GATHERED)
+        | "Sort" >> beam.FlatMap(sorted_runs, shards, label).with_output_types(tuple[int, bytes])
     )
     if every_shard:
         empty = [(shard, run_to_ipc(merge_runs([]))) for shard in range(shards)]
         seeds = counts.pipeline | "Empty shards" >> beam.Create(empty, reshuffle=False)
         runs = (runs, seeds) | "All runs" >> beam.Flatten()
     return merged(runs)
-
-
-class _GatherCounts(beam.DoFn):  # type: ignore[misc]  # Beam has no types
-    """Pre-tokens with counts to sorted runs, of at most `_GATHERED` pre-tokens together."""
-
-    def __init__(self, shards: int, label: str) -> None:
-        self._shards = shards
-        self._label = label
-
-    def start_bundle(self) -> None:
-        self._batches: dict[Any, RunBatch] = {}
-        self._held = 0
-
-    def process(
-        self, element: tuple[bytes, int], window: Any = beam.DoFn.WindowParam
-    ) -> Iterable[Any]:
-        if window not in self._batches:
-            self._batches[window] = RunBatch()
-        what = f"{self._label} takes (pre-token, count), bytes and int, got {element!r:.200}"
-        if not isinstance(element, tuple) or len(element) != 2:
-            raise RecordError(f"{what}: count texts with CountPretokens first")
-        try:
-            self._batches[window].add(*element)
-        except CountsError as error:
-            raise RecordError(f"{what}: {error}") from error
-        self._held += 1
-        return self._drain() if self._held >= _GATHERED else ()
-
-    def finish_bundle(self) -> Iterable[Any]:
-        return self._drain()
-
-    def _drain(self) -> Iterator[Any]:
-        for window, batch in self._batches.items():
-            for message in batch.drain(self._shards):
-                yield in_window(message, window)
-        self._batches, self._held = {}, 0
 
 
 class _CountTexts(BatchDoFn):

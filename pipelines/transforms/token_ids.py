@@ -24,7 +24,6 @@ from pipelines.corpus.reading import text_bytes
 from pipelines.corpus.splits import Split
 from pipelines.elements import (
     check_field,
-    in_window,
     pack,
     require_global_window,
     unpack,
@@ -64,8 +63,8 @@ if TYPE_CHECKING:
 
 _TEXT_BYTES = "text_bytes"
 _KEEP = "keep."  # before the names of columns that pass through: none is that of another
-_GATHERED_IDS = 1 << 20
-_GATHERED_ROWS = 1 << 14
+_GATHERED_IDS = 1 << 20  # that are dealt together
+_LEAST_IDS = 64  # of a row, so that no more than 2^14 rows are dealt together
 _ROWS_AT_ONCE = 1 << 12  # that are written together
 
 
@@ -160,12 +159,15 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
                 uuid.uuid4().hex,
             ).with_output_types(bytes)
         )
-        gather = _Gather(
-            parts=self.parts,
-            fields=(self.id_field, self.ids_field, self.text_field),
-            keep=self._keep,
+        names = (self.id_field, self.ids_field, self.text_field)
+        size = {"min_batch_size": _GATHERED_IDS, "max_batch_size": _GATHERED_IDS}
+        rows = (
+            documents
+            | "Rows" >> beam.Map(_row_or_table, names, self._keep).with_output_types(Any)
+            | "Gather" >> beam.BatchElements(**size, element_size_fn=_size)
+            | "Key"
+            >> beam.FlatMap(_keyed, self.parts, self._keep).with_output_types(tuple[int, bytes])
         )
-        rows = documents | "Gather" >> beam.ParDo(gather).with_output_types(tuple[int, bytes])
         empty = [(part, b"") for part in range(self.parts)]
         seeds = begin | "Empty parts" >> beam.Create(empty, reshuffle=False)
         written = (
@@ -218,53 +220,39 @@ def _prepare(
     return pack(job)
 
 
-class _Gather(beam.DoFn):  # type: ignore[misc]
-    """Documents to rows of each part, as Arrow IPC."""
+def _row_or_table(
+    element: Any, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
+) -> dict[str, Any] | pa.Table:
+    """An element as a row on its way, or as a table of them."""
+    if isinstance(element, (pa.Table, pa.RecordBatch)):
+        return rows_of_table(as_table(element), names, keep)
+    return row_of(element, names, keep)
 
-    def __init__(
-        self, *, parts: int, fields: tuple[str, str, str], keep: tuple[PassthroughColumn, ...]
-    ) -> None:
-        self._parts = parts
-        self._fields = fields
-        self._keep = keep
 
-    def start_bundle(self) -> None:
-        self._rows: list[dict[str, Any]] = []
-        self._ids = 0
+def _size(row: dict[str, Any] | pa.Table) -> int:
+    """Return how much of a batch is full with it; a table is a batch."""
+    return _GATHERED_IDS if isinstance(row, pa.Table) else max(len(row[INPUT_IDS]), _LEAST_IDS)
 
-    def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> Iterable[Any]:
-        self._window = window
-        if isinstance(element, (pa.Table, pa.RecordBatch)):
-            return self._keyed(rows_of_table(as_table(element), self._fields, self._keep))
-        row = row_of(element, self._fields, self._keep)
-        self._rows.append(row)
-        self._ids += len(row[INPUT_IDS])
-        full = self._ids >= _GATHERED_IDS or len(self._rows) >= _GATHERED_ROWS
-        return self._drain() if full else ()
 
-    def finish_bundle(self) -> Iterator[Any]:
-        for message in self._drain():
-            yield in_window(message, self._window)
-
-    def _drain(self) -> Iterable[Any]:
-        if not self._rows:
-            return ()
-        rows, self._rows, self._ids = self._rows, [], 0
-        try:
-            table = pa.Table.from_pylist(rows, schema_of(self._keep))
-        except (pa.ArrowException, TypeError, OverflowError) as error:
-            raise RecordError(
-                f"WriteTokenIds: rows do not have the types asked for: {error}"
-            ) from error
-        return list(self._keyed(table))
-
-    def _keyed(self, rows: pa.Table) -> Iterator[tuple[int, bytes]]:
-        of = np.array([stable_hash(id_.encode()) % self._parts for id_ in rows[ID].to_pylist()])
-        for part in np.unique(of).tolist():
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, rows.schema) as stream:
-                stream.write_table(rows.filter(pa.array(of == part)))
-            yield part, sink.getvalue().to_pybytes()
+def _keyed(
+    batch: list[dict[str, Any] | pa.Table], parts: int, keep: Sequence[PassthroughColumn]
+) -> Iterator[tuple[int, bytes]]:
+    """The rows of each part, as Arrow IPC."""
+    schema = schema_of(keep)
+    tables = [one for one in batch if isinstance(one, pa.Table)]
+    try:
+        made = pa.Table.from_pylist([one for one in batch if isinstance(one, dict)], schema)
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise RecordError(
+            f"WriteTokenIds: rows do not have the types asked for: {error}"
+        ) from error
+    rows = pa.concat_tables([made, *tables])
+    of = np.array([stable_hash(id_.encode()) % parts for id_ in rows[ID].to_pylist()])
+    for part in np.unique(of).tolist():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema) as stream:
+            stream.write_table(rows.filter(pa.array(of == part)))
+        yield part, sink.getvalue().to_pybytes()
 
 
 def schema_of(keep: Sequence[PassthroughColumn]) -> pa.Schema:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import pickle
+import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -19,12 +21,10 @@ import bpe
 from bpe._native import merge_runs
 from bpe.counting import PretokenCounter
 from bpe.counts.files import run_from_ipc, run_from_table
-from bpe.errors import CountsError
 from bpe.tokenizer import CacheUse
 from pipelines import batches
 from pipelines.batches import (
     IdEncoder,
-    RunBatch,
     TextBatches,
     TextCounters,
     column_of,
@@ -33,6 +33,7 @@ from pipelines.batches import (
     fields_of,
     id_arrays,
     pretoken_bytes,
+    sorted_runs,
     text_of,
     with_ids,
 )
@@ -298,23 +299,17 @@ def test_counters_count_each_key_by_itself(
 
 @settings(deadline=None)
 @given(
-    pairs=st.lists(st.tuples(st.binary(min_size=1, max_size=3), st.integers(1, 1 << 40))),
+    batches=st.lists(
+        st.lists(st.tuples(st.binary(min_size=1, max_size=3), st.integers(1, 1 << 40)))
+    ),
     shards=st.integers(1, 3),
-    drain=st.integers(1, 5),
 )
-def test_counts_add_up(pairs: list[tuple[bytes, int]], shards: int, drain: int) -> None:
-    batch = RunBatch()
-    messages = []
+def test_counts_add_up(batches: list[list[tuple[bytes, int]]], shards: int) -> None:
+    messages = [message for one in batches for _, message in sorted_runs(one, shards, "test")]
     expected: Counter[bytes] = Counter()
-    for number, (pretoken, count) in enumerate(pairs):
-        batch.add(pretoken, count)
+    for pretoken, count in chain.from_iterable(batches):
         expected[pretoken] += count
-        if number % drain == 0:
-            messages += list(batch.drain(shards))
-    messages += list(batch.drain(shards))
-    counts = counts_of_messages(
-        [message for _, message in messages], PretokenSettings(special_tokens=("<|end|>",))
-    )
+    counts = counts_of_messages(messages, PretokenSettings(special_tokens=("<|end|>",)))
     assert dict(counts.items()) == expected
     assert counts.totals.bytes == sum(len(one) * n for one, n in expected.items())
     assert counts.special_tokens == ("<|end|>",)
@@ -326,17 +321,17 @@ def test_bytes_past_64_bits_are_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pretoken", "count"),
-    [(b"", 1), ("text", 1), (b"a", 0), (b"a", -1), (b"a", 1.0), (b"a", True), (b"a", 1 << 63)],
+    "pair",
+    [
+        *((b"", 1), ("text", 1), (b"a", 0), (b"a", -1), (b"a", 1.0), (b"a", True)),
+        *((b"a", 1 << 63), (b"a", 1, 2), b"ab"),
+    ],
 )
-def test_what_is_no_count_is_refused(pretoken: Any, count: Any) -> None:
-    with pytest.raises(CountsError, match="pre-token"):
-        RunBatch().add(pretoken, count)
+def test_what_is_no_count_is_refused(pair: Any) -> None:
+    with pytest.raises(RecordError, match=re.escape("test takes (pre-token, count), bytes and")):
+        list(sorted_runs([(b"a", 1), pair], 1, "test"))
 
 
 def test_a_count_of_numpy_is_one() -> None:
-    batch = RunBatch()
-    batch.add(b"a", np.int64(3))
-    batch.add(b"a", 4)
-    ((_, message),) = batch.drain(1)
+    ((_, message),) = sorted_runs([(b"a", np.int64(3)), (b"a", 4)], 1, "test")
     assert list(count_pairs(run_from_ipc(message))) == [(b"a", 7)]

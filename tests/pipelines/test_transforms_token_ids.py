@@ -87,7 +87,7 @@ def test_the_same_documents_are_the_same_bytes(
         {"id": f"d{i % 30}", "text": f"fox {i % 40}", "lang": "en"} for i in range(80)
     ]
     write(documents, tmp_path / "a", path, keep=["lang:string"])
-    monkeypatch.setattr(token_ids, "_GATHERED_ROWS", 7)
+    monkeypatch.setattr(token_ids, "_GATHERED_IDS", 7 * token_ids._LEAST_IDS)
     write(documents[::-1], tmp_path / "b", path, mode="multi_threading", keep=["lang:string"])
     tables = [pa.Table.from_pylist(documents[i : i + 9]) for i in range(0, 80, 9)]
     write(tables, tmp_path / "c", path, keep=["lang:string"])
