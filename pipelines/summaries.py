@@ -248,8 +248,8 @@ class VerifySummary(_Summary):
         compared: whether it was compared with what it was made of too.
         lossless: of token ids, whether they decode to the text itself; where the tokenizer loses
             some of it, the ids were compared alone. None for counts and exports.
-        manifest_checksum: whether the manifest has one. Without, as earlier releases wrote it, only
-            what parts and inputs say again was checked.
+        manifest_checksum: whether the manifest has one. Without, only what parts and inputs say
+            again was checked.
     """
 
     directory: str

@@ -162,8 +162,7 @@ def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:
 
 
 _NO_CHECKSUM = (
-    "its manifest is of an earlier release and has no checksum: what neither the parts nor --input "
-    "tell was not checked"
+    "its manifest has no checksum: what neither the parts nor --input tell was not checked"
 )
 
 _BY_ITSELF = "as its manifest says; it was not compared with its {} (--input)"
