@@ -19,7 +19,7 @@ import click
 import yaml
 
 from pipelines.cli.command import group_of
-from pipelines.cli.commands import bpe
+from pipelines.cli.commands import NAMES, bpe, command_of
 from pipelines.cli.count import count
 from pipelines.cli.declared import DeclaredOption
 from pipelines.cli.encode import encode
@@ -92,7 +92,7 @@ key. [configs/reference.yaml](../configs/reference.yaml) explains the keys of `b
 
 def page() -> str:
     """The text of the page."""
-    commands = list(bpe.commands.values())
+    commands = list(map(command_of, NAMES))
     parts = [HEAD, "| command | does |\n|---|---|\n"]
     for command in commands:
         does = command.get_short_help_str(200)

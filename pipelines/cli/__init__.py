@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import os
 import sys
@@ -25,9 +26,25 @@ def program() -> NoReturn:
     atexit.register(_end_at_once, statuses)
     # NumPy's BLAS begins a thread for each core when it is loaded, and nothing here multiplies.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _use_one_heap()
     end_soon(lambda number: end_interrupted(number) if not statuses else os._exit(statuses[0]))
     statuses.append(main())
     sys.exit(statuses[0])
+
+
+def _use_one_heap() -> None:
+    """Let all threads, and Arrow, allocate from one heap, which gives back what nobody needs.
+
+    glibc otherwise begins a heap for each thread and keeps what was freed in each (15 to 40 % of
+    the peak of a job); Arrow's own allocator keeps a share of its own (20 to 25 %). Our threads
+    allocate in large blocks: they do not wait for each other.
+    """
+    if sys.platform == "linux":
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")  # read when Arrow is loaded
+        if "MALLOC_ARENA_MAX" not in os.environ:
+            arena_max = -8  # M_ARENA_MAX of malloc.h
+            with suppress(OSError, AttributeError):  # another C library has no such thing
+                ctypes.CDLL(None).mallopt(arena_max, 1)
 
 
 def _end_at_once(statuses: list[int]) -> None:

@@ -7,13 +7,11 @@ interrupted (SIGINT), 143 terminated (SIGTERM) while a job ran.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib.metadata
 import os
 import re
 import sys
 import traceback
-from collections import UserDict
 from functools import cache
 from importlib import import_module
 from io import TextIOWrapper
@@ -29,42 +27,32 @@ from pipelines.cli.logs import choose_format, log_line, put_back
 from pipelines.errors import Interrupted, JobError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 # In the order of a job: the modules of this package, each with a command of its name.
-_NAMES = (
+NAMES = (
     *("count", "train", "encode", "run", "verify", "decode", "export", "compare", "convert"),
     *("show", "words", "report", "completion"),
 )
 
 
-class _Commands(UserDict[str, click.Command]):
-    """All commands by name; the module of one is imported when it is asked for."""
-
-    def __missing__(self, name: str) -> click.Command:
-        if name not in _NAMES:
-            raise KeyError(name)
-        with ended_by_interrupts():
-            module = import_module(f"pipelines.cli.{name}")
-        command: click.Command = getattr(module, name)
-        self.data[name] = command
-        return command
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_NAMES)
-
-    def __len__(self) -> int:
-        return len(_NAMES)
-
-    def __contains__(self, name: object) -> bool:
-        return name in _NAMES
+@cache
+def command_of(name: str) -> click.Command:
+    """The command of one of `NAMES`, whose module is imported when it is asked for."""
+    with ended_by_interrupts():
+        module = import_module(f"pipelines.cli.{name}")
+    command: click.Command = getattr(module, name)
+    return command
 
 
-class _InOrder(click.Group):
-    """Lists its commands in the order of a job, not of the alphabet."""
+class _Lazy(click.Group):
+    """All commands, in the order of a job, not of the alphabet."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
-        return list(self.commands)
+        return list(NAMES)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        return command_of(name) if name in NAMES else None
 
 
 def _show_version(context: click.Context) -> None:
@@ -77,8 +65,7 @@ def _show_version(context: click.Context) -> None:
 
 
 @click.group(
-    cls=_InOrder,
-    commands=_Commands(),
+    cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="\b\nA tokenizer and a tokenized corpus in two commands:\n"
     "  bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000\n"
@@ -103,7 +90,6 @@ def bpe() -> None:
 
 
 _NAMED = re.compile(r"`([a-z]+(?:_[a-z]+)*)`")
-_POOL = "ARROW_DEFAULT_MEMORY_POOL"  # read when Arrow is loaded
 
 
 @cache
@@ -111,7 +97,7 @@ def _options() -> dict[str, str]:
     """The options of all commands, by the names that errors have for them."""
     return {
         name: spec.flag
-        for command in bpe.commands.values()
+        for command in map(command_of, NAMES)
         for spec in specs_of(command).values()
         for name in (spec.name, spec.field)
     } | {"beam_args": "--"}
@@ -144,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if completes(bpe):
             return 0
-        with _one_heap(), put_back(), contextlib.nullcontext() if debug else quiet_interrupts():
+        with put_back(), contextlib.nullcontext() if debug else quiet_interrupts():
             with bpe.make_context("bpe", list(arguments)) as context:
                 bpe.invoke(context)
             sys.stdout.flush()
@@ -174,28 +160,6 @@ def _open_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
-
-
-@contextlib.contextmanager
-def _one_heap() -> Iterator[None]:
-    """Let all threads, and Arrow, allocate from one heap, which gives back what nobody needs.
-
-    glibc otherwise begins a heap for each thread and keeps what was freed in each (15 to 40 % of
-    the peak of a job); Arrow's own allocator keeps a share of its own (20 to 25 %). Our threads
-    allocate in large blocks: they do not wait for each other.
-    """
-    chosen = sys.platform != "linux" or _POOL in os.environ
-    if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
-        arena_max = -8  # M_ARENA_MAX of malloc.h
-        with contextlib.suppress(OSError, AttributeError):  # another C library has no such thing
-            ctypes.CDLL(None).mallopt(arena_max, 1)
-    if not chosen:
-        os.environ[_POOL] = "system"
-    try:
-        yield
-    finally:
-        if not chosen:
-            os.environ.pop(_POOL, None)
 
 
 def _printable(message: str) -> str:

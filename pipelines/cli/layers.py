@@ -128,12 +128,13 @@ def owner(ctx: click.Context, name: str) -> str:
     if any(name in option_keys(stage) for stage in stages_of(ctx.command).values()):
         return f"a stage: give --set {name}=VALUE"
     root = ctx.find_root().command
-    commands = root.commands.values() if isinstance(root, click.Group) else ()
+    group = root if isinstance(root, click.Group) else click.Group()
+    commands = (group.get_command(ctx, one) for one in group.list_commands(ctx))
     # Of those that take files: others have short names, as --id, that say nothing of this command.
     having = (
         one.name
         for one in commands
-        if name not in _NO_KEYS and {name, "config"} <= specs_of(one).keys()
+        if one and name not in _NO_KEYS and {name, "config"} <= specs_of(one).keys()
     )
     return next((f"bpe {one}, not of this command" for one in having), "")
 

@@ -8,6 +8,7 @@ from itertools import cycle, takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.cells import cell_len
 
 from pipelines.cli import columns, options
 from pipelines.cli.command import command
@@ -340,7 +341,7 @@ def _merge_text(merge: Mapping[str, Any]) -> str:
 
 
 def _step_lines(steps: list[dict[str, Any]]) -> list[str]:
-    widths = [columns.width_of(" ".join(step["symbols"])) for step in steps]
+    widths = [cell_len(" ".join(step["symbols"])) for step in steps]
     lines = []
     before: list[str] = []
     for step, width in zip(steps, widths, strict=True):

@@ -14,7 +14,7 @@ from bpe.formats import huggingface
 from bpe.pair_counts import PAIR_COUNTS
 from pipelines import settings
 from pipelines.cli import convert, options
-from pipelines.cli.commands import bpe as commands
+from pipelines.cli.commands import command_of
 from pipelines.option import declared
 from tests.cli.process import bpe, environment
 
@@ -69,7 +69,7 @@ def test_each_command_explains_itself_with_an_example(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_is_explained(name: str) -> None:
-    for param in commands.commands[name].params:
+    for param in command_of(name).params:
         if isinstance(param, click.Option) and not param.hidden:
             assert param.help, param.name
             assert param.help.endswith((".", "]")), param.help

@@ -19,6 +19,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from pipelines.cli.commands import NAMES, command_of
 from pipelines.cli.commands import bpe as group
 from tests.cli.pages import blocks, commands_of, make_command
 from tests.cli.process import ROOT, bpe, environment
@@ -215,11 +216,11 @@ def test_the_reference_is_up_to_date() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", list(group.commands))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_reference_names_every_option(name: str) -> None:
     text = PAGE.read_text("utf-8")
     part = text.split(f"\n## bpe {name}\n")[1].split("\n## ")[0]
-    for param in group.commands[name].params:
+    for param in command_of(name).params:
         if isinstance(param, click.Option) and not param.hidden:
             assert all(f"`{opt}`" in part for opt in param.opts), param.name
     shown = CliRunner().invoke(group, [name, "--help"])
@@ -250,8 +251,8 @@ def _check_options(line: str) -> None:
     words = line.split()
     if words[:1] != ["bpe"] or len(words) < 2 or words[1].startswith("-"):
         return
-    assert words[1] in group.commands, line
-    command = group.commands[words[1]]
+    assert words[1] in NAMES, line
+    command = command_of(words[1])
     known = {"--help", "--help-all", "-h"}.union(
         *([*p.opts, *p.secondary_opts] for p in command.params)
     )

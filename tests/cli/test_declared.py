@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 from pipelines import EncodeCorpus
 from pipelines.cli.command import command
-from pipelines.cli.commands import as_options
-from pipelines.cli.commands import bpe as commands
+from pipelines.cli.commands import NAMES, as_options
 from pipelines.cli.layers import option_keys, settings_of
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
@@ -142,7 +141,7 @@ def test_help_of_a_command_with_an_argument_asks_for_none() -> None:
         assert bpe("run", asked).stdout.startswith("Usage: bpe run ")
 
 
-@pytest.mark.parametrize("name", [*commands.commands])
+@pytest.mark.parametrize("name", NAMES)
 def test_help_fits_a_screen(name: str) -> None:
     short = bpe(name, "--help").stdout
     shown = [line for line in short.splitlines() if re.match(r" {2}(-\w, )?--", line)]

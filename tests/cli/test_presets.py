@@ -166,11 +166,14 @@ def test_an_installation_has_the_presets(tmp_path: Path) -> None:
 
 
 def test_every_command_that_trains_or_counts_takes_one() -> None:
-    from pipelines.cli.commands import bpe as commands  # noqa: PLC0415
+    from pipelines.cli.commands import NAMES, command_of  # noqa: PLC0415
 
     taking = {
         name
-        for name, command in commands.commands.items()
-        if any(isinstance(one, click.Option) and one.name == "preset" for one in command.params)
+        for name in NAMES
+        if any(
+            isinstance(one, click.Option) and one.name == "preset"
+            for one in command_of(name).params
+        )
     }
     assert taking == {"count", "train", "run", "words"}

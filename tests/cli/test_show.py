@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.cells import cell_len
 
 import bpe as library
-from pipelines.cli.columns import width_of
 from tests.cli.process import bpe, on_a_terminal
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def test_wide_characters_stand_in_columns(model: Path) -> None:
     lines = bpe("show", model, "日本語").stdout.splitlines()
     steps = [line for line in lines if "rank" in line]
     merges = [line[re.search(r"\S+ \+ ", line).start() :] for line in steps]  # type: ignore[union-attr]
-    places = {width_of(step) - width_of(merge) for step, merge in zip(steps, merges, strict=True)}
+    places = {cell_len(step) - cell_len(merge) for step, merge in zip(steps, merges, strict=True)}
     assert len(steps) > 3
     assert len(places) == 1
 
