@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 from dataclasses import dataclass, field
@@ -65,16 +67,10 @@ def _records(directory: str) -> Iterator[dict[str, Any]]:
 
 
 def _lines(file: Any) -> Iterator[dict[str, Any]]:
-    """The records of a file, a chunk at a time: a bad record can be as large as any."""
-    rest = b""
-    while chunk := bytes(file.read(storage.CHUNK)):
-        *lines, rest = (rest + chunk).split(b"\n")
-        if len(rest) > _LONGEST_LINE:
-            return
-        for line in lines:
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
+    """The records of a file; of a line that is too long there are none."""
+    lines = io.BufferedReader(file)
+    for line in iter(lambda: lines.readline(_LONGEST_LINE), b""):
+        with contextlib.suppress(ValueError, RecursionError):
+            value = json.loads(line)
             if isinstance(value, dict):
                 yield value
