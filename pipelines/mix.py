@@ -167,9 +167,7 @@ def load_share_tokenizer(
     return loaded
 
 
-def effective_mix(
-    counts: Sequence[CountsInput], paths: Sequence[str], tokens: Sequence[int]
-) -> tuple[MixedSource, ...]:
+def effective_mix(counts: Sequence[CountsInput], tokens: Sequence[int]) -> tuple[MixedSource, ...]:
     """The share of each of several counts in what is trained on, by bytes and by pre-tokens.
 
     A weight multiplies counts, so shares follow from the sizes of the corpora as well. Empty for
@@ -177,7 +175,6 @@ def effective_mix(
 
     Args:
         counts: with weights.
-        paths: of these, as they were given.
         tokens: of each, where shares are of these; else none.
     """
     if len(counts) == 1 and counts[0].weight == 1:
@@ -194,11 +191,11 @@ def effective_mix(
     ]
     return tuple(
         MixedSource(
-            path=path,
+            path=source.title,
             weight=str(source.weight),
             bytes_share=row[0],
             pretokens_share=row[1],
             tokens_share=row[2] if tokens else None,
         )
-        for path, source, row in zip(paths, counts, shares, strict=True)
+        for source, row in zip(counts, shares, strict=True)
     )

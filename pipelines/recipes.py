@@ -59,7 +59,7 @@ from pipelines.output.names import (
 from pipelines.output.timings import save_timing
 from pipelines.parity import check_parity, expected_groups, find_groups
 from pipelines.planned import run_once, run_planned
-from pipelines.progress import NoProgress
+from pipelines.progress import UNSEEN
 from pipelines.run import options
 from pipelines.settings import (
     CountSettings,
@@ -113,7 +113,7 @@ def count_and_train(
     parity: ParitySettings | None = None,
     runs: RunSettings = RunSettings(),  # noqa: B008
     mix: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: Progress = UNSEEN,
     then: Literal["encoded", "export"] | None = None,
 ) -> tuple[CountSummary | None, TrainSummary]:
     """Train a tokenizer on a corpus, or on counts that were made before.
@@ -150,7 +150,6 @@ def count_and_train(
         JobError: something is wrong; the class says what.
     """
     began = time.monotonic()
-    progress = progress or NoProgress()
     with job_errors():
         options(execution)
         two_phases = training.crosses_words and inputs is not None
@@ -184,7 +183,7 @@ def count_and_train(
         counts = counts or counts_of_sources(own, shares) or (CountsInput(directory=own),)
         request = TrainRequest(
             output=replace(output, directory=directory),
-            **_of_counts(counts),
+            counts=_located(counts),
             special_tokens=pretokens.special_tokens,
             training=training,
             roles=read_roles(roles),
@@ -199,7 +198,7 @@ def count_and_train(
             if groups is not None and inputs is not None:
                 whole = CountsInput(directory=join(output.directory, COUNTS))
                 found, there = find_groups((whole,), groups.parity)
-                return replace(request, groups=there, **_of_counts(found))
+                return replace(request, groups=there, counts=_located(found))
             tokens = tokens_of(request.counts, share_tokenizer) if share_of == "tokens" else ()
             weights = with_weights(request.counts, of=share_of, tokens=tokens)
             return replace(request, counts=weights, tokens=tokens)
@@ -268,11 +267,9 @@ def count_and_train(
     )
 
 
-def _of_counts(counts: Iterable[CountsInput]) -> dict[str, Any]:
-    """Return the paths of a training's counts, and their names in errors."""
-    named = [(replace(one, directory=storage.located(one.directory)), one.title) for one in counts]
-    directories, titles = zip(*named, strict=True)
-    return {"counts": directories, "paths": titles}
+def _located(counts: Iterable[CountsInput]) -> tuple[CountsInput, ...]:
+    """The same counts, for a process in any working directory."""
+    return tuple(replace(one, directory=storage.located(one.directory)) for one in counts)
 
 
 def run(
@@ -287,7 +284,7 @@ def run(
     exporting: ExportSettings | None = None,
     discard_ids: bool = False,
     roles: RoleSettings = RoleSettings(),  # noqa: B008  # immutable
-    progress: Progress | None = None,
+    progress: Progress = UNSEEN,
     **more: Any,
 ) -> dict[str, CountSummary | TrainSummary | EncodeSummary | ExportSummary]:
     """Count a corpus, train a tokenizer, encode the corpus and export it.
@@ -313,7 +310,7 @@ def run(
         JobError: something is wrong; the class says what.
     """
     mix = () if exporting is None else exporting.mix
-    done: dict[str, Any] = {"execution": execution, "progress": progress or NoProgress()}
+    done: dict[str, Any] = {"execution": execution, "progress": progress}
     with job_errors():
         options(execution)
         if mix:
@@ -526,7 +523,6 @@ def _of_superwords(request: TrainRequest) -> TrainRequest:
         request,
         counts=counts,
         tokens=(),
-        paths=tuple(one.title for one in counts),
         special_tokens=(),
         training=request.training.superwords_on(path),
         extends=load_tokenizer(path).sha256,

@@ -32,7 +32,7 @@ from pipelines.errors import ConfigError, Interrupted, JobError
 from pipelines.failures import FailureChannel, error_in, is_proxied, job_errors, one_line
 from pipelines.interrupts import NAMES, Interrupts, interrupts, unhurried
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
-from pipelines.progress import NoProgress, StageProgress
+from pipelines.progress import UNSEEN, StageProgress
 from pipelines.submission.checks import check_paths, ready
 from pipelines.submission.job import (
     cancelled,
@@ -143,7 +143,7 @@ def use_storage_alone(execution: Execution) -> None:
 
 def check_job(
     execution: Execution,
-    progress: Progress = NoProgress(),  # noqa: B008 - one that nobody watches has no state
+    progress: Progress = UNSEEN,
     *,
     reads: Iterable[str],
     writes: str,
@@ -174,7 +174,7 @@ def run(
     execution: Execution,
     pieces: int = 1,
     stage: StageProgress = StageProgress(),  # noqa: B008 - one that nobody watches has no state
-    progress: Progress = NoProgress(),  # noqa: B008 - the same
+    progress: Progress = UNSEEN,
     name: str = "job",
 ) -> PipelineResult:
     """Build a pipeline, run it to its end and return Beam's result.

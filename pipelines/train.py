@@ -85,7 +85,6 @@ class TrainRequest(Job):
     Attributes:
         counts: the counts to train on, each with its weight; where superwords follow words, those
             of pre-tokens.
-        paths: of these, as they were given.
         special_tokens: get reserved ids, after those the counts were cut at.
         training: the vocabulary.
         roles: of special tokens; none for those of the tokenizer that is extended.
@@ -101,7 +100,6 @@ class TrainRequest(Job):
     """
 
     counts: tuple[CountsInput, ...]
-    paths: tuple[str, ...]
     special_tokens: tuple[str, ...]
     training: TrainSettings
     roles: Roles = field(default_factory=Roles)
@@ -117,7 +115,8 @@ class TrainRequest(Job):
     @property
     def shown(self) -> dict[str, str]:
         """Values that a runner's web UI shows of the job."""
-        return {**super().shown, "counts": ", ".join(self.paths), "ties": self.training.ties}
+        counts = ", ".join(one.title for one in self.counts)
+        return {**super().shown, "counts": counts, "ties": self.training.ties}
 
     def folder(self, name: str) -> str:
         """Return the folder of something made for the training, such as its counts."""
@@ -175,16 +174,16 @@ class TrainRequest(Job):
             JobError, bpe.errors.BpeError: they are missing, damaged, or do not fit.
         """
         manifests = list(map(complete_manifest, self.counts))
-        first = manifests[0]
+        first, title = manifests[0], self.counts[0].title
         for manifest, source in zip(manifests, self.counts, strict=True):
             check_agreement(first, manifest, titles=(self.counts[0].directory, source.directory))
         extend = load_extended(self.training, sha256=self.extends)
         if self.training.is_of_superwords:
-            _check_superwords(self.training, extend, first.runs, title=self.paths[0])
+            _check_superwords(self.training, extend, first.runs, title=title)
             return
         require_pretokens(
             first,
-            title=self.paths[0],
+            title=title,
             remedy="learn superwords from them: give `tokenizer`, and `superwords` N or "
             "`boundless`",
         )
@@ -319,31 +318,31 @@ def train_tokenizer(job: TrainRequest, failures: FailureChannel) -> None:
         bpe.errors.TrainingError: a setting is wrong for these counts.
         OutputError: a file cannot be written, or another job has taken the directory over.
     """
-    with SlotWriter(job.slots_path, 0) as slot:
+    slot = SlotWriter(job.slots, 0)
 
-        def report(done: int, total: int) -> None:
-            if failures.stopped():
-                raise StoppedError
-            slot.advance(done, total)
+    def report(done: int, total: int) -> None:
+        if failures.stopped():
+            raise StoppedError
+        slot.advance(done, total)
 
-        if job.groups is not None:
-            counts = [partial(load_counts, source.directory) for source in job.counts]
-            tokenizer = trained_in_groups(
-                counts, job.groups, job.training, job.special_tokens, report=report
-            )
-        else:
-            tokenizer = trained(
-                lambda: _read(job.counts, what="run" if job.training.is_of_superwords else "text"),
-                job.training,
-                job.special_tokens,
-                report=report,
-                extend=load_extended(job.training, sha256=job.extends),
-            )
+    if job.groups is not None:
+        counts = [partial(load_counts, source.directory) for source in job.counts]
+        tokenizer = trained_in_groups(
+            counts, job.groups, job.training, job.special_tokens, report=report
+        )
+    else:
+        tokenizer = trained(
+            lambda: _read(job.counts, what="run" if job.training.is_of_superwords else "text"),
+            job.training,
+            job.special_tokens,
+            report=report,
+            extend=load_extended(job.training, sha256=job.extends),
+        )
     training = tokenizer.training
     if training is None:
         raise InputError("the tokenizer has no record of its training")
     if not job.training.is_of_superwords:  # else the mix is that of the words
-        training = replace(training, mix=effective_mix(job.counts, job.paths, job.tokens))
+        training = replace(training, mix=effective_mix(job.counts, job.tokens))
     if job.roles:
         tokenizer = tokenizer.with_roles(job.roles)
     plan_of_run(job.directory, job.run)  # of another job by now: this one ends
@@ -404,7 +403,7 @@ def trained_summary(
         training.mix,
     )
     if learnt is not None:
-        mix = effective_mix(job.counts, job.paths, job.tokens)
+        mix = effective_mix(job.counts, job.tokens)
         pruned = training.pruned and training.pruned["distinct_pretokens"]  # runs hold these
         if words is not None and words.tokens is not None and not pruned:
             tokens = words.tokens - learnt.initial_tokens + learnt.tokens

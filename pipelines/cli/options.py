@@ -223,11 +223,10 @@ def progress(ctx: click.Context) -> Progress:
     Logs of jobs elsewhere go to files.
     """
     from pipelines.cli.logs import job_log
-    from pipelines.progress import NoProgress, progress_on
+    from pipelines.progress import Progress, progress_on
 
-    shown: Progress
     if ctx.params["quiet"]:
-        shown = NoProgress()
+        shown = Progress()
     elif is_json():
         from pipelines.progress.shown import JsonProgress
 

@@ -20,7 +20,7 @@ from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.names import Plan, json_bytes
 from pipelines.planned import CorpusRequest, Planned, anywhere, deflated, run_planned
-from pipelines.progress import NoProgress
+from pipelines.progress import UNSEEN
 from pipelines.settings import EncodeSettings, OutputSettings
 from pipelines.stage.work import are_here, temporary_work
 from pipelines.storage import join
@@ -142,7 +142,7 @@ def compare(
     by: str | None = None,
     examples: int = EXAMPLES,
     output: str | None = None,
-    progress: Progress | None = None,
+    progress: Progress = UNSEEN,
 ) -> dict[str, Any]:
     """Compare what tokenizers make of a corpus; return the result, as JSON values.
 
@@ -172,7 +172,7 @@ def compare(
                 inputs=inputs, tokenizers=tokenizers, directory=directory, by=by, examples=examples
             )
             planned = replace(request, inputs=inputs).plan()
-            started, progress = request.started(), progress or NoProgress()
+            started = request.started()
             with run_planned(started, planned, execution=execution, progress=progress):
                 result = read_comparison(join(directory, RESULT))
         if output is not None:

@@ -37,7 +37,7 @@ from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
 from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits, run_once
-from pipelines.progress import NoProgress, SlotWriter
+from pipelines.progress import UNSEEN, SlotWriter
 from pipelines.run import options
 from pipelines.settings import (
     AppendSettings,
@@ -314,7 +314,8 @@ class CountSplits(StorageDoFn):
         split: Split = unpack(element)
         request, failures = self._request, self._failures
         job, reading = request.job, request.reading
-        with failures.reported(), SlotWriter(request.slots_path, split.part) as slot:
+        slot = SlotWriter(request.slots, split.part)
+        with failures.reported():
             tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)
             results: Iterable[Any]
             if request.appending.appends:
@@ -417,7 +418,7 @@ def count(
     runs: RunsOf | None = None,
     sources: tuple[str, ...] = (),
     appending: AppendSettings = AppendSettings(),  # noqa: B008
-    progress: Progress | None = None,
+    progress: Progress = UNSEEN,
     ready: Callable[[Planned], object] | None = None,
 ) -> CountSummary:
     """Count the pre-tokens of a corpus into a directory of Parquet shards.
@@ -450,7 +451,7 @@ def count(
         )
         if runs is not None:
             refuse_inputs_inside(request.directory, [runs.path])
-        done: dict[str, Any] = {"execution": execution, "progress": progress or NoProgress()}
+        done: dict[str, Any] = {"execution": execution, "progress": progress}
         if appending.watch is not None:
             return cast("CountSummary", watch(request, appending.watch, **done))
         return cast("CountSummary", run_once(request, ready=ready, **done))

@@ -57,7 +57,7 @@ from pipelines.planned import (
     planned_splits,
     run_once,
 )
-from pipelines.progress import NoProgress, many
+from pipelines.progress import UNSEEN, many
 from pipelines.run import metric, options
 from pipelines.settings import (
     AppendSettings,
@@ -445,7 +445,7 @@ def encode(
     encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
     appending: AppendSettings = AppendSettings(),  # noqa: B008
     drift: DriftSettings = DriftSettings(),  # noqa: B008
-    progress: Progress | None = None,
+    progress: Progress = UNSEEN,
 ) -> EncodeSummary:
     """Encode a corpus into a directory of Parquet parts.
 
@@ -472,7 +472,6 @@ def encode(
             drift=drift,
             sends=not workers_of(options(execution)).here and storage.is_local(tokenizer),
         )
-        progress = progress or NoProgress()
         done: dict[str, Any] = {"execution": execution, "progress": progress}
         if appending.watch is not None:
             return cast("EncodeSummary", watch(request, appending.watch, **done))

@@ -44,7 +44,7 @@ from pipelines.output.names import (
     Plan,
     json_bytes,
 )
-from pipelines.progress import NoProgress, many, size_text
+from pipelines.progress import UNSEEN, many, size_text
 from pipelines.run import metric, options
 from pipelines.stage.job import run_job
 from pipelines.stage.record import (
@@ -269,7 +269,7 @@ def export(
     output: OutputSettings,
     settings: ExportSettings,
     execution: Execution,
-    progress: Progress | None = None,
+    progress: Progress = UNSEEN,
     unit_tokens: int | None = None,
     fan_in: int = FAN_IN,
 ) -> ExportSummary:
@@ -288,7 +288,6 @@ def export(
         JobError: something is wrong; the class says what.
     """
     began = time.monotonic()
-    progress = progress or NoProgress()
     with job_errors():
         options(execution)
         named = parse_sources(sources)

@@ -1,54 +1,34 @@
-"""A file in which the workers of this machine say how much of each part is done.
+"""How much of each part the workers of this process have done.
 
-A slot holds totals, not increments, so a part that is done twice counts once. Where the file is not
-there (a worker on another machine), a writer does nothing: progress never decides whether a job
-succeeds.
+A slot holds totals, not increments, so a part that is done twice counts once. A worker of another
+process finds no slots, and its writer does nothing: progress never decides whether a job succeeds.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import struct
-import tempfile
-from io import FileIO
-from pathlib import Path
-from typing import TYPE_CHECKING, final
-
-if TYPE_CHECKING:
-    from types import TracebackType
+import uuid
+from typing import final
 
 # Documents, bytes of input, of these bytes of an earlier run; steps done and to do, of other work.
-_SLOT = struct.Struct("=qqqqq")
 _NOTHING = (0, 0, 0, 0, 0)
+_SLOTS: dict[str, dict[int, tuple[int, ...]]] = {}  # of each step that is watched, by part
 
 
-def make_slots(parts: int) -> str:
-    """A file of so many empty slots; its path.
-
-    Raises:
-        OSError: there is no room for it.
-    """
-    handle, path = tempfile.mkstemp(prefix="bpe-progress-")
-    try:
-        os.truncate(handle, parts * _SLOT.size)
-    except OSError:
-        Path(path).unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(handle)
-    return path
+def open_slots() -> str:
+    """Make room for the parts of a step; returns the name by which workers find it."""
+    name = uuid.uuid4().hex
+    _SLOTS[name] = {}
+    return name
 
 
-def add_slots(path: str) -> tuple[int, ...]:
-    """Add up the slots of a file, in the order of their fields.
+def add_slots(name: str) -> tuple[int, ...]:
+    """Add up the slots of a step, in the order of their fields."""
+    return tuple(map(sum, zip(_NOTHING, *list(_SLOTS[name].values()), strict=True)))
 
-    Raises:
-        OSError: the file cannot be read.
-    """
-    data = Path(path).read_bytes()
-    whole = len(data) - len(data) % _SLOT.size
-    return tuple(map(sum, zip(_NOTHING, *_SLOT.iter_unpack(data[:whole]), strict=True)))
+
+def close_slots(name: str) -> None:
+    """Forget the slots of a step; later updates are not seen."""
+    del _SLOTS[name]
 
 
 @final
@@ -56,17 +36,13 @@ class SlotWriter:
     """Tells the driver how much of one part is done; used inside a worker.
 
     Args:
-        path: ``Stage.slots_path``; None, or a file that is not there, makes every call a no-op.
-        part: the number of the part, below the number given to ``Stage.set_slots``.
+        slots: `StageProgress.slots`; None, or those of another process, makes every call a no-op.
+        part: the number of the part.
     """
 
-    def __init__(self, path: str | None, part: int) -> None:
-        self._offset = part * _SLOT.size
-        self._file: FileIO | None = None
-        if path is not None:
-            with contextlib.suppress(OSError):
-                # Opened once and kept: a part reports after each block.
-                self._file = FileIO(path, "r+")
+    def __init__(self, slots: str | None, part: int) -> None:
+        self._slots = _SLOTS.get(slots or "")
+        self._part = part
 
     def update(self, *, documents: int, bytes: int) -> None:  # noqa: A002 - the unit is the name
         """Set what is done of the part so far: documents, and bytes of input as stored."""
@@ -81,27 +57,5 @@ class SlotWriter:
         self._write(0, 0, 0, done, total)
 
     def _write(self, *values: int) -> None:
-        if self._file is None:
-            return
-        try:
-            self._file.seek(self._offset)
-            self._file.write(_SLOT.pack(*values))
-        except OSError:
-            self.close()
-
-    def close(self) -> None:
-        """Close the file of slots; later updates do nothing."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def __enter__(self) -> SlotWriter:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        if self._slots is not None:
+            self._slots[self._part] = values

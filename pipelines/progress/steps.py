@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.progress.slots import add_slots, make_slots
+from pipelines.progress.slots import add_slots, close_slots, open_slots
 from pipelines.progress.text import duration, many, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 # A runner elsewhere reports what it has counted every few seconds, within a bundle too.
 _STALLED = 60.0
@@ -140,7 +138,7 @@ class StageProgress:
         is_watched: whether anybody asks how far it is.
 
     Attributes:
-        slots_path: the file for ``SlotWriter``, made by `set_slots`; None where nobody watches.
+        slots: where ``SlotWriter`` says how far each part is; None where nobody watches.
     """
 
     def __init__(
@@ -152,8 +150,7 @@ class StageProgress:
         is_watched: bool = False,
     ) -> None:
         self.name = name
-        self.slots_path: str | None = None
-        self._is_watched = is_watched
+        self.slots = open_slots() if is_watched else None
         self._total_bytes = total_bytes
         self._unit = unit
         self._began = time.monotonic()
@@ -163,13 +160,6 @@ class StageProgress:
         self._changed = self._began
         self._state = ""
         self._why = ""
-
-    def set_slots(self, parts: int) -> None:
-        """Make room for ``parts`` parts, numbered from 0; the step goes on where there is none."""
-        self.close()
-        if self._is_watched:
-            with contextlib.suppress(OSError):
-                self.slots_path = make_slots(parts)
 
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
@@ -200,10 +190,9 @@ class StageProgress:
         now = time.monotonic()
         documents = size = kept = 0
         done, total = self._advanced
-        if self.slots_path is not None:
-            with contextlib.suppress(OSError):
-                documents, size, kept, *steps = add_slots(self.slots_path)
-                done, total = steps if steps[1] else (done, total)
+        if self.slots is not None:
+            documents, size, kept, *steps = add_slots(self.slots)
+            done, total = steps if steps[1] else (done, total)
         if self._observed[1] > size:  # two views of the same work: the one that is ahead
             documents, size, kept = self._observed
         if self._seen != (documents, size, kept):
@@ -223,10 +212,10 @@ class StageProgress:
         )
 
     def close(self) -> None:
-        """Remove the file of slots."""
-        if self.slots_path is not None:
-            Path(self.slots_path).unlink(missing_ok=True)
-            self.slots_path = None
+        """Forget the slots."""
+        if self.slots is not None:
+            close_slots(self.slots)
+            self.slots = None
 
 
 class JobLog:
@@ -243,8 +232,8 @@ class JobLog:
         return ""
 
 
-class Progress(ABC):
-    """Receives the progress of a job.
+class Progress:
+    """Receives the progress of a job; this one says nothing.
 
     Attributes:
         logs: makes what keeps the log of a job elsewhere; None: nobody does.
@@ -252,9 +241,12 @@ class Progress(ABC):
 
     logs: Callable[[], contextlib.AbstractContextManager[JobLog]] | None = None
 
-    @abstractmethod
     def stage(
-        self, name: str, total_bytes: int | None, *, unit: str = "merges"
+        self,
+        name: str,  # noqa: ARG002 - of those that show it
+        total_bytes: int | None,  # noqa: ARG002
+        *,
+        unit: str = "merges",  # noqa: ARG002
     ) -> contextlib.AbstractContextManager[StageProgress]:
         """Enter a step of the job.
 
@@ -263,29 +255,15 @@ class Progress(ABC):
             total_bytes: the size of its input as stored; None where that is not the measure.
             unit: what ``StageProgress.advance`` counts.
         """
+        return contextlib.nullcontext(StageProgress())
 
     def job_log(self) -> contextlib.AbstractContextManager[JobLog]:
         """Keep what is logged while the block runs a job elsewhere."""
         return contextlib.nullcontext(JobLog()) if self.logs is None else self.logs()
 
-    @abstractmethod
     def log(self, message: str) -> None:
         """Say one thing, such as the plan of a step."""
 
 
-class NoProgress(Progress):
-    """Says nothing; for libraries and tests."""
-
-    @contextlib.contextmanager
-    def stage(
-        self,
-        name: str,  # noqa: ARG002 - the interface
-        total_bytes: int | None,  # noqa: ARG002
-        *,
-        unit: str = "merges",  # noqa: ARG002
-    ) -> Iterator[StageProgress]:
-        """Enter a step that is not shown."""
-        yield StageProgress()
-
-    def log(self, message: str) -> None:
-        """Drop the message."""
+UNSEEN = Progress()
+"""The progress of libraries and tests."""

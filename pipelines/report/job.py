@@ -11,7 +11,7 @@ from pipelines.compare.result import read_comparison
 from pipelines.errors import OutputError
 from pipelines.failures import job_errors
 from pipelines.output.names import REPORT, read_plan
-from pipelines.progress import NoProgress
+from pipelines.progress import UNSEEN
 from pipelines.report import charts, corpus_sections, job_sections, tokenizer_sections
 from pipelines.report.comparison_sections import comparison_section
 from pipelines.report.material import gather
@@ -87,7 +87,7 @@ def report(
     tokenizer: Tokenizer | None = None,
     sample_parts: int | None = None,
     comparisons: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: Progress = UNSEEN,
 ) -> ReportSummary:
     """Write one HTML file about what a directory holds.
 
@@ -109,7 +109,6 @@ def report(
         options(Execution())
         sources = find_sources(path)
         target = _target(output, sources, overwrite=overwrite)
-        progress = progress or NoProgress()
         material = gather(sources, tokenizer, sample_parts, progress)
         compared = [*filter(None, [sources.comparison]), *map(storage.located, comparisons)]
         with progress.stage("page", None):

@@ -34,14 +34,17 @@ class CountsInput:
         weight: the factor.
         share: of the mix, from 0 to 1, instead of a weight: `pipelines.train.train` chooses it.
         source: of a mix of the corpus that these are the counts of; empty for other counts.
+        title: their name in the record of a training: the source, or the directory as given.
     """
 
     directory: str
     weight: Fraction | int = 1
     share: Fraction | None = None
     source: str = ""
+    title: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "title", self.title or self.source or self.directory)
         if not self.directory:
             raise ConfigError("`counts` is empty: name a directory made by bpe count")
         if self.weight <= 0:
@@ -53,11 +56,6 @@ class CountsInput:
                 f"`counts` {self.directory}: the share {percent(self.share)} is not above 0 and "
                 "at most 100%"
             )
-
-    @property
-    def title(self) -> str:
-        """The name of the counts in the record of a training."""
-        return self.source or self.directory
 
     @classmethod
     def parse(cls, text: str) -> CountsInput:

@@ -63,8 +63,8 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         job = job.after_plan()
         for number, stage in enumerate(job.stages):
             last = number == len(job.stages) - 1
-            path = job.slots_path if last else None
-            run = _RunStage(stage, failures, last=last, slots_path=path)
+            slots = job.slots if last else None
+            run = _RunStage(stage, failures, last=last, slots=slots)
             done = done | f"{stage.name.capitalize()}" >> run
         done = job.steps(done, failures)
         # Apart from the last fold: a runner may run that again, and needs what finishing removes.
@@ -75,18 +75,18 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Makes and folds all units of a stage; of one bool, whether there is work, and yields it."""
 
     def __init__(
-        self, stage: Stage, failures: FailureChannel, *, last: bool, slots_path: str | None
+        self, stage: Stage, failures: FailureChannel, *, last: bool, slots: str | None
     ) -> None:
         super().__init__()
         self._stage = stage
         self._failures = failures
         self._last = last
-        self._slots_path = slots_path
+        self._slots = slots
 
     def expand(self, begun: beam.PCollection[bool]) -> beam.PCollection[bool]:
         stage, failures = self._stage, self._failures
         listing = beam.ParDo(Step(failures, _units, stage)).with_output_types(bytes)
-        making = Step(failures, _make_record, stage, failures, self._last, self._slots_path)
+        making = Step(failures, _make_record, stage, failures, self._last, self._slots)
         made = reshuffled("Reshuffle units", begun | "Units" >> listing) | "Make" >> beam.ParDo(
             making
         )
@@ -142,15 +142,15 @@ def _units(work: bool, stage: Stage) -> Iterator[bytes]:
 
 
 def _make_record(
-    element: bytes, stage: Stage, failures: FailureChannel, last: bool, slots_path: str | None
+    element: bytes, stage: Stage, failures: FailureChannel, last: bool, slots: str | None
 ) -> list[tuple[None, bytes]]:
     unit: Unit | int | None = unpack(element)
     if unit is None or isinstance(unit, int):
         return [keyed(element)]
-    with SlotWriter(slots_path, unit.number) as slot:
-        record, resumed = make_unit(stage, unit, slot=slot, stopped=failures.stopped)
-        if resumed:
-            slot.keep(documents=record.totals.get("documents", 0), bytes=unit.bytes)
+    slot = SlotWriter(slots, unit.number)
+    record, resumed = make_unit(stage, unit, slot=slot, stopped=failures.stopped)
+    if resumed:
+        slot.keep(documents=record.totals.get("documents", 0), bytes=unit.bytes)
     if last:
         counter("units_resumed" if resumed else "units_made").inc()
     if last and resumed:

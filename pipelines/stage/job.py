@@ -57,8 +57,7 @@ def run_job(
     with locked(job.directory) if lock else contextlib.nullcontext():
         ready()
         with progress.stage(job.name, size) as stage:
-            stage.set_slots(pieces)
-            watched = replace(job, slots_path=stage.slots_path)
+            watched = replace(job, slots=stage.slots)
             result = run(
                 lambda p, failures: p | job.name >> RunJob(watched, failures),
                 execution=execution,

@@ -156,14 +156,14 @@ class Job:
     Attributes:
         output: the directory, and what may be done with what is in it.
         run: the id of this run of the job, once it has one (`started`).
-        slots_path: the file of progress slots on this machine; None where nobody watches.
+        slots: of the progress, in this process; None where nobody watches.
         name: of the kind of job.
         last_file: the file that makes the output complete; empty where a job writes none.
     """
 
     output: OutputSettings
     run: str = ""
-    slots_path: str | None = None
+    slots: str | None = None
     name: ClassVar[str]
     last_file: ClassVar[str] = MANIFEST
 

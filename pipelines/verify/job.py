@@ -15,7 +15,7 @@ from pipelines import storage
 from pipelines.failures import job_errors
 from pipelines.output.names import MANIFEST, WORK, read_manifest_object
 from pipelines.output.state import complete, complete_outputs
-from pipelines.progress import NoProgress
+from pipelines.progress import UNSEEN
 from pipelines.run import options
 from pipelines.settings import Execution
 from pipelines.stage.work import are_here, temporary_work
@@ -61,7 +61,7 @@ def verify(
     directory: str,
     inputs: InputSettings | None = None,
     execution: Execution = Execution(),  # noqa: B008  # immutable
-    progress: Progress | None = None,
+    progress: Progress = UNSEEN,
     tokenizer: Tokenizer | None = None,
     temp: str | None = None,
 ) -> VerifySummary:
@@ -82,7 +82,6 @@ def verify(
         JobError: it cannot be checked.
     """
     began = time.monotonic()
-    progress = progress or NoProgress()
     with job_errors():
         options(execution)
         root, kind = storage.located(directory), complete(directory, *_KINDS).kind

@@ -76,9 +76,7 @@ def test_a_file_may_ask_for_it(corpus: Path) -> None:
 def test_a_step_under_way_has_speed_and_time_left() -> None:
     stream = io.StringIO()
     with JsonProgress(stream, interval=0.01).stage("count", 4_000_000) as stage:
-        stage.set_slots(1)
-        with SlotWriter(stage.slots_path, 0) as slot:
-            slot.update(documents=3, bytes=1_000_000)
+        SlotWriter(stage.slots, 0).update(documents=3, bytes=1_000_000)
         for _ in range(1000):
             if '"bytes": 1000000' in stream.getvalue():
                 break

@@ -6,8 +6,7 @@ import pty
 import re
 import threading
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
@@ -16,7 +15,7 @@ from pipelines.cli.commands import bpe as group
 from pipelines.progress import (
     BarProgress,
     LineProgress,
-    NoProgress,
+    Progress,
     SlotWriter,
     Snapshot,
     duration,
@@ -25,6 +24,9 @@ from pipelines.progress import (
 )
 from pipelines.progress.shown import JsonProgress
 from pipelines.progress.steps import StageProgress
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def wait_for(text: str, stream: io.StringIO) -> None:
@@ -38,52 +40,39 @@ def wait_for(text: str, stream: io.StringIO) -> None:
 def test_slots_add_up_and_count_a_repeated_part_once() -> None:
     stream = io.StringIO()
     with LineProgress(stream, interval=0.01).stage("count", 4_000_000) as stage:
-        stage.set_slots(3)
-        with SlotWriter(stage.slots_path, 0) as slot:
-            slot.update(documents=5, bytes=500_000)
-            slot.update(documents=10, bytes=1_000_000)
+        slot = SlotWriter(stage.slots, 0)
+        slot.update(documents=5, bytes=500_000)
+        slot.update(documents=10, bytes=1_000_000)
         for _ in range(2):  # a part that is done twice
-            with SlotWriter(stage.slots_path, 2) as slot:
-                slot.update(documents=20, bytes=1_000_000)
+            slot = SlotWriter(stage.slots, 2)
+            slot.update(documents=20, bytes=1_000_000)
         wait_for("50%: 30 documents, 2.00 MB of 4.00 MB", stream)
     last = stream.getvalue().splitlines()[-1]
     assert last.startswith("bpe: count: done in ")
     assert "30 documents, 2.00 MB of 4.00 MB" in last
 
 
-def test_the_file_of_slots_goes_with_its_stage() -> None:
-    with LineProgress(io.StringIO()).stage("count", 10) as stage:
-        assert stage.slots_path is None
-        stage.set_slots(1)
-        path = Path(str(stage.slots_path))
-        assert path.stat().st_size == 40
-    assert not path.exists()
-
-
-@pytest.mark.parametrize("path", [None, "/nonexistent/slots"])
-def test_a_writer_without_slots_does_nothing(path: str | None) -> None:
-    with SlotWriter(path, 3) as slot:
-        slot.update(documents=1, bytes=1)
+@pytest.mark.parametrize("slots", [None, "of another process"])
+def test_a_writer_without_slots_does_nothing(slots: str | None) -> None:
+    SlotWriter(slots, 3).update(documents=1, bytes=1)
 
 
 def test_a_writer_outlives_its_stage() -> None:
     with LineProgress(io.StringIO()).stage("count", 10) as stage:
-        stage.set_slots(1)
-        slot = SlotWriter(stage.slots_path, 0)
+        slot = SlotWriter(stage.slots, 0)
     slot.update(documents=1, bytes=1)
-    slot.close()
-    slot.update(documents=2, bytes=2)
+    SlotWriter(stage.slots, 0).update(documents=1, bytes=1)
+    assert stage.snapshot().documents == 0
 
 
 def test_many_threads_write_their_own_slots() -> None:
     stream = io.StringIO()
     with LineProgress(stream).stage("count", 100) as stage:
-        stage.set_slots(64)
 
         def work(part: int) -> None:
-            with SlotWriter(stage.slots_path, part) as slot:
-                for done in range(100):
-                    slot.update(documents=done + 1, bytes=1_000_000)
+            slot = SlotWriter(stage.slots, part)
+            for done in range(100):
+                slot.update(documents=done + 1, bytes=1_000_000)
 
         threads = [threading.Thread(target=work, args=(part,)) for part in range(64)]
         for thread in threads:
@@ -96,15 +85,14 @@ def test_many_threads_write_their_own_slots() -> None:
 def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:
     stream = io.StringIO()
     with LineProgress(stream, interval=0.01).stage("encode", 4_000_000) as stage:
-        stage.set_slots(2)
-        with SlotWriter(stage.slots_path, 0) as slot:
-            slot.keep(documents=9, bytes=2_000_000)
+        slot = SlotWriter(stage.slots, 0)
+        slot.keep(documents=9, bytes=2_000_000)
         wait_for("50%: 9 documents, 2.00 MB of 4.00 MB read\n", stream)
-        with SlotWriter(stage.slots_path, 1) as slot:
-            slot.update(documents=1, bytes=1_000_000)
+        slot = SlotWriter(stage.slots, 1)
+        slot.update(documents=1, bytes=1_000_000)
         wait_for("75%: 10 documents, 3.00 MB of 4.00 MB read, ", stream)
-        with SlotWriter(stage.slots_path, 1) as slot:
-            slot.keep(documents=1, bytes=2_000_000)
+        slot = SlotWriter(stage.slots, 1)
+        slot.keep(documents=1, bytes=2_000_000)
     assert stream.getvalue().endswith("10 documents, 4.00 MB read, all by an earlier run\n")
     now = Snapshot(seconds=1.0, bytes=3_000_000, kept_bytes=2_000_000, total_bytes=4_000_000)
     assert now.speed == 1_000_000
@@ -160,9 +148,8 @@ def test_what_moves_is_what_workers_and_runners_tell() -> None:
     time.sleep(0.01)
     stage.observe(state="RUNNING", documents=1, bytes=10)
     assert stage.snapshot().unchanged >= 0.01
-    stage.set_slots(1)
-    with SlotWriter(stage.slots_path, 0) as slot:
-        slot.update(documents=2, bytes=20)
+    slot = SlotWriter(stage.slots, 0)
+    slot.update(documents=2, bytes=20)
     assert stage.snapshot().unchanged == 0.0
     stage.close()
 
@@ -175,12 +162,11 @@ def test_a_step_that_fails_says_so() -> None:
 
 
 def test_nobody_watches() -> None:
-    progress = NoProgress()
+    progress = Progress()
     progress.log("not seen")
     with progress.stage("count", 10) as stage:
-        stage.set_slots(4)
         stage.advance(1, 2)
-        assert stage.slots_path is None
+        assert stage.slots is None
 
 
 def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,12 +176,11 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         progress = progress_on(stream)
         assert isinstance(progress, BarProgress)
         with progress.stage("count", 2_000_000) as stage:
-            stage.set_slots(1)
-            with SlotWriter(stage.slots_path, 0) as slot:
-                slot.update(documents=7, bytes=1_000_000)
-                drawn = ""
-                while "50%" not in drawn:
-                    drawn += os.read(master, 65536).decode()
+            slot = SlotWriter(stage.slots, 0)
+            slot.update(documents=7, bytes=1_000_000)
+            drawn = ""
+            while "50%" not in drawn:
+                drawn += os.read(master, 65536).decode()
         while "bpe: count: done in" not in drawn:
             drawn += os.read(master, 65536).decode()
     os.close(master)

@@ -122,8 +122,8 @@ def export_plainly(
         for unit in stage.units():
             if units == stop:
                 return Exported(output=output, units=units, made_units=made, resumed_units=kept)
-            with SlotWriter(None, 0) as slot:
-                record, resumed = make_unit(stage, unit, slot=slot, stopped=lambda: False)
+            slot = SlotWriter(None, 0)
+            record, resumed = make_unit(stage, unit, slot=slot, stopped=lambda: False)
             units, made, kept = units + (not resumed), made + (not resumed), kept + resumed
             records.append(record)
         stage.fold(records)

@@ -61,7 +61,6 @@ def test_counting_and_training(tmp_path: Path) -> None:
     request = TrainRequest(
         output=OutputSettings(directory=str(tmp_path / "model")),
         counts=(jobs.CountsInput(directory=str(output)),),
-        paths=(str(output),),
         special_tokens=(),
         training=TrainSettings(vocab_size=280),
     )

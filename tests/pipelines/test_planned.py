@@ -26,7 +26,7 @@ from pipelines.count.job import CountRequest
 from pipelines.encode.job import EncodeRequest
 from pipelines.failures import FailureChannel
 from pipelines.output.directory import plan_of_run
-from pipelines.progress import NoProgress
+from pipelines.progress import Progress
 from pipelines.run import metric, run
 from pipelines.settings import (
     CountSettings,
@@ -101,7 +101,6 @@ class Place:
         return TrainRequest(
             output=OutputSettings(directory=str(self.folder / out)),
             counts=(CountsInput(directory=str(self.folder / out / "counts")),),
-            paths=(),
             special_tokens=(),
             training=TrainSettings(vocab_size=300),
         ).started()
@@ -283,7 +282,7 @@ def test_a_second_sink_ends_the_first(
     assert json.loads((out / "manifest.json").read_text())["totals"]["documents"] in (0, len(TEXTS))
 
 
-class When(NoProgress):
+class When(Progress):
     """Does something once, when the command has looked at the inputs."""
 
     def __init__(self, act: Callable[[], None]) -> None:

@@ -23,7 +23,7 @@ from pipelines.corpus.documents.stored import LostFileError
 from pipelines.errors import ConfigError, InputError, JobError, OutputError, RecordError
 from pipelines.failures import FailureChannel, WorkerError, error_in, job_errors
 from pipelines.local_runner import guarded
-from pipelines.progress import NoProgress
+from pipelines.progress import Progress
 from pipelines.run import options, run
 from pipelines.settings import Execution
 from tests.cli.process import bpe as run_bpe
@@ -219,7 +219,7 @@ def test_a_bundle_waits_briefly_for_the_thread_that_looks_where_time_is_spent() 
     assert period() == default > 10
 
 
-class Told(NoProgress):
+class Told(Progress):
     """Keeps what is said."""
 
     def __init__(self, said: list[str]) -> None:

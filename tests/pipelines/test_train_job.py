@@ -13,7 +13,7 @@ import bpe
 from bpe.counts import PretokenCounts, combine
 from bpe.roles import Roles
 from pipelines.errors import ConfigError, InputError, OutputError
-from pipelines.progress import NoProgress, SlotWriter
+from pipelines.progress import Progress, SlotWriter
 from pipelines.progress.steps import StageProgress
 from pipelines.settings import (
     SHARES_OF,
@@ -346,7 +346,7 @@ def test_counts_that_do_not_fit_are_refused(corpus: Corpus, tmp_path: Path) -> N
     assert not (tmp_path / "model" / "tokenizer.json").exists()
 
 
-class Listening(NoProgress):
+class Listening(Progress):
     """Looks at the stage each time that a worker has said how far it is."""
 
     def __init__(self) -> None:

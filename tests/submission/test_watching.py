@@ -115,7 +115,6 @@ def test_progress_is_that_of_the_runners_counters_where_workers_tell_nothing() -
         served() as (service, result),
         LineProgress(stream, interval=0.01).stage("count", 4_000_000) as stage,
     ):
-        stage.set_slots(3)  # which no worker sees
         observe(result, stage)
         wait_for(r"bpe: count: running for \d", stream)
         service.counters = {"documents_read": (10, 5), "bytes_read": (900_000, 100_000)}
