@@ -1,4 +1,4 @@
-"""How much of each part the workers of this process have done.
+"""The parts of a step, as far as the workers of this process have done them.
 
 A slot holds totals, not increments, so a part that is done twice counts once. A worker of another
 process finds no slots, and its writer does nothing: progress never decides whether a job succeeds.
