@@ -108,7 +108,7 @@ def test_in_a_store_it_is_the_same(ids: Callable[[str], Path], tmp_path: Path) -
             ObjectStore.objects[name] = path.read_bytes()
     try:
         stored_ids: dict[str, Any] = {"web": "store://bucket/ids"}
-        for to in ("parquet", "megatron", "mds", "litdata"):
+        for to in FORMATS if LONG else ("megatron", "mds"):
             output = f"store://bucket/{to}"
             few: dict[str, Any] = {"to": to, "unit_tokens": 400}
             execution = TWO if to == "mds" else ONE

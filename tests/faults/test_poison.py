@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-SHORT = {"documents": 12_000, "limit": 1 << 20, "long_line": 20_000_000}
+SHORT = {"documents": 3_000, "limit": 1 << 20, "long_line": 20_000_000}
 LONG = {"documents": 60_000, "limit": 64 << 20, "long_line": 500_000_000}
 # What a poisoned corpus may take beyond what a clean one does, of which each record is small.
 RECORDS = 8  # times the largest record allowed: two workers, each with some copies of one
@@ -93,11 +93,11 @@ def test_a_line_of_500_mb_and_bombs(tmp_path: Path, lines: bool) -> None:
 
 
 def test_all_ways_are_in_the_corpus(tmp_path: Path) -> None:
-    corpus = write_poisoned(tmp_path / "corpus", documents=12_000, limit=1000, long_line=1 << 20)
+    corpus = write_poisoned(tmp_path / "corpus", documents=3_000, limit=1000, long_line=1 << 20)
     reasons = {reason for _, _, reason in corpus.bad}
     assert {reason for _, reason in BAD_LINES} <= reasons
     records = sum(name == "a.jsonl" for name, _, _ in corpus.bad)
-    assert records * EVERY == 12_000
+    assert records * EVERY == 3_000
 
 
 @pytest.mark.parametrize("name", ["i.jsonl", "j.jsonl", "k.txt", "l.parquet"])
