@@ -117,7 +117,7 @@ def pages() -> dict[Path, str]:
 def table(results: dict[str, Any]) -> str:
     """The results as text and a table in Markdown."""
     columns = (
-        *("corpus", "", "distinct runs", "tokens in these", "longest", "first affected"),
+        *("corpus", "", "distinct runs", "tokens in distinct runs", "longest", "first affected"),
         *("first other", "other superwords", "bytes per token"),
     )
     lines = [
