@@ -36,7 +36,7 @@ SHARD_BYTES = 2e9  # what the merging of a shard may take in the plan
 ROW_BYTES = 16  # of a run in memory beside the word: where it begins, and its count
 RUNS = 3  # what a merge holds: what it merges, up to twice the distinct words, and the result
 SYMBOLS = 2**32  # the trainer numbers them with 32 bits
-EXTRA_SYMBOLS = 3  # a word has one for each byte, and these
+EXTRA_SYMBOLS = 1  # a word has one for each byte, and one (three from 2^29 occurrences on)
 
 Result = dict[str, Any]
 
