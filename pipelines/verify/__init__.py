@@ -1,6 +1,6 @@
 """Checks of an output against its manifest and its input.
 
-- `checks`: stages that check, and their job.
+- `base`: stages that check, and their job.
 - `encoded`: a corpus, by itself and made again from its input.
 - `export`: an export, by itself and made again from its ids.
 - `counts`: shards, by themselves and against the input counted again.

@@ -34,7 +34,7 @@ from pipelines.output.names import TOKENIZER
 from pipelines.planned import Planned, run_once
 from pipelines.settings import CountSettings, OutputSettings
 from pipelines.storage import join
-from pipelines.verify.checks import Check
+from pipelines.verify.base import Check
 from pipelines.verify.inputs import Stated, match_inputs
 from pipelines.verify.made_again import first_difference
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from pipelines.count.sets import CountsSet
     from pipelines.settings import InputSettings
-    from pipelines.verify.checks import Verification
+    from pipelines.verify.base import Verification
 
 
 class CheckCounts(Check):

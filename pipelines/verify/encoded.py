@@ -31,7 +31,7 @@ from pipelines.output.names import (
 from pipelines.planned import anywhere
 from pipelines.storage import HashingFile, Written, join
 from pipelines.tokenizer_files import stored_tokenizer
-from pipelines.verify.checks import Check
+from pipelines.verify.base import Check
 from pipelines.verify.inputs import Stated, match_inputs
 from pipelines.verify.made_again import first_difference, refuse_other
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pipelines.settings import InputSettings, RowSettings
     from pipelines.stage.record import Record
     from pipelines.totals import DuplicateIds
-    from pipelines.verify.checks import Verification
+    from pipelines.verify.base import Verification
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATI
 from pipelines.stage.record import check_file, read_records
 from pipelines.stage.stage import Made
 from pipelines.storage import join
-from pipelines.verify.checks import Check, attempt, raise_first
+from pipelines.verify.base import Check, attempt, raise_first
 from pipelines.verify.made_again import refuse_other
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record, StoredFile
     from pipelines.stage.stage import Stage, Unit
-    from pipelines.verify.checks import Verification
+    from pipelines.verify.base import Verification
 
 TALLY = "tally.json"
 

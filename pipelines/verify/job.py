@@ -21,7 +21,7 @@ from pipelines.settings import Execution
 from pipelines.stage.work import are_here, temporary_work
 from pipelines.storage import join
 from pipelines.summaries import VerifySummary
-from pipelines.verify.checks import Verification
+from pipelines.verify.base import Verification
 from pipelines.verify.counts import verify_counts
 from pipelines.verify.encoded import verify_encoded
 from pipelines.verify.export import verify_export

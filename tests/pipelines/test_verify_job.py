@@ -27,7 +27,7 @@ from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import dead_letters_file
 from pipelines.settings import EncodeSettings, Execution, InputSettings, PretokenSettings
 from pipelines.stage.beam import RunJob
-from pipelines.verify.checks import Verification, VerifyJob
+from pipelines.verify.base import Verification, VerifyJob
 from tests import jobs
 from tests.pipelines.corpora import (
     Corpus,
