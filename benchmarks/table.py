@@ -57,9 +57,9 @@ def _measured_later(results: Results) -> str:
     later: dict[tuple[str, str], list[str]] = {}
     for work in results["works"]:
         if "when" in work and "commit" in work:
-            later.setdefault((work["when"][:10], work["commit"]), []).append(work["title"])
+            later.setdefault((work["when"][:10], work["commit"]), []).append(_title(work))
     return "".join(
-        f" These rows are from {when}, commit `{commit}`: {'; '.join(dict.fromkeys(titles))}."
+        f" Measured on {when} at commit `{commit}`: {'; '.join(dict.fromkeys(titles))}."
         for (when, commit), titles in later.items()
     )
 
