@@ -53,13 +53,15 @@ def conditions(results: Results) -> str:
 
 
 def _measured_later(results: Results) -> str:
-    """A sentence for the rows of each later commit; empty where all rows are of one run."""
+    """A list of the rows of each other commit; empty where all rows are of one run."""
     later: dict[tuple[str, str], list[str]] = {}
     for work in results["works"]:
         if "when" in work and "commit" in work:
             later.setdefault((work["when"][:10], work["commit"]), []).append(_title(work))
-    return "".join(
-        f" Measured on {when} at commit `{commit}`: {'; '.join(dict.fromkeys(titles))}."
+    if not later:
+        return ""
+    return " These rows are exceptions:\n\n" + "\n".join(
+        f"- on {when} at commit `{commit}`: {'; '.join(dict.fromkeys(titles))}."
         for (when, commit), titles in later.items()
     )
 

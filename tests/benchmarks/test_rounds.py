@@ -115,7 +115,7 @@ def test_a_failure_is_one_message_and_status_1() -> None:
 def test_a_row_that_is_measured_again_takes_the_place_of_the_first(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     rows = ["--scale", "short", "--only", "second-core", "--output", str(path)]
-    assert "Measured again" not in run_bench("run", *rows).stdout
+    assert "exceptions" not in run_bench("run", *rows).stdout
     first = results.read(path)
     (row,) = first["works"]
     row["cells"][0]["value"] = 77.0
@@ -127,7 +127,7 @@ def test_a_row_that_is_measured_again_takes_the_place_of_the_first(tmp_path: Pat
     assert [work["name"] for work in second["works"]] == ["second-core", "another"]
     assert second["works"][1] == first["works"][1]
     assert second["works"][0]["cells"][0]["value"] != 77.0
-    again = f"Measured again, on {second['works'][0]['when'][:10]} at commit "
+    again = f"These rows are exceptions:\n\n- on {second['works'][0]['when'][:10]} at commit "
     assert again in table
     assert f"{second['works'][0]['commit']}`: {row['title']}." in table
 
