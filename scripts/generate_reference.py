@@ -40,7 +40,8 @@ CONFIG = ROOT / "configs" / "reference.yaml"
 CONFIG_HEAD = """\
 # Every option of a job, with what it does. Keys are the names of the options of `bpe`, with - or _.
 # A line left out means the default, the command line wins, an unknown key is an error. A key may
-# also stand in a section count, train, encode or export: then it is for that stage alone.
+# also stand in a section. In encode or export, it is for that stage alone. The sections count and
+# train are one: a key in either is for both stages.
 #
 # The values below are the defaults, except for those marked "chosen". Commented lines are examples
 # of options without a default. scripts/generate_reference.py generates this file.

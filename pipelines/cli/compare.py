@@ -42,9 +42,9 @@ class Comparison(Settings):
         counts: Instead of --input: counts (from bpe count) on which to measure the bytes per token
             of two tokenizers.
         by: Also show each value of this field or column (jsonl, parquet), such as the language,
-            separately; file: each file. COLUMN:TYPE sets the type.
-        examples: Number of pieces of text with the greatest difference to show; without --input, of
-            tokens and merges of each kind (--json lists all); 0: none.
+            separately. COLUMN:TYPE sets the type. file: show each file.
+        examples: Number of pieces of text with the greatest difference to show. Without --input:
+            number of tokens and merges of each kind (--json lists all). 0: none.
         output: Write the result as JSON; it replaces FILE.
         html: Write the result as HTML; it replaces FILE.
     """
@@ -84,11 +84,12 @@ def compare(ctx: click.Context) -> None:
 
     Without --input, the result is what changed from the first TOKENIZER to the second: tokens
     gained and lost, merges moved. Tokens and merges are compared by their bytes, not by their ids.
-    A merge has moved if its rank among the common merges differs. --counts are used with the
-    pre-tokenizer that made them.
+    A merge has moved if its rank among the common merges differs. --counts measures bytes per
+    token: both tokenizers then merge the pre-tokens as they were counted, whatever their own
+    pre-tokenizer.
 
     With --input, each TOKENIZER encodes the corpus as bpe encode does, but no ids are written. The
-    result also lists the pieces of text that differ most in tokens over the corpus.
+    result also lists the pieces of text whose numbers of tokens differ most, over the corpus.
     """
     with loading():
         from pipelines.compare.tokenizers import parse_tokenizers

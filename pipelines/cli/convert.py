@@ -40,10 +40,10 @@ class Conversion(Settings):
     """The handling of a tokenizer that a format cannot hold.
 
     Attributes:
-        leave_out: Omit this from TO if its format cannot hold it, instead of failing; repeatable.
+        leave_out: Instead of failing, omit this if the format of TO cannot hold it; repeatable.
         dialect: Dialect of a tokenizer.json. huggingface: fail if Hugging Face's libraries cannot
             express the tokenizer; beam-bpe: write a file that only bpe reads.
-        approximate: Write superwords as SuperBPE publishes them: as merges like others, under a
+        approximate: Write superwords as SuperBPE publishes them: as ordinary merges, with a
             pre-tokenizer that hardly splits. Some ids differ.
         counts: With --approximate: counts of runs or of pre-tokens on which to measure how many
             tokens differ; repeatable.
@@ -75,10 +75,10 @@ def convert(ctx: click.Context) -> None:
 
     The formats are tokenizer.json (Hugging Face), *.tiktoken, *.model (SentencePiece's BPE), and
     *vocab.json with *merges.txt (name either; both are written). Ids, merges and pre-tokenization
-    stay the same. If TO cannot hold something, the command fails and names it, unless --leave-out
-    does. It prints the options that you need to load TO.
+    stay the same. If TO cannot hold something, the command fails and names it, unless you give its
+    name to --leave-out. The command prints the options that you need to load TO.
 
-    A tokenizer.json for Hugging Face holds superwords where that gives the same ids. Otherwise the
+    A tokenizer.json for Hugging Face holds superwords if the ids are then the same. Otherwise the
     command fails and names the condition that does not hold; --approximate writes another tokenizer
     with the same tokens.
     """

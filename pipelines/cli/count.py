@@ -32,8 +32,8 @@ class Runs(Settings):
     """The choice to count runs.
 
     Attributes:
-        runs: Count runs, not pre-tokens: adjacent pre-tokens that are one token each. Superwords
-            are trained on them.
+        runs: Count runs instead of pre-tokens: sequences of adjacent pre-tokens that are one token
+            each. Superwords are trained on runs.
         tokenizer: With --runs: the tokenizer whose tokens are the parts of runs. It says how text
             is split, instead of --pretokenizer and similar options.
     """
@@ -65,8 +65,8 @@ def count(ctx: click.Context) -> None:
     reading the corpus again. It can train on the counts of several corpora at once:
     bpe train --counts DIR --counts OTHER.
 
-    With --runs, it counts the runs of a tokenizer's tokens instead, whose keys in the column
-    pretoken are ids; DIR/tokenizer.json is the tokenizer. bpe train --counts DIR --superwords N
+    With --runs, it counts runs of a tokenizer's tokens instead. The column pretoken then holds the
+    ids of each run, and DIR/tokenizer.json is the tokenizer. bpe train --counts DIR --superwords N
     learns tokens across word boundaries from them.
 
     With --append, only files that DIR does not have yet are counted; --watch SECONDS does that

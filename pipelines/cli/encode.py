@@ -54,8 +54,8 @@ bpe encode --append --input 'landing/*.jsonl' --tokenizer model/tokenizer.json -
 def encode(ctx: click.Context) -> None:
     """Encode a corpus into Parquet files of token ids, one row per document.
 
-    Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, key, a hash
-    of the id, input_ids, num_tokens), and finally DIR/manifest.json, which marks the job as
+    Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, key (a hash
+    of the id), input_ids, num_tokens), and finally DIR/manifest.json, which marks the job as
     complete. Special tokens that occur in documents are encoded as plain text, unless
     --allow-special names them. An empty document has a row with an empty list. bpe export makes
     training data of the ids: mixed, shuffled, packed.

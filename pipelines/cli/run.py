@@ -69,8 +69,8 @@ class Stages(Settings):
 
     Attributes:
         set: Value of an option of bpe count, train, encode or export, such as vocab_size=4096;
-            repeatable. With the name of a section, as in encode.split_size=64MB, for that stage
-            only. It overrides the file.
+            repeatable. With a section, as in encode.split_size=64MB, the value is for that stage
+            only. --set overrides the file.
         discard_ids: With an export: remove the encoded parts when the export is verified. Plan,
             records and manifest stay, so that --resume does not encode again.
     """
@@ -97,13 +97,15 @@ bpe run configs/demo.yaml --config configs/runners/prism.yaml
 def run(ctx: click.Context) -> None:
     """Count a corpus, train a tokenizer, encode the corpus and export it, as CONFIG.yaml says.
 
-    The file sets options of the four commands by name, such as vocab_size: 32000. A key in a
-    section count, train, encode or export is for that stage only; count and train share theirs.
-    Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and DIR/encoded, and with `to` in the
-    section export, DIR/export; with superwords or boundless also DIR/words and DIR/runs. With
-    group_by, DIR/counts has a folder for each group; parity lets these groups choose the merges.
-    With mix, it has a folder for each source, and the tokenizer is trained on the same shares, of
-    bytes.
+    The file sets options of the four commands by name, such as vocab_size: 32000. A key in the
+    section encode or export is for that stage only. The sections count and train are one: a key in
+    either is for both stages.
+
+    Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and DIR/encoded. With `to` in the
+    section export, it also writes DIR/export; with superwords or boundless, DIR/words and DIR/runs.
+    With group_by, DIR/counts has a folder for each group; parity lets these groups choose the
+    merges. With mix, DIR/counts has a folder for each source, and mix also gives the shares of
+    training, in bytes.
     """
     words, ids, rows = (stage_context(ctx, name) for name in ("train", "encode", "export"))
     words.params["mix"] = rows.params["mix"]

@@ -66,7 +66,7 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
 @click.argument("tokenizer", metavar="FILE")
 @click.argument("words", metavar="WORD...", nargs=-1)
 def show(ctx: click.Context) -> None:
-    r"""Show how each WORD merges into tokens, one merge per line, with the ids and bytes of these.
+    r"""Show how each WORD merges into tokens, one merge per line, and the tokens' ids and bytes.
 
     FILE is a tokenizer.json, a .tiktoken file, a .model file of SentencePiece, or vocab.json with
     merges.txt next to it. The rank of a merge is its position in training; its count is shown if

@@ -42,19 +42,18 @@ class Mixture(Settings):
     """The sources of a training, with their weights.
 
     Attributes:
-        tokenizer: With --counts of runs: the tokenizer of words whose runs were counted, to which
-            --superwords or --boundless add superwords (--boundless needs the training.json next to
-            it).
-        counts: Counts to train on instead of --input; repeatable. Each is multiplied by its weight:
-            a whole number, a decimal (0.5) or a fraction (1/3). DIR:60% gives it that share of the
-            mix instead; the shares of all add up to 100%.
+        tokenizer: With --counts of runs: the tokenizer of words whose runs were counted. It gets
+            the superwords. --boundless also needs the training.json next to it.
+        counts: Counts to train on instead of --input; repeatable. WEIGHT multiplies them: a whole
+            number, a decimal (0.5) or a fraction (1/3). DIR:60% gives them that share of the mix
+            instead; the shares of all add up to 100%.
         mix: Share of the source NAME in training, such as web=70%; repeatable. --input NAME=PATTERN
-            gives its files, and the shares add up to 100%. All text is counted; each source has the
-            weight that gives it its share.
-        share_of: What shares of --mix and --counts are of: the bytes of the texts, their
-            pre-tokens, or their tokens in the tokenizer --share-tokenizer.
-        share_tokenizer: With --share-of tokens: the tokenizer whose tokens they are. Its
-            pre-tokenizer must be that of the text.
+            gives its files, and the shares add up to 100%. No text is dropped: a weight gives each
+            source its share.
+        share_of: Unit of the shares of --mix and --counts: bytes of the texts, pre-tokens, or
+            tokens of --share-tokenizer.
+        share_tokenizer: With --share-of tokens: the tokenizer that gives the tokens. It must have
+            the pre-tokenizer of the text.
     """
 
     _GROUP: ClassVar[Group] = "Input"
@@ -88,17 +87,18 @@ def train(ctx: click.Context) -> None:
     """Train a tokenizer on a corpus, or on the counts of bpe count.
 
     Writes DIR/tokenizer.json and DIR/training.json: every merge with its count and the tokens left
-    after it. With --input, the counts stay in DIR/counts; with --mix, in a folder of it for each
-    source. With --bos, --eos, --pad, --unk or
-    --chat-template, also DIR/tokenizer_config.json and DIR/special_tokens_map.json, with which
-    transformers' AutoTokenizer.from_pretrained(DIR) knows the tokens of these roles.
+    after it. With --input, the counts stay in DIR/counts (with --mix, in a folder for each source).
+    With --bos, --eos, --pad, --unk or --chat-template, it also writes DIR/tokenizer_config.json and
+    DIR/special_tokens_map.json: transformers' AutoTokenizer.from_pretrained(DIR) reads from them
+    which token has which role.
 
     With --superwords or --boundless, tokens may cross word boundaries. With --input, the tokenizer
     of words stays in DIR/words and the counts of its runs in DIR/runs, and --resume keeps both.
 
-    You can open tokenizer.json with Hugging Face's tokenizers and transformers too. They give the
-    same ids for text that contains no special token. A tokenizer that they cannot express is
-    written in a form that they refuse to open; the summary gives the reason.
+    Hugging Face's tokenizers and transformers open tokenizer.json too, and give the same ids, with
+    the exceptions that docs/files.md lists: special tokens in a text, post-processors, and some
+    rare characters. A tokenizer that they cannot express is written in a form that they refuse to
+    open; the summary gives the reason.
     """
     data, counts = settings_of(ctx, Mixture), tuple(map(CountsInput.parse, ctx.params["counts"]))
     if not ctx.params["input"] and not counts:

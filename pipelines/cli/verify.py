@@ -31,9 +31,9 @@ class Temporary(Settings):
     """The folder of temporary files.
 
     Attributes:
-        temp: Directory for temporary files, where counts or an export are compared with --input:
-            as large as the counts, or as the ids of a shuffled export. All workers must see it.
-            Parts that are made again, one at a time, are in TMPDIR of each worker.
+        temp: Directory for temporary files of --input: as large as the counts, or as the ids of a
+            shuffled export. All workers must see it. Parts that are made again are in TMPDIR of
+            each worker, one at a time.
     """
 
     _GROUP: ClassVar[Group] = "Where it runs"
@@ -65,15 +65,16 @@ def verify(ctx: click.Context) -> None:
     """Verify that encoded output, counts or a tokenizer are complete and undamaged.
 
     Encoded output and counts: every file is compared with the manifest (size, SHA-256). With
-    --input, the corpus is read again. For encoded output, every document must appear exactly once
-    and decode to its original bytes (if the tokenizer normalizes text: encode to the same ids). For
-    counts, the corpus is counted again, and must give the same counts. (Encoded output records how
-    its documents were read; for counts, repeat --format and related options.)
+    --input, the corpus is read again. For encoded output, every document is encoded again, must
+    appear exactly once and have the same ids; if the tokenizer is lossless, the ids must also
+    decode to the original bytes. For counts, the corpus is counted again, and must give the same
+    counts. (Encoded output records how its documents were read; for counts, repeat --format and
+    related options.)
 
-    An export (of bpe export): every file is compared with its record (size, SHA-256). With
-    --input [NAME=]IDS, the directories of ids as bpe export was given them, every part is made
-    again and compared, and the rows must hold each document that they should, as often as they
-    should, and none that is held out.
+    An export (of bpe export): every file is compared with its record (size, SHA-256). With --input
+    [NAME=]IDS, given as for bpe export, every part is made again and compared. Each document that
+    was chosen must be in the rows as often as it was taken, and no held-out document may be in
+    training rows.
 
     A directory of bpe train or bpe run: its counts, tokenizer, encoded corpus and exports are all
     verified. Unfinished output is an error: a killed job, a missing file, or a file of another run.

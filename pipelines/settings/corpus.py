@@ -49,16 +49,16 @@ class InputSettings(Settings):
     """The documents that a job reads; one without an id has ``name:position`` as its id.
 
     Attributes:
-        patterns: File, directory or glob (quote it) to read; repeatable. A local path, or a
-            URL: s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports. NAME
-            (letters, digits, '-', '_') says of which source the files are; a path that begins
-            like that is written ./a=b.
+        patterns: File, directory or glob (quote it) to read; repeatable. A local path, or a URL:
+            s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports. NAME= (letters,
+            digits, '-', '_') names the source of the files; write a path that contains = as ./a=b.
         id_field: Field or column of the document's id, written as for --text-field.
         max_record_size: Maximum record size after decompression. Longer records are bad records
             (--max-failures), and are skipped in bounded memory.
         split_size: Size of a split, the input that a worker processes at a time, such as 64MiB.
-        max_failures: Tolerate up to N bad records: they are written to dead-letters/. More fail
-            the job: at once in a split, over all splits before its output is complete.
+        max_failures: Tolerate up to N bad records: they are written to dead-letters/. More bad
+            records fail the job: at once if they are in one split, otherwise before its output is
+            complete.
     """
 
     _GROUP: ClassVar[Group] = "Input"
@@ -68,10 +68,10 @@ class InputSettings(Settings):
         "auto",
         metavar="NAME",
         help=f"How files divide into documents. {documents_described()}; auto: by file "
-        f"extension ({suffixes_described()}; all others text), without README and LICENSE "
-        "files; a directory or glob that mixes records and text is an error, and so are names "
-        "of records that are not read (.csv, .jsonl.bak). Compressed files (.jsonl.gz, "
-        ".json.zst, .txt.bz2, .xz) are decompressed.",
+        f"extension ({suffixes_described()}; all others text). auto skips README and LICENSE "
+        "files, and fails if a directory or glob mixes records and text, or has records of a "
+        "format that is not read (.csv, .jsonl.bak). Compressed files (.jsonl.gz, .json.zst, "
+        ".txt.bz2, .xz) are decompressed.",
     )
     text_field: str | tuple[str, ...] = option(
         "text",
@@ -188,8 +188,8 @@ class PretokenSettings(Settings):
             normalization, overriding presets and configuration files.
         never_split: Never split text that matches this: url, email, or a regular expression;
             repeatable.
-        special_tokens: Token with its own id, such as '<|endoftext|>'. Text is split around it,
-            and it is not counted; repeatable.
+        special_tokens: Token with its own id, such as '<|endoftext|>'; repeatable. Text is split
+            around the token, which is not counted.
     """
 
     _GROUP: ClassVar[Group] = "Text"
@@ -226,13 +226,13 @@ class AppendSettings(Settings):
     Attributes:
         append: Take only files that DIR does not have yet, or that changed; begin DIR if it is
             empty. A file that cannot be read is set aside until it changes.
-        prune: With --append: remove the parts of files that changed. An export that began with
-            them cannot be resumed then.
+        prune: With --append: remove the parts of files that changed. An export that pinned such
+            parts cannot be resumed then.
         watch: Append every so many seconds until a signal ends it; implies --append.
         stop_after: With --watch: stop after this many seconds.
         complete_when: With --append: when a file is complete. settled: it has not changed for
             --settle SECONDS; marker: a file NAME.done exists. Hidden files and names such as
-            NAME.tmp and NAME.part are never taken.
+            NAME.tmp and NAME.part are not taken.
         settle: With --append: seconds that a file must stay unchanged.
     """
 

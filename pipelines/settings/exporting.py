@@ -34,9 +34,9 @@ class ExportSettings(Settings):
             chunks for litdata's TokensLoader (LitGPT).
         validation: Hold out this share of the documents, such as 0.5%, for validation: those
             with a small `key`. They go to files of their own, and are never training rows.
-        mix: Take training documents so that this share of all tokens, such as 70% or 1/3, is of
-            the source NAME; repeatable. The shares add up to 100%. A hash of the document's
-            `key` orders those of each source, and the first are taken.
+        mix: Take training documents so that this share of all tokens, such as 70% or 1/3, is of the
+            source NAME; repeatable. The shares add up to 100%. A hash of `key` orders the documents
+            of a source, and the first are taken.
         token_budget: Take N training tokens, such as 10B. A source that has fewer than its
             share is taken several times. With several sources, --mix gives the shares.
         mix_seed: With --mix or --token-budget: another seed takes other documents.
@@ -44,9 +44,9 @@ class ExportSettings(Settings):
             order. Until the job ends, the ids are in temporary files below DIR/.work.
         pack: Fill rows of N ids with consecutive documents. At most one row for training and
             one for validation is shorter.
-        packing: With --pack: concatenate: consecutive documents, cut where a row ends;
-            best-fit: cut only documents longer than a row, and put each into the row that it
-            fills best. Any of these rows may be short; --pack-remainder pad fills them.
+        packing: With --pack: concatenate: consecutive documents, cut where a row ends; best-fit:
+            cut only documents longer than a row, and put each document into the row that it fills
+            best. With best-fit, any row may be short; --pack-remainder pad fills it.
         pack_remainder: What to do with the ids that do not fill the last row. keep: write a
             shorter row; drop: leave them out, and count them in the manifest; pad: fill the row
             with --pad-token.
@@ -60,8 +60,8 @@ class ExportSettings(Settings):
         header: With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the
             number of ids.
         with_id: With --to mds: also write the column id, the id of the document.
-        shard_size: With --to mds and litdata: maximum size of a file. A row that is larger has
-            a file of its own.
+        shard_size: With --to mds and litdata: maximum size of a file. A larger row has a file of
+            its own.
         parquet_encoding: With --to parquet: how the ids are stored. byte-stream-split: faster
             to write and to read, and smaller for most text. plain: for readers older than those
             in docs/rows.md.

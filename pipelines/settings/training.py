@@ -34,26 +34,26 @@ class TrainSettings(Settings):
             GPT-2's printable alphabet; id-min: the pair with the smallest ids; huggingface: as
             Hugging Face's trainer does (the same merges if no special token occurs in the
             corpus); first-seen: the pair that occurs first in the corpus.
-        pair_counts: How often a pair of equal symbols occurs in a row of them. overlapping: at
-            every position (aaaa holds (a, a) three times); disjoint: as often as a merge joins
-            it (two times), as the trainers of SuperBPE and BoundlessBPE count.
+        pair_counts: How often a pair of equal symbols occurs in a sequence of that symbol.
+            overlapping: at every position (aaaa holds (a, a) three times); disjoint: as often as a
+            merge joins it (two times), as the trainers of SuperBPE and BoundlessBPE count.
         min_frequency: Minimum count of a pair to merge.
         extend: Extend this byte-level tokenizer: keep its ids and merges, and learn more.
-            tokenizer.json, a .tiktoken file, or the name of a published vocabulary. Text is
-            split as it splits it, and its special tokens stay. --vocab-size is the size of the
-            result, --max-merges the number of new merges.
+            tokenizer.json, a .tiktoken file, or the name of a published vocabulary. Its
+            pre-tokenizer and special tokens stay. --vocab-size is the size of the result,
+            --max-merges the number of new merges.
         superwords: Learn up to N superwords (SuperBPE): tokens that cross word boundaries, on
             top of the vocabulary of words, which --vocab-size and --max-merges describe.
-        boundless: Let superwords compete with merges of words (BoundlessBPE). The vocabulary
-            keeps the size of that of words.
-        prune_runs_below: With --superwords and --boundless: drop runs, of which superwords are
-            learnt, that occur fewer than N times in the corpus. The output records how much was
-            dropped.
+        boundless: Let superwords compete with merges of words (BoundlessBPE). The vocabulary is as
+            large as without superwords.
+        prune_runs_below: With --superwords and --boundless: drop runs that occur fewer than N times
+            in the corpus, before superwords are learnt from the others. The output records how much
+            was dropped.
         initial_alphabet: Characters that become tokens even if the corpus does not contain
             them.
-        character_coverage: Share of all characters that get tokens, the most frequent ones,
-            such as 99.95% or 0.9995. The others become bytes (sentencepiece-bpe) or the unknown
-            token.
+        character_coverage: The most frequent characters get tokens, until they cover this share of
+            all characters, such as 99.95% or 0.9995. The other characters become bytes
+            (sentencepiece-bpe) or the unknown token.
     """
 
     _GROUP: ClassVar[Group] = "Vocabulary"
@@ -123,12 +123,12 @@ class ParitySettings(Settings):
         parity: Parity-aware BPE: each directory of --counts is a group, such as a language (in bpe
             run, each value of --group-by); at each step, the group that is compressed worst chooses
             the pair. The defaults are then --ties gpt2-max and --min-frequency 2.
-        dev_counts: Counts of held-out text of the same groups (--parity): the group with the
-            most tokens there is compressed worst; repeatable.
-        global_merges: First choose N merges by the counts of all groups together (--parity).
-        window: Pass over a group that chose more than its share, times --alpha, of the last N
-            merges (--parity); the authors use 100.
-        alpha: How many times its share of the --window a group may choose.
+        dev_counts: With --parity: counts of held-out text of the same groups; repeatable. The group
+            with the most tokens in this text is compressed worst.
+        global_merges: With --parity: first choose N merges by the counts of all groups together.
+        window: With --parity: pass over a group that chose more than --alpha times its share of the
+            last N merges. The authors use 100.
+        alpha: With --window: how many times its share of the last merges a group may choose.
     """
 
     _GROUP: ClassVar[Group] = "Vocabulary"
@@ -193,7 +193,7 @@ class RoleSettings(Settings):
             tokenizer_config.json.
         pad: Special token that fills the shorter texts of a batch; recorded in
             tokenizer_config.json.
-        unk: Special token in place of what has no token; recorded in tokenizer_config.json.
+        unk: Special token for characters without a token; recorded in tokenizer_config.json.
         add_bos: Let tokenizers and transformers add the --bos token before each text. bpe encode
             adds none unless --prepend-token bos asks for it.
         add_eos: Let tokenizers and transformers add the --eos token after each text. bpe encode
