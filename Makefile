@@ -62,7 +62,7 @@ test-examples: $(EXAMPLES)/.installed ## frameworks read our exports, and a mode
 	    tests/export/test_formats.py "tests/cli/test_docs.py::test_the_blocks_of_a_page_run[pretraining.md]"
 
 test-scale: install ## partial counts of 20 million distinct pre-tokens, merged and trained on
-	BPE_DISTINCT=20000000 $(BIN)/python -m pytest -q tests/benchmarks/test_merge_step.py
+	BPE_DISTINCT=20000000 $(BIN)/python -m pytest -q -m long tests/benchmarks/test_merge_step.py
 
 cluster: install ## Flink, Prism and workers for the tests on a cluster: needs Java, Maven and Go
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.cluster setup

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.shared_data import ROOT
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ DISTINCT = int(os.environ.get("BPE_DISTINCT", "100000"))  # make test-scale: 20 
 PROCESS, EACH = 400_000_000, 180
 
 
+@pytest.mark.long
 def test_counts_are_merged_and_trained_on_in_bounded_memory(tmp_path: Path) -> None:
     most = PROCESS + EACH * DISTINCT
     done = subprocess.run(

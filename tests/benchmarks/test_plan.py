@@ -36,7 +36,7 @@ def test_rows_of_partial_counts_are_as_many_as_are_made(bundles: int) -> None:
     assert synthetic.partial_rows(distinct, bundles) == made
 
 
-@pytest.mark.parametrize("corpus", ["en", "multi"])
+@pytest.mark.parametrize("corpus", ["en", pytest.param("multi", marks=pytest.mark.long)])
 def test_a_plan_grows_as_its_corpus_does(corpus: str) -> None:
     growth = json.loads(GROWTH.read_text("utf-8"))["corpora"][corpus]
     merge_step = json.loads(MERGE_STEP.read_text("utf-8"))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner, Result
 
 from benchmarks import results
+from benchmarks.__main__ import bench
 from benchmarks.cells import Ratio
-from benchmarks.corpora import ENGLISH, ROOT, column, text_bytes
+from benchmarks.corpora import ENGLISH, column, text_bytes
 from benchmarks.processes import ContenderError
 from benchmarks.rounds import measure
 from benchmarks.work import Contender, Work
+from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,14 +47,15 @@ def work(*contenders: Contender) -> Work:
 def test_equal_outputs_are_timed_in_rounds_and_make_a_table(tmp_path: Path) -> None:
     ours = encoder("beam-bpe", who="beam-bpe", size=200_000)
     theirs = encoder("tiktoken", who="tiktoken", size=200_000)
-    measured = measure(work(ours, theirs), rounds=2, say=silent)
+    rounds = 2 if LONG else 1
+    measured = measure(work(ours, theirs), rounds=rounds, say=silent)
     found = measured["contenders"]
     assert found["beam-bpe"]["digest"] == found["tiktoken"]["digest"]
     assert found["beam-bpe"]["text_bytes"] >= 200_000
     for figures in found.values():
         assert [set(one) for one in figures["rounds"]] == [
             {"cold", "warm", "load", "load and cold"}
-        ] * 2
+        ] * rounds
         assert figures["medians"]["memory"] > 1e6
     (cell,) = measured["cells"]
     assert cell["against"] == "tiktoken"
@@ -70,6 +72,7 @@ def test_equal_outputs_are_timed_in_rounds_and_make_a_table(tmp_path: Path) -> N
     assert "\n|  | tiktoken | cold " in table
 
 
+@pytest.mark.long
 def test_different_outputs_end_the_bench_before_anything_is_timed() -> None:
     texts = column(ENGLISH, 20_000)
     more = text_bytes(texts) + 1  # of a corpus whose documents may be longer than that
@@ -89,6 +92,7 @@ def test_only_what_must_be_equal_is_compared() -> None:
     assert measure(work(ours, theirs), rounds=1, say=silent)["cells"]
 
 
+@pytest.mark.long
 def test_a_contender_that_fails_is_named_with_what_it_printed() -> None:
     with pytest.raises(ContenderError, match=r"(?s)encode nobody en .*KeyError: 'nobody'"):
         measure(work(encoder("nobody", who="nobody", size=1000)), rounds=1, say=silent)
@@ -139,15 +143,9 @@ def test_a_row_that_is_measured_again_takes_the_place_of_the_first(tmp_path: Pat
     assert "--only" in run_bench("run", "--again", status=2).stderr
 
 
-def run_bench(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stderr
+def run_bench(*arguments: str, status: int = 0) -> Result:
+    done = CliRunner().invoke(bench, arguments)
+    assert done.exit_code == status, done.output
     return done
 
 

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-SERVERS = [
-    "flink_local",
-    "on_prism",
-    pytest.param("on_spark", marks=pytest.mark.long),
-]
+SERVERS = ["flink_local", "on_prism", "on_spark"]
+long = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +28,27 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return Job.of(folder / "in", local=folder / "local", superwords=20, max_run=3)
 
 
+def test_the_chain_on_prism(job: Job, on_prism: Submission, tmp_path: Path) -> None:
+    job.run(tmp_path / "out", on_prism)
+    job.check(tmp_path / "out")
+
+
+@long
 @pytest.mark.parametrize("server", SERVERS)
 def test_the_chain(request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str) -> None:
     submission: Submission = request.getfixturevalue(server)
     job.run(tmp_path / "out", submission)
     job.check(tmp_path / "out")
     job.verify(tmp_path / "out", submission)
+
+
+def test_an_encoding_on_flink(job: Job, flink_local: Submission, tmp_path: Path) -> None:
+    encode = ("encode", "--input", job.corpus / "b" / "torn.jsonl.zst", "--max-failures", "2")
+    options = ("--tokenizer", job.local / "tokenizer.json", "-q")
+    for name, where in (("here", HERE), ("there", flink_local)):
+        output = ("--output", tmp_path / name)
+        bpe(*encode, *options, *output, *where.options, seconds=SECONDS)
+    assert tree(tmp_path / "there") == tree(tmp_path / "here")
 
 
 MIXED = ("--mix", "a=70%", "--mix", "b=30%", "--mix-seed", "2", "--token-budget", "900")
@@ -79,18 +91,9 @@ def export(ids: Path, name: str, output: Path, submission: Submission) -> None:
     bpe("export", f"a={ids}", f"b={ids}", *rows, *submission.options, seconds=SECONDS)
 
 
-@pytest.mark.parametrize(
-    ("server", "name"),
-    [
-        pytest.param(
-            server,
-            name,
-            marks=() if (server, name) == ("on_prism", "megatron") else pytest.mark.long,
-        )
-        for server in ("flink_local", "on_prism", "on_spark")
-        for name in EXPORTS
-    ],
-)
+@long
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("name", EXPORTS)
 def test_an_export(
     request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str, name: str
 ) -> None:
@@ -105,13 +108,8 @@ def test_an_export(
     bpe("verify", tmp_path / "there", *given, *submission.options, seconds=SECONDS)
 
 
-@pytest.mark.parametrize(
-    "server",
-    [
-        "on_prism",
-        *(pytest.param(one, marks=pytest.mark.long) for one in ("flink_local", "on_spark")),
-    ],
-)
+@long
+@pytest.mark.parametrize("server", SERVERS)
 def test_counts_by_group(request: pytest.FixtureRequest, tmp_path: Path, server: str) -> None:
     submission: Submission = request.getfixturevalue(server)
     records = [
@@ -128,7 +126,7 @@ def test_counts_by_group(request: pytest.FixtureRequest, tmp_path: Path, server:
     assert "lang=de/data/part-00001-of-00002.parquet" in here
 
 
-@pytest.mark.long
+@long
 @pytest.mark.parametrize("runner", ["FlinkRunner", "PrismRunner"])
 def test_runners_by_their_own_names(
     job: Job, flink_local: Submission, on_prism: Submission, tmp_path: Path, runner: str
@@ -139,7 +137,7 @@ def test_runners_by_their_own_names(
     job.check(tmp_path / "out")
 
 
-@pytest.mark.long
+@long
 def test_a_prism_that_beam_starts(job: Job, pieces: None, tmp_path: Path) -> None:
     started = f"--prism_location={cache.prism()}"
     job.run(tmp_path / "out", Submission(("--runner", "PrismRunner", "--", started)))

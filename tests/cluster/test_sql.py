@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import apache_beam as beam
+import pytest
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.external import JavaExternalTransform
 
@@ -36,6 +37,7 @@ def start(folder: Path) -> tuple[Program, int]:
     return Program("expansion", [*command, main, str(port), *options], folder=folder), port
 
 
+@pytest.mark.long
 def test_token_ids_are_an_array_of_sql(pieces: None, tmp_path: Path) -> None:
     tokenizer = small_tokenizer(tmp_path / "tokenizer.json")
     documents = [

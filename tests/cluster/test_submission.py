@@ -176,10 +176,9 @@ def wait_for_submission(command: Counting, endpoint: str) -> None:
     wait_until(connected, "a submission", seconds=PATIENCE, tail=command.said)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="connections are seen in /proc")
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_job_is_submitted_cancels_it(
     prism_program: tuple[Program, Submission], corpus: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
