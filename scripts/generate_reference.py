@@ -67,7 +67,7 @@ Every command with its options, and every key of a configuration file.
 
 | exit status | meaning | retry? |
 |---|---|---|
-| 0 | success; also a loop (`--watch`) that a signal ended | |
+| 0 | success; also a loop (`--watch`) that a signal ended after a file was taken | |
 | 1 | the job failed | with `--resume`, once the cause is gone |
 | 2 | the command line or the configuration is wrong | after you correct it |
 | 130, 143 | interrupted by SIGINT (Ctrl-C), terminated by SIGTERM | with `--resume` |

@@ -84,12 +84,12 @@ def compare(ctx: click.Context) -> None:
 
     Without --input, the result is what changed from the first TOKENIZER to the second: tokens
     gained and lost, merges moved. Tokens and merges are compared by their bytes, not by their ids.
-    A merge has moved if its rank among the common merges differs. --counts measures bytes per
-    token: both tokenizers then merge the pre-tokens as they were counted, whatever their own
-    pre-tokenizer.
+    A merge has moved if its rank among the common merges differs. With --counts, both tokenizers
+    merge the pre-tokens as they were counted.
 
     With --input, each TOKENIZER encodes the corpus as bpe encode does, but no ids are written. The
-    result also lists the pieces of text whose numbers of tokens differ most, over the corpus.
+    result also lists the pieces of text for which the tokenizers' numbers of tokens differ most,
+    added up over the corpus.
     """
     with loading():
         from pipelines.compare.tokenizers import parse_tokenizers

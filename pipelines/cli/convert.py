@@ -78,9 +78,8 @@ def convert(ctx: click.Context) -> None:
     stay the same. If TO cannot hold something, the command fails and names it, unless you give its
     name to --leave-out. The command prints the options that you need to load TO.
 
-    A tokenizer.json for Hugging Face holds superwords if the ids are then the same. Otherwise the
-    command fails and names the condition that does not hold; --approximate writes another tokenizer
-    with the same tokens.
+    Superwords are written into a tokenizer.json for Hugging Face if the ids are then the same.
+    Otherwise the command fails; --approximate writes another tokenizer with the same tokens.
     """
     from bpe import formats
     from bpe.files import write_atomically

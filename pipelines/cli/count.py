@@ -34,8 +34,8 @@ class Runs(Settings):
     Attributes:
         runs: Count runs instead of pre-tokens: sequences of adjacent pre-tokens that are one token
             each. Superwords are trained on runs.
-        tokenizer: With --runs: the tokenizer whose tokens are the parts of runs. It says how text
-            is split, instead of --pretokenizer and similar options.
+        tokenizer: With --runs: the tokenizer whose tokens make the runs. It determines how text is
+            split.
     """
 
     _GROUP: ClassVar[Group] = "Text"
@@ -61,16 +61,14 @@ def count(ctx: click.Context) -> None:
     """Count the pre-tokens (roughly, words) of a corpus.
 
     Writes DIR/data/part-00000-of-00016.parquet and so on (columns pretoken and count), and
-    DIR/manifest.json. From these counts, bpe train makes tokenizers of any vocabulary size without
-    reading the corpus again. It can train on the counts of several corpora at once:
+    DIR/manifest.json. bpe train makes tokenizers of these counts, also of those of several corpora:
     bpe train --counts DIR --counts OTHER.
 
-    With --runs, it counts runs of a tokenizer's tokens instead. The column pretoken then holds the
-    ids of each run, and DIR/tokenizer.json is the tokenizer. bpe train --counts DIR --superwords N
-    learns tokens across word boundaries from them.
+    With --runs, it counts runs of a tokenizer's tokens instead, from which bpe train --counts DIR
+    --tokenizer FILE --superwords N learns tokens across word boundaries.
 
-    With --append, only files that DIR does not have yet are counted; --watch SECONDS does that
-    again and again. bpe train --counts DIR can use the counts at any time.
+    With --append, only new and changed files are counted; --watch SECONDS does that again and
+    again. bpe train can use the counts at any time.
     """
     inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
     output, execution = settings_of(ctx, OutputSettings), options.execution(ctx)

@@ -29,9 +29,9 @@ class Encoder(Settings):
     """The tokenizer of the command.
 
     Attributes:
-        tokenizer: tokenizer.json, written by bpe train or by Hugging Face's tokenizers; or the name
-            of a published vocabulary whose file is on this machine: gpt2, cl100k, o200k or llama3.
-            The tokens that a post-processor would add are not added.
+        tokenizer: tokenizer.json of bpe train or of Hugging Face's tokenizers, or the name of a
+            published vocabulary: gpt2, cl100k, o200k or llama3. The tokens that a post-processor
+            would add are not added.
     """
 
     _GROUP: ClassVar[Group] = "Input"
@@ -56,12 +56,11 @@ def encode(ctx: click.Context) -> None:
 
     Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, key (a hash
     of the id), input_ids, num_tokens), and finally DIR/manifest.json, which marks the job as
-    complete. Special tokens that occur in documents are encoded as plain text, unless
-    --allow-special names them. An empty document has a row with an empty list. bpe export makes
-    training data of the ids: mixed, shuffled, packed.
+    complete. Special tokens in documents are encoded as plain text, unless --allow-special names
+    them. An empty document has a row with an empty list.
 
-    With --append, only files that DIR does not have yet are encoded, into parts of their own;
-    --watch SECONDS does that again and again.
+    With --append, only new and changed files are encoded, into parts of their own; --watch SECONDS
+    does that again and again.
     """
     with loading():
         from pipelines.encode.job import encode as encode_corpus

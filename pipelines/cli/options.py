@@ -91,8 +91,8 @@ class VocabularyPath(Settings):
     """The folder of published vocabularies.
 
     Attributes:
-        vocabulary_path: Folder in which to look for the file of a published vocabulary (gpt2,
-            cl100k, o200k, llama3), before the caches of tiktoken and Hugging Face's hub.
+        vocabulary_path: Folder in which to look first for the file of a published vocabulary (gpt2,
+            cl100k, o200k, llama3).
     """
 
     _GROUP: ClassVar[Group] = "Input"

@@ -69,8 +69,8 @@ class Stages(Settings):
 
     Attributes:
         set: Value of an option of bpe count, train, encode or export, such as vocab_size=4096;
-            repeatable. With a section, as in encode.split_size=64MB, the value is for that stage
-            only. --set overrides the file.
+            repeatable. It overrides the file. With a section, as in encode.split_size=64MB, it is
+            for that stage only.
         discard_ids: With an export: remove the encoded parts when the export is verified. Plan,
             records and manifest stay, so that --resume does not encode again.
     """
@@ -103,9 +103,8 @@ def run(ctx: click.Context) -> None:
 
     Writes DIR/counts, DIR/tokenizer.json, DIR/training.json and DIR/encoded. With `to` in the
     section export, it also writes DIR/export; with superwords or boundless, DIR/words and DIR/runs.
-    With group_by, DIR/counts has a folder for each group; parity lets these groups choose the
-    merges. With mix, DIR/counts has a folder for each source, and mix also gives the shares of
-    training, in bytes.
+    With group_by, DIR/counts has a folder for each group; with mix, for each source. The shares of
+    mix are in bytes for the training, and in tokens for the export.
     """
     words, ids, rows = (stage_context(ctx, name) for name in ("train", "encode", "export"))
     words.params["mix"] = rows.params["mix"]

@@ -64,15 +64,15 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
 """,
 )
 @click.argument("tokenizer", metavar="FILE")
-@click.argument("words", metavar="WORD...", nargs=-1)
+@click.argument("words", metavar="[WORD...]", nargs=-1)
 def show(ctx: click.Context) -> None:
     r"""Show how each WORD merges into tokens, one merge per line, and the tokens' ids and bytes.
 
-    FILE is a tokenizer.json, a .tiktoken file, a .model file of SentencePiece, or vocab.json with
-    merges.txt next to it. The rank of a merge is its position in training; its count is shown if
-    training.json is next to FILE. Merges of superwords, which cross pre-tokens, follow those of
-    words. A space is shown as ␣, and a byte that is not valid UTF-8 on its
-    own as \xNN. For several words, the common leading tokens are printed last.
+    FILE is a tokenizer.json or its directory, a .tiktoken file, a .model file of SentencePiece,
+    vocab.json with merges.txt next to it, or the name of a published vocabulary. The rank of a
+    merge is its position in training; its count is shown if training.json is next to FILE. Merges
+    of superwords, which cross pre-tokens, follow those of words. A space is shown as ␣, and a byte
+    that is not valid UTF-8 on its own as \xNN.
     """
     asked, tokenizer, words = settings_of(ctx, Wanted), ctx.params["tokenizer"], ctx.params["words"]
     other = {

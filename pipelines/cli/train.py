@@ -46,10 +46,9 @@ class Mixture(Settings):
             the superwords. --boundless also needs the training.json next to it.
         counts: Counts to train on instead of --input; repeatable. WEIGHT multiplies them: a whole
             number, a decimal (0.5) or a fraction (1/3). DIR:60% gives them that share of the mix
-            instead; the shares of all add up to 100%.
-        mix: Share of the source NAME in training, such as web=70%; repeatable. --input NAME=PATTERN
-            gives its files, and the shares add up to 100%. No text is dropped: a weight gives each
-            source its share.
+            instead.
+        mix: Share of the source NAME in training, such as web=70%; repeatable. The shares add up to
+            100%. No text is dropped.
         share_of: Unit of the shares of --mix and --counts: bytes of the texts, pre-tokens, or
             tokens of --share-tokenizer.
         share_tokenizer: With --share-of tokens: the tokenizer that gives the tokens. It must have
@@ -88,17 +87,16 @@ def train(ctx: click.Context) -> None:
 
     Writes DIR/tokenizer.json and DIR/training.json: every merge with its count and the tokens left
     after it. With --input, the counts stay in DIR/counts (with --mix, in a folder for each source).
-    With --bos, --eos, --pad, --unk or --chat-template, it also writes DIR/tokenizer_config.json and
-    DIR/special_tokens_map.json: transformers' AutoTokenizer.from_pretrained(DIR) reads from them
-    which token has which role.
+    With --bos, --eos, --pad, --unk or --chat-template, and with --model sentencepiece-bpe, it also
+    writes DIR/tokenizer_config.json and DIR/special_tokens_map.json, from which transformers'
+    AutoTokenizer reads the roles of tokens.
 
     With --superwords or --boundless, tokens may cross word boundaries. With --input, the tokenizer
     of words stays in DIR/words and the counts of its runs in DIR/runs, and --resume keeps both.
 
     Hugging Face's tokenizers and transformers open tokenizer.json too, and give the same ids, with
-    the exceptions that docs/files.md lists: special tokens in a text, post-processors, and some
-    rare characters. A tokenizer that they cannot express is written in a form that they refuse to
-    open; the summary gives the reason.
+    the exceptions that docs/files.md lists. A tokenizer that they cannot express is written in a
+    form that they refuse to open; the summary gives the reason.
     """
     data, counts = settings_of(ctx, Mixture), tuple(map(CountsInput.parse, ctx.params["counts"]))
     if not ctx.params["input"] and not counts:

@@ -32,8 +32,7 @@ class Temporary(Settings):
 
     Attributes:
         temp: Directory for temporary files of --input: as large as the counts, or as the ids of a
-            shuffled export. All workers must see it. Parts that are made again are in TMPDIR of
-            each worker, one at a time.
+            shuffled export. All workers must see it.
     """
 
     _GROUP: ClassVar[Group] = "Where it runs"
@@ -65,25 +64,18 @@ def verify(ctx: click.Context) -> None:
     """Verify that encoded output, counts or a tokenizer are complete and undamaged.
 
     Encoded output and counts: every file is compared with the manifest (size, SHA-256). With
-    --input, the corpus is read again. For encoded output, every document is encoded again, must
-    appear exactly once and have the same ids; if the tokenizer is lossless, the ids must also
-    decode to the original bytes. For counts, the corpus is counted again, and must give the same
-    counts. (Encoded output records how its documents were read; for counts, repeat --format and
-    related options.)
+    --input, every document is encoded again, must appear exactly once and have the same ids; if the
+    tokenizer is lossless, the ids must also decode to the original bytes. Counts are counted again,
+    and must be the same; for counts, repeat --format and related options.
 
-    An export (of bpe export): every file is compared with its record (size, SHA-256). With --input
-    [NAME=]IDS, given as for bpe export, every part is made again and compared. Each document that
-    was chosen must be in the rows as often as it was taken, and no held-out document may be in
-    training rows.
+    An export: every file is compared with its record (size, SHA-256). With --input [NAME=]IDS,
+    given as for bpe export, every part is made again and compared.
 
     A directory of bpe train or bpe run: its counts, tokenizer, encoded corpus and exports are all
     verified. Unfinished output is an error: a killed job, a missing file, or a file of another run.
 
-    A tokenizer file, in any format that bpe convert reads: the file is read in full (with the
-    training.json next to it, if any). Tokens that do not encode to themselves are listed.
-
-    Workers verify the parts in parallel. The error names the first bad part and the number of bad
-    parts.
+    A tokenizer file, in any format that bpe convert reads: the file is read in full. Tokens that do
+    not encode to themselves are listed.
 
     Exit status 0: everything matches; 1: a mismatch, named in the message.
     """

@@ -49,16 +49,15 @@ class InputSettings(Settings):
     """The documents that a job reads; one without an id has ``name:position`` as its id.
 
     Attributes:
-        patterns: File, directory or glob (quote it) to read; repeatable. A local path, or a URL:
-            s3://, gs://, abfs://, hdfs:// or any scheme that fsspec supports. NAME= (letters,
-            digits, '-', '_') names the source of the files; write a path that contains = as ./a=b.
+        patterns: File, directory or glob (quote it) to read; repeatable. A local path, or a URL of
+            a store, such as s3://. NAME= names the source of the files; write a path that contains
+            = as ./a=b.
         id_field: Field or column of the document's id, written as for --text-field.
         max_record_size: Maximum record size after decompression. Longer records are bad records
-            (--max-failures), and are skipped in bounded memory.
+            (--max-failures).
         split_size: Size of a split, the input that a worker processes at a time, such as 64MiB.
         max_failures: Tolerate up to N bad records: they are written to dead-letters/. More bad
-            records fail the job: at once if they are in one split, otherwise before its output is
-            complete.
+            records fail the job.
     """
 
     _GROUP: ClassVar[Group] = "Input"
@@ -68,17 +67,14 @@ class InputSettings(Settings):
         "auto",
         metavar="NAME",
         help=f"How files divide into documents. {documents_described()}; auto: by file "
-        f"extension ({suffixes_described()}; all others text). auto skips README and LICENSE "
-        "files, and fails if a directory or glob mixes records and text, or has records of a "
-        "format that is not read (.csv, .jsonl.bak). Compressed files (.jsonl.gz, .json.zst, "
-        ".txt.bz2, .xz) are decompressed.",
+        f"extension ({suffixes_described()}; all others text), without README and LICENSE "
+        "files. Compressed files (.gz, .zst, .bz2, .xz) are decompressed.",
     )
     text_field: str | tuple[str, ...] = option(
         "text",
         metavar="[NAME=]FIELD",
         help="Field or column of the text; of all inputs or of the source NAME "
-        f"({', '.join(WITH_COLUMNS)}); repeatable. With dots, a field inside objects or structs "
-        "(data.text), unless a field has that whole name.",
+        f"({', '.join(WITH_COLUMNS)}); repeatable. A dot leads into objects or structs: data.text.",
     )
     id_field: str | tuple[str, ...] | None = advanced(
         None, metavar="[NAME=]FIELD", default_is="id if present, otherwise file name and position"
@@ -154,8 +150,8 @@ class OutputSettings(Settings):
     Attributes:
         directory: Output directory; created if missing.
         overwrite: Replace the output of an earlier job in DIR.
-        resume: Continue an interrupted run of this job. Complete counts and parts are kept; a
-            count that was interrupted starts over.
+        resume: Continue an interrupted run of this job. Complete parts and counts are kept; an
+            interrupted count starts over.
     """
 
     _GROUP: ClassVar[Group] = "Output"
@@ -179,13 +175,12 @@ class PretokenSettings(Settings):
     Attributes:
         pretokenizer: How to split text into pre-tokens, across which no pair is merged. gpt2,
             cl100k (GPT-4), o200k (GPT-4o), llama3, qwen2: as for these models; words: split on
-            whitespace and discard it; spaces: split on U+0020 only, and discard it; bert: like
-            words, with each punctuation mark split off; none: do not split.
-        pattern: Regular expression to use instead of --pretokenizer; repeatable. Its syntax is
-            that of the regex package. Expressions and names are applied in order. Expressions
-            that need backtracking, such as backreferences, are many times slower.
-        normalizer: Normalize text before it is split. Repeatable, applied in order. none: no
-            normalization, overriding presets and configuration files.
+            whitespace and discard it; spaces: the same with U+0020 only; bert: like words, with
+            each punctuation mark split off; none: do not split.
+        pattern: Regular expression (of the regex package) or name to use instead of --pretokenizer;
+            repeatable, applied in order. Expressions that need backtracking are many times slower.
+        normalizer: Normalize text before it is split; repeatable, applied in order. none overrides
+            presets and configuration files.
         never_split: Never split text that matches this: url, email, or a regular expression;
             repeatable.
         special_tokens: Token with its own id, such as '<|endoftext|>'; repeatable. Text is split
@@ -231,8 +226,7 @@ class AppendSettings(Settings):
         watch: Append every so many seconds until a signal ends it; implies --append.
         stop_after: With --watch: stop after this many seconds.
         complete_when: With --append: when a file is complete. settled: it has not changed for
-            --settle SECONDS; marker: a file NAME.done exists. Hidden files and names such as
-            NAME.tmp and NAME.part are not taken.
+            --settle SECONDS; marker: a file NAME.done exists.
         settle: With --append: seconds that a file must stay unchanged.
     """
 

@@ -31,9 +31,9 @@ class CountSettings(Settings):
         track_order: Also record where each pre-token first occurs. --ties first-seen needs it.
         shards: Number of Parquet files of counts.
         group_by: Keep the counts of each value of this field or column (a language, say) in a
-            directory of its own, DIR/NAME=VALUE; with dots as for --text-field. A record without a
-            string or number there is a bad record. --prune-below applies to each value by itself.
-        max_groups: Maximum number of values of the field of --group-by. More values end the job.
+            directory of its own, DIR/NAME=VALUE. A record without a string or number there is a bad
+            record.
+        max_groups: Maximum number of values of --group-by. More values end the job.
     """
 
     _GROUP: ClassVar[Group] = "Output"
@@ -55,10 +55,10 @@ class RunSettings(Settings):
     """The adjacent tokens that are a run, of which superwords are learnt.
 
     Attributes:
-        merge_pattern: With runs: only pre-tokens that this regular expression matches somewhere
-            become parts of a run, and so of a superword. The default matches a letter.
+        merge_pattern: With runs: every pre-token of a run contains a match of this regular
+            expression. The default matches a letter.
         max_run: With runs: cut longer runs into pieces of N tokens. Pairs across a cut are not
-            counted. The output records how much that may change.
+            counted; the output records how much that may change.
     """
 
     _GROUP: ClassVar[Group] = "Text"

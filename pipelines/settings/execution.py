@@ -22,19 +22,16 @@ class Execution(Settings):
 
     Attributes:
         beam_args: passed to Beam unchanged (the arguments after ``--``).
-        runner: Beam runner. DirectRunner runs in this process; FlinkRunner, SparkRunner,
-            PrismRunner, PortableRunner and DataflowRunner take their options, such as
-            --job_endpoint=HOST:PORT, after --.
+        runner: Beam runner. DirectRunner runs in this process; the others take their options, such
+            as --job_endpoint=HOST:PORT, after --.
         workers: Threads of the local runner.
-        stage: How remote workers get this package. auto: through Beam's options
-            (--extra_package, --setup_file or your own image); without one of them, the job is
-            refused. none: it is already installed there.
+        stage: How remote workers get this package. auto: through Beam's options (--extra_package,
+            --setup_file or your own image); none: it is already installed there.
         shared_paths: Local directory that remote workers see under the same path (NFS, a
             mounted volume); repeatable.
-        storage_options: Option for remote storage, in addition to environment variables: an
-            argument of pyarrow's filesystem, such as endpoint_override=URL, region=NAME or
-            anonymous=true. SCHEME.KEY=VALUE applies to one scheme only; fsspec schemes need
-            this form; repeatable.
+        storage_options: Option for stores, an argument of pyarrow's filesystem, such as
+            endpoint_override=URL or region=NAME; repeatable. SCHEME.KEY=VALUE is for one scheme
+            only; fsspec schemes need this form.
     """
 
     _GROUP: ClassVar[Group] = "Where it runs"

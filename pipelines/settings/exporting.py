@@ -32,11 +32,10 @@ class ExportSettings(Settings):
         to: Format of the files. parquet; bin: ids and nothing else (nanoGPT, llm.c); megatron:
             .bin with .idx (Megatron-LM, NeMo); mds: MosaicML's StreamingDataset; litdata:
             chunks for litdata's TokensLoader (LitGPT).
-        validation: Hold out this share of the documents, such as 0.5%, for validation: those
-            with a small `key`. They go to files of their own, and are never training rows.
+        validation: Hold out this share of the documents, such as 0.5%, for validation. They go to
+            files of their own, and are never training rows.
         mix: Take training documents so that this share of all tokens, such as 70% or 1/3, is of the
-            source NAME; repeatable. The shares add up to 100%. A hash of `key` orders the documents
-            of a source, and the first are taken.
+            source NAME; repeatable. The shares add up to 100%.
         token_budget: Take N training tokens, such as 10B. A source that has fewer than its
             share is taken several times. With several sources, --mix gives the shares.
         mix_seed: With --mix or --token-budget: another seed takes other documents.
@@ -45,8 +44,8 @@ class ExportSettings(Settings):
         pack: Fill rows of N ids with consecutive documents. At most one row for training and
             one for validation is shorter.
         packing: With --pack: concatenate: consecutive documents, cut where a row ends; best-fit:
-            cut only documents longer than a row, and put each document into the row that it fills
-            best. With best-fit, any row may be short; --pack-remainder pad fills it.
+            put each document into the row that it fills best, and cut only documents longer than a
+            row. With best-fit, any row may be short.
         pack_remainder: What to do with the ids that do not fill the last row. keep: write a
             shorter row; drop: leave them out, and count them in the manifest; pad: fill the row
             with --pad-token.

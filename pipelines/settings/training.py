@@ -32,28 +32,24 @@ class TrainSettings(Settings):
         ties: Which of several equally frequent pairs to merge first. bytes-min, bytes-max: the
             smallest or greatest pair of byte strings; gpt2-max: the greatest pair of strings in
             GPT-2's printable alphabet; id-min: the pair with the smallest ids; huggingface: as
-            Hugging Face's trainer does (the same merges if no special token occurs in the
-            corpus); first-seen: the pair that occurs first in the corpus.
-        pair_counts: How often a pair of equal symbols occurs in a sequence of that symbol.
-            overlapping: at every position (aaaa holds (a, a) three times); disjoint: as often as a
-            merge joins it (two times), as the trainers of SuperBPE and BoundlessBPE count.
+            Hugging Face's trainer does; first-seen: the pair that occurs first in the corpus.
+        pair_counts: How often aaaa holds the pair (a, a). overlapping: at every position, three
+            times; disjoint: as often as a merge joins it, two times.
         min_frequency: Minimum count of a pair to merge.
-        extend: Extend this byte-level tokenizer: keep its ids and merges, and learn more.
-            tokenizer.json, a .tiktoken file, or the name of a published vocabulary. Its
-            pre-tokenizer and special tokens stay. --vocab-size is the size of the result,
-            --max-merges the number of new merges.
-        superwords: Learn up to N superwords (SuperBPE): tokens that cross word boundaries, on
-            top of the vocabulary of words, which --vocab-size and --max-merges describe.
+        extend: Extend this byte-level tokenizer, a file or a published vocabulary: keep its ids and
+            merges, and learn more. --vocab-size is the size of the result, --max-merges the number
+            of new merges.
+        superwords: Learn up to N superwords (SuperBPE): tokens that cross word boundaries, on top
+            of the vocabulary of words.
         boundless: Let superwords compete with merges of words (BoundlessBPE). The vocabulary is as
             large as without superwords.
         prune_runs_below: With --superwords and --boundless: drop runs that occur fewer than N times
-            in the corpus, before superwords are learnt from the others. The output records how much
-            was dropped.
+            in the corpus. The output records how much was dropped.
         initial_alphabet: Characters that become tokens even if the corpus does not contain
             them.
         character_coverage: The most frequent characters get tokens, until they cover this share of
-            all characters, such as 99.95% or 0.9995. The other characters become bytes
-            (sentencepiece-bpe) or the unknown token.
+            all characters, such as 99.95%. The others become bytes (sentencepiece-bpe) or the
+            unknown token.
     """
 
     _GROUP: ClassVar[Group] = "Vocabulary"
@@ -120,9 +116,9 @@ class ParitySettings(Settings):
     """Parity-aware training: directories of counts are groups, which choose merges in turn.
 
     Attributes:
-        parity: Parity-aware BPE: each directory of --counts is a group, such as a language (in bpe
-            run, each value of --group-by); at each step, the group that is compressed worst chooses
-            the pair. The defaults are then --ties gpt2-max and --min-frequency 2.
+        parity: Parity-aware BPE: each directory of --counts (in bpe run: each value of --group-by)
+            is a group. The group that is compressed worst chooses the next pair. The defaults are
+            then --ties gpt2-max and --min-frequency 2.
         dev_counts: With --parity: counts of held-out text of the same groups; repeatable. The group
             with the most tokens in this text is compressed worst.
         global_merges: With --parity: first choose N merges by the counts of all groups together.
@@ -150,10 +146,9 @@ class ModelSettings(Settings):
     """The symbols of words, before and after merging; None for the model's own default.
 
     Attributes:
-        model: How pairs are chosen. bpe: the most frequent pair; wordpiece: the pair with the
-            greatest count(ab) / (count(a) count(b)), starting from characters;
-            sentencepiece-bpe: the most frequent pair of characters, with spaces as U+2581, byte
-            fallback, and SentencePiece's order of ids.
+        model: How pairs are chosen. bpe: the most frequent pair; wordpiece: the pair of characters
+            with the greatest count(ab) / (count(a) count(b)); sentencepiece-bpe: the most frequent
+            pair of characters, with spaces as U+2581 and byte fallback.
         symbols: Symbols of a word before the first merge: bytes or characters.
         end_of_word: Symbol appended to the characters of each word; '' for none.
         unknown_token: Special token for characters that are not in the vocabulary (wordpiece:
