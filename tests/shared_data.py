@@ -5,16 +5,25 @@ from __future__ import annotations
 import os
 from contextvars import ContextVar
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("BPE_SHARED", ROOT.parent / "shared"))
 # Whether the running test is marked ``shared``.
 shared_test = ContextVar("shared_test", default=False)
 LONG = bool(os.environ.get("BPE_LONG"))  # make test-long: all of what make test takes samples of
+
+
+def long_but(values: Iterable[Any], *short: Any) -> list[Any]:
+    """Parameters of a test, of which the short form takes only some."""
+    return [one if one in short else pytest.param(one, marks=pytest.mark.long) for one in values]
 
 
 def shared_file(relative: str) -> Path:

@@ -9,15 +9,14 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
 
 from pipelines import CountCorpus, EncodeCorpus
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.failures import error_in
 from pipelines.settings import EncodeSettings
+from tests.pipelines.beam_runs import assert_that, pipeline
 from tests.pipelines.corpora import (
-    ONE,
     Corpus,
     count,
     encode,
@@ -26,29 +25,27 @@ from tests.pipelines.corpora import (
 )
 
 
-def pipeline(workers: int = 1) -> beam.Pipeline:
-    mode = "in_memory" if workers == 1 else "multi_threading"
-    flags = [f"--direct_running_mode={mode}", f"--direct_num_workers={workers}"]
-    return beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(flags))
-
-
-def test_a_foreign_pipeline_counts_and_encodes_files(corpus: Corpus, tmp_path: Path) -> None:
-    small_tokenizer(tmp_path / "t.json")
+def test_a_foreign_pipeline_counts_and_encodes_files(
+    corpus: Corpus, model: Path, tmp_path: Path
+) -> None:
     inputs = [*corpus.patterns]
-    with pipeline(workers=2) as p:
+    with pipeline("multi_threading") as p:
         counted = p | CountCorpus(inputs=inputs, split_size=700, output=str(tmp_path / "c"))
         encoded = p | EncodeCorpus(
             inputs=inputs,
             split_size=700,
-            tokenizer=str(tmp_path / "t.json"),
+            tokenizer=str(model),
             output=str(tmp_path / "ids"),
+            append_token="<|end|>",
+            allow_special=["all"],
         )
         documents = (
             (counted, encoded) | beam.Flatten() | beam.Map(lambda m: m["totals"]["documents"])
         )
         assert_that(documents, equal_to([len(corpus.documents)] * 2))
     count(corpus.inputs(), tmp_path / "c2")
-    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids2", execution=ONE)
+    settings = EncodeSettings(append_token="<|end|>", allow_special=("all",))
+    encode(corpus.inputs(), model, tmp_path / "ids2", encoding=settings)
     assert tree(tmp_path / "c") == tree(tmp_path / "c2")
     assert tree(tmp_path / "ids") == tree(tmp_path / "ids2")
 
@@ -92,24 +89,6 @@ def test_encoding_is_validated_when_it_is_made(corpus: Corpus, tmp_path: Path) -
         EncodeCorpus("positional")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="keeps"):
         EncodeCorpus(**good, keeps=8)
-
-
-def test_rows_are_those_of_the_job(corpus: Corpus, tmp_path: Path) -> None:
-    small_tokenizer(tmp_path / "t.json")
-    with pipeline() as p:
-        encoded = p | EncodeCorpus(
-            inputs=[*corpus.patterns],
-            split_size=700,
-            tokenizer=str(tmp_path / "t.json"),
-            output=str(tmp_path / "ids"),
-            append_token="<|end|>",
-            allow_special=["all"],
-        )
-        rows = encoded | beam.Map(lambda manifest: manifest["rows"]["append_token"])
-        assert_that(rows, equal_to(["<|end|>"]))
-    settings = EncodeSettings(append_token="<|end|>", allow_special=("all",))
-    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids2", encoding=settings)
-    assert tree(tmp_path / "ids") == tree(tmp_path / "ids2")
 
 
 def test_transforms_say_what_they_are_applied_to(corpus: Corpus, tmp_path: Path) -> None:

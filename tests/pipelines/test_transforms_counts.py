@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 import pyarrow as pa
 import pytest
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
 from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import FixedWindows, SlidingWindows
 
@@ -33,6 +33,7 @@ from pipelines.settings import CountSettings, InputSettings, PretokenSettings, T
 from pipelines.transforms import counting
 from tests.pipelines.beam_runs import (
     MODES,
+    assert_that,
     at_times,
     both_modes,
     pipeline,
@@ -42,6 +43,7 @@ from tests.pipelines.beam_runs import (
     windowed,
 )
 from tests.pipelines.corpora import count, sentence, tree, write_corpus
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,20 +59,19 @@ def pairs(texts: list[Any], **settings: Any) -> list[tuple[bytes, int]]:
 
 
 @both_modes
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"pretokenizer": "words", "special_tokens": ["fox"]},
-        {"pattern": r"\w+", "normalizer": ["lowercase"]},
-        {"pretokenizer": "words", "never_split": ["url"]},
-    ],
-)
-def test_texts_are_counted(mode: str, settings: dict[str, Any]) -> None:
+def test_texts_are_counted(mode: str) -> None:
+    settings: dict[str, dict[str, Any]] = {
+        "default": {},
+        "words": {"pretokenizer": "words", "special_tokens": ["fox"]},
+        "pattern": {"pattern": r"\w+", "normalizer": ["lowercase"]},
+        "never split": {"pretokenizer": "words", "never_split": ["url"]},
+    }
     with pipeline(mode) as p:
-        counts = p | beam.Create(TEXTS) | beam.Reshuffle() | CountPretokens(**settings)
-        assert counts.element_type == beam.typehints.Tuple[bytes, int]
-        assert_that(counts, equal_to(pairs(TEXTS, **settings)))
+        texts = p | beam.Create(TEXTS)
+        for name, given in settings.items():
+            counts = texts | name >> CountPretokens(**given)
+            assert counts.element_type == beam.typehints.Tuple[bytes, int]
+            assert_that(counts, equal_to(pairs(TEXTS, **given)), name)
 
 
 def test_elements_of_every_kind_are_counted() -> None:
@@ -95,7 +96,7 @@ def test_the_field_of_the_text_has_any_name() -> None:
         assert_that(counts, equal_to([(b"low", 1)]))
 
 
-@pytest.mark.parametrize("limit", ["FLUSH_BYTES", "BATCH_ROWS"])
+@pytest.mark.parametrize("limit", long_but(["FLUSH_BYTES", "BATCH_ROWS"], "FLUSH_BYTES"))
 def test_counts_do_not_depend_on_when_they_are_flushed(
     limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,11 +131,9 @@ def test_an_element_counts_in_each_of_its_windows() -> None:
 BAD = [7, None, {"body": "low"}, beam.Row(text="\udc80"), pa.table({"body": ["low"]})]
 
 
-@pytest.mark.parametrize("element", BAD)
-def test_a_bad_element_ends_the_pipeline(element: Any) -> None:
+def test_a_bad_element_ends_the_pipeline() -> None:
     p = pipeline()
-    elements = p | beam.Create([0]) | beam.Map(lambda _: element).with_output_types(Any)
-    _ = elements | CountPretokens()
+    _ = p | beam.Create([{"body": "low"}]) | CountPretokens()
     with pytest.raises(Exception, match="collect bad elements with with_exception_handling"):
         p.run().wait_until_finish()
 
@@ -263,15 +262,13 @@ def test_a_damaged_or_weighted_directory_is_not_read(tmp_path: Path) -> None:
         _ = p | ReadCounts(str(tmp_path / "c"))
 
 
-@pytest.mark.parametrize("element", [("low", 1), (b"low", 0), (b"", 1), (b"low", 1, 1), 7])
 @pytest.mark.parametrize("name", ["WriteCounts", "TrainTokenizer"])
-def test_elements_that_are_no_counts_end_the_pipeline(
-    element: Any, name: str, tmp_path: Path
-) -> None:
+def test_elements_that_are_no_counts_end_the_pipeline(name: str, tmp_path: Path) -> None:
     write, train = WriteCounts(str(tmp_path / "c")), TrainTokenizer(vocab_size=300)
     transform = write if name == "WriteCounts" else train
-    with pytest.raises(Exception, match=rf"{name} takes \(pre-token, count\)"), pipeline() as p:
-        _ = p | beam.Create([0]) | beam.Map(lambda _: element) | transform
+    message = rf"{name} takes \(pre-token, count\).*CountPretokens"
+    with pytest.raises(Exception, match=message), pipeline() as p:
+        _ = p | beam.Create([(b"low", 1, 1)]) | transform
 
 
 # Training.
@@ -394,14 +391,3 @@ def test_display_data_says_how_text_is_cut() -> None:
     }
     assert transforms.__doc__
     assert json.dumps(values)
-
-
-@pytest.mark.parametrize("element", ["low lower", b"low", ["low", 1], ("low", 1, 2)])
-def test_training_on_what_is_no_count_says_what_it_takes(element: Any) -> None:
-    with (
-        pytest.raises(
-            Exception, match=r"TrainTokenizer takes \(pre-token, count\).*CountPretokens"
-        ),
-        pipeline() as p,
-    ):
-        _ = p | beam.Create([element]) | TrainTokenizer(vocab_size=300)

@@ -10,7 +10,7 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 import pytest
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
 from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import FixedWindows, SlidingWindows
 
@@ -29,6 +29,7 @@ from pipelines.tables import Table
 from pipelines.transforms import encoding
 from tests.pipelines.beam_runs import (
     MODES,
+    assert_that,
     at_times,
     both_modes,
     pipeline,
@@ -38,6 +39,7 @@ from tests.pipelines.beam_runs import (
     windowed,
 )
 from tests.pipelines.corpora import Corpus, sentence, small_tokenizer
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +76,10 @@ def plain(encoded: Any) -> Any:
     return encoded | "Plain" >> beam.Map(lambda row: (row.text, row.input_ids))
 
 
+def ids_of(row: Any) -> Any:
+    return row.input_ids
+
+
 # Reading.
 
 
@@ -83,15 +89,10 @@ def test_documents_are_those_of_the_corpus(mode: str, corpus: Corpus) -> None:
         documents = p | ReadDocuments([*corpus.patterns], split_size=700)
         found = documents | beam.Map(lambda document: (document.id, document.text))
         assert_that(found, equal_to(corpus.documents))
-
-
-@both_modes
-def test_documents_come_as_tables(mode: str, corpus: Corpus) -> None:
-    with pipeline(mode) as p:
-        tables = p | ReadDocuments([*corpus.patterns], split_size=700, as_tables=True)
+        tables = p | "Tables" >> ReadDocuments(corpus.patterns, split_size=700, as_tables=True)
         assert issubclass(tables.element_type, pa.Table)
         rows = tables | beam.FlatMap(lambda one: [tuple(row.values()) for row in one.to_pylist()])
-        assert_that(rows, equal_to(corpus.documents))
+        assert_that(rows, equal_to(corpus.documents), "tables")
 
 
 @both_modes
@@ -273,15 +274,17 @@ def test_fields_have_the_names_given(tokenizer: bpe.Tokenizer) -> None:
         assert_that(found, equal_to([tokenizer.encode("fox")] * 2), label="replaced")
 
 
-@pytest.mark.parametrize("allowed", ["all", ["<|end|>"], ()])
-def test_special_tokens_are_recognized_where_allowed(
-    allowed: Any, tokenizer: bpe.Tokenizer
-) -> None:
+def test_special_tokens_are_recognized_where_allowed(tokenizer: bpe.Tokenizer) -> None:
     text = "fox<|end|>fox"
+    allowed: Any
     with pipeline() as p:
-        encode = EncodeDocuments(tokenizer=tokenizer, allowed_special=allowed)
-        expected = [(text, tokenizer.encode(text, allowed_special=allowed))]
-        assert_that(plain(p | beam.Create([text]) | encode), equal_to(expected))
+        texts = p | beam.Create([text])
+        for allowed in ("all", ["<|end|>"], ()):
+            encode = EncodeDocuments(tokenizer=tokenizer, allowed_special=allowed)
+            ids = texts | f"{allowed}" >> encode | f"Ids {allowed}" >> beam.Map(ids_of)
+            assert_that(
+                ids, equal_to([tokenizer.encode(text, allowed_special=allowed)]), f"{allowed}"
+            )
 
 
 def test_types_of_elements_are_known(tokenizer: bpe.Tokenizer) -> None:
@@ -321,7 +324,7 @@ def test_an_element_of_several_windows_stays_in_them(tokenizer: bpe.Tokenizer) -
         assert_that(found, equal_to([(row, 0.0, 6.0), (row, 5.0, 6.0)]))
 
 
-@pytest.mark.parametrize("limit", ["BATCH_ROWS", "BATCH_BYTES"])
+@pytest.mark.parametrize("limit", long_but(["BATCH_ROWS", "BATCH_BYTES"], "BATCH_BYTES"))
 def test_ids_do_not_depend_on_batches(
     limit: str, tokenizer: bpe.Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,14 +367,14 @@ def test_bad_elements_have_an_output(mode: str, letters: bpe.Tokenizer) -> None:
         assert_that(starts, equal_to(expected), label="reasons")
 
 
-@pytest.mark.parametrize(("element", "reason"), list(zip(BAD, REASONS, strict=True)))
-def test_a_bad_element_ends_the_pipeline(element: Any, reason: str, letters: bpe.Tokenizer) -> None:
+@pytest.mark.parametrize("number", [1, 3])  # bad before its batch, and in it
+def test_a_bad_element_ends_the_pipeline(number: int, letters: bpe.Tokenizer) -> None:
     p = pipeline()
-    elements = p | beam.Create([0]) | beam.Map(lambda _: element).with_output_types(Any)
+    elements = p | beam.Create([BAD[number]])
     _ = elements | EncodeDocuments(tokenizer=letters)
     with pytest.raises(Exception, match="collect bad elements") as caught:
         p.run().wait_until_finish()
-    assert reason in str(caught.value)
+    assert REASONS[number] in str(caught.value)
 
 
 def test_a_bad_element_stays_in_its_window(letters: bpe.Tokenizer) -> None:
@@ -388,34 +391,32 @@ def test_a_bad_element_stays_in_its_window(letters: bpe.Tokenizer) -> None:
 # The tokenizer.
 
 
-@pytest.mark.parametrize("id_type", ["auto", "uint32"])
-def test_ids_are_arrays_on_request(id_type: Any, tokenizer: bpe.Tokenizer) -> None:
+@pytest.mark.parametrize(("id_type", "dtype"), [("auto", "uint16"), ("uint32", "uint32")])
+def test_ids_are_arrays_on_request(id_type: Any, dtype: str, tokenizer: bpe.Tokenizer) -> None:
     with pipeline() as p:
         encode = EncodeDocuments(tokenizer=tokenizer, as_numpy=True, id_type=id_type)
-        rows = p | beam.Create(TEXTS[:3]) | encode | beam.Reshuffle()
-        found = rows | beam.Map(lambda row: (row.input_ids.dtype, row.input_ids.tolist()))
-        dtype = np.dtype("uint16" if id_type == "auto" else "uint32")
-        assert_that(found, equal_to([(dtype, tokenizer.encode(text)) for text in TEXTS[:3]]))
+        rows = p | beam.Create(TEXTS[:3], reshuffle=False) | encode
+        owned = rows | "Owned" >> beam.Map(lambda row: row.input_ids.base is None)
+        assert_that(owned, equal_to([True] * 3), label="no batch is kept alive")
+        shuffled = rows | beam.Reshuffle()
+        found = shuffled | beam.Map(lambda row: (row.input_ids.dtype, row.input_ids.tolist()))
+        expected = [(np.dtype(dtype), tokenizer.encode(text)) for text in TEXTS[:3]]
+        assert_that(found, equal_to(expected))
 
 
-@both_modes
-@pytest.mark.parametrize("wrapped", [False, True])
-def test_count_train_and_encode_in_one_pipeline(
-    mode: str, corpus: Corpus, *, wrapped: bool
-) -> None:
-    with pipeline(mode) as p:
+def test_count_train_and_encode_in_one_pipeline(corpus: Corpus) -> None:
+    with pipeline("multi_threading") as p:
         documents = p | ReadDocuments([*corpus.patterns], split_size=700)
         counts = documents | CountPretokens(pretokenizer="words")
         trained = counts | TrainTokenizer(vocab_size=300, pretokenizer="words")
-        tokenizer = beam.pvalue.AsSingleton(trained) if wrapped else trained
-        encoded = documents | EncodeDocuments(tokenizer=tokenizer)
         expected = bpe.train(
             bpe.count_pretokens(corpus.texts, pretokenizer="words"), vocab_size=300
         )
-        rows = encoded | beam.Map(lambda row: (row.id, row.input_ids))
-        assert_that(
-            rows, equal_to([(id_, expected.encode(text)) for id_, text in corpus.documents])
-        )
+        rows = [(id_, expected.encode(text)) for id_, text in corpus.documents]
+        for label, tokenizer in (("plain", trained), ("wrapped", beam.pvalue.AsSingleton(trained))):
+            encoded = documents | label >> EncodeDocuments(tokenizer=tokenizer)
+            found = encoded | f"{label} ids" >> beam.Map(lambda row: (row.id, row.input_ids))
+            assert_that(found, equal_to(rows), label)
 
 
 def test_each_window_is_encoded_with_its_own_tokenizer() -> None:
@@ -567,14 +568,6 @@ def test_a_tokenizer_that_comes_twice_is_refused(
 
 def test_a_path_is_shown_as_it_is(path: Path) -> None:
     assert EncodeDocuments(tokenizer=path).display_data()["tokenizer"] == str(path)
-
-
-def test_ids_do_not_keep_their_batch_alive(tokenizer: bpe.Tokenizer) -> None:
-    with pipeline() as p:
-        encode = EncodeDocuments(tokenizer=tokenizer, as_numpy=True)
-        rows = p | beam.Create(["low lower"] * 50) | encode
-        owned = rows | beam.Map(lambda row: row.input_ids.base is None)
-        assert_that(owned, equal_to([True] * 50))
 
 
 def test_each_sliding_window_has_one_encoder_in_a_bundle(

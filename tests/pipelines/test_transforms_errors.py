@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
 from apache_beam.transforms.error_handling import ErrorHandler
 from apache_beam.transforms.window import FixedWindows, GlobalWindows
 
 import bpe
 from pipelines import CountPretokens, EncodeDocuments, ReadDocuments
 from pipelines.errors import ConfigError, RecordError
-from tests.pipelines.beam_runs import at_times, pipeline, reason_of
+from tests.pipelines.beam_runs import assert_that, at_times, pipeline, reason_of
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,16 +59,16 @@ def _form(bad: Any) -> tuple[Any, int]:
     return element, len(bad[1])
 
 
-@pytest.mark.parametrize("tags", [(), ("fine", "my errors")])
-def test_outputs_have_tags_and_unpack(tags: tuple[str, ...], letters: bpe.Tokenizer) -> None:
-    main, dead = tags or ("good", "bad")
+def test_outputs_have_tags_and_unpack(letters: bpe.Tokenizer) -> None:
+    tags: tuple[str, ...]
     with pipeline() as p:
         elements = p | beam.Create(TEXTS)
-        for transform, good in (
-            (CountPretokens(), [(b"ab", 1), (b"cab", 1), (b"x", 1)]),
-            (EncodeDocuments(tokenizer=letters), ["ab", "cab"]),
+        for transform, good, tags in (
+            (CountPretokens(), [(b"ab", 1), (b"cab", 1), (b"x", 1)], ()),
+            (EncodeDocuments(tokenizer=letters), ["ab", "cab"], ("fine", "my errors")),
         ):
             name = type(transform).__name__
+            main, dead = tags or ("good", "bad")
             outputs = elements | transform.with_exception_handling(*tags)
             first, second = outputs
             assert (outputs[main], outputs[dead]) == (first, second)
@@ -110,7 +111,7 @@ def test_an_error_handler_takes_bad_elements(letters: bpe.Tokenizer, tmp_path: P
     assert encode.with_error_handler(None) is encode
 
 
-@pytest.mark.parametrize("name", ["CountPretokens", "EncodeDocuments"])
+@pytest.mark.parametrize("name", long_but(["CountPretokens", "EncodeDocuments"], "EncodeDocuments"))
 def test_more_than_the_threshold_fails_the_pipeline(name: str, letters: bpe.Tokenizer) -> None:
     encode = EncodeDocuments(tokenizer=letters)
     transform = encode if name == "EncodeDocuments" else CountPretokens()

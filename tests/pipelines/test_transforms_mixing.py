@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
 from apache_beam.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
@@ -15,8 +15,8 @@ from pipelines import CountPretokens, MixCounts, TrainTokenizer
 from pipelines.errors import ConfigError
 from pipelines.failures import error_in
 from pipelines.settings import InputSettings, TrainSettings
+from tests.pipelines.beam_runs import assert_that, pipeline
 from tests.pipelines.corpora import sentence, small_tokenizer, train
-from tests.pipelines.test_transforms import pipeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,8 +28,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("of", ["bytes", "pretokens"])
-@pytest.mark.parametrize("extended", [False, True])
+@pytest.mark.parametrize(("of", "extended"), [("bytes", False), ("pretokens", True)])
 def test_the_tokenizer_is_the_one_of_the_files(tmp_path: Path, of: Any, extended: bool) -> None:
     for name, texts in TEXTS.items():
         (tmp_path / f"{name}.txt").write_text("\n".join(texts), "utf-8")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 import pytest
 from apache_beam.ml.transforms.base import MLTransform
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
 
 from pipelines import BPETokenize
 from pipelines.errors import ConfigError
-from tests.pipelines.beam_runs import both_modes, pipeline
+from tests.pipelines.beam_runs import assert_that, both_modes, pipeline
 from tests.pipelines.corpora import small_tokenizer
 
 if TYPE_CHECKING:

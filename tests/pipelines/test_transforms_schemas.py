@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.ml.inference.base import KeyedModelHandler, ModelHandler, RunInference
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
 from apache_beam.typehints import TypeCheckError
 from apache_beam.typehints.schemas import named_fields_from_element_type, schema_from_element_type
 
 from pipelines import CountPretokens, EncodeDocuments, ReadDocuments
-from tests.pipelines.beam_runs import pipeline, reason_of
+from tests.pipelines.beam_runs import assert_that, pipeline, reason_of
 from tests.pipelines.corpora import small_tokenizer
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
 from apache_beam.transforms.window import FixedWindows
 from xxhash import xxh64_intdigest as xxh64
 
@@ -22,21 +22,14 @@ from pipelines import (
     TrainTokenizer,
     WriteTokenIds,
 )
-from pipelines.errors import ConfigError
+from pipelines.errors import ConfigError, RecordError
 from pipelines.transforms import token_ids
 from tests import jobs
-from tests.pipelines.beam_runs import both_modes, pipeline
-from tests.pipelines.corpora import Corpus, encode, encoded_manifest, small_tokenizer, tree
+from tests.pipelines.beam_runs import assert_that, pipeline
+from tests.pipelines.corpora import Corpus, encoded_manifest, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"
-    small_tokenizer(path)
-    return path
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:
@@ -45,32 +38,28 @@ def rows_of(folder: Path) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["id"], row["input_ids"]))
 
 
-def write(
-    documents: list[Any], output: Path, tokenizer: Path, *, mode: str = "in_memory", **settings: Any
-) -> None:
-    with pipeline(mode) as p:
+def write(documents: list[Any], output: Path, tokenizer: Path, **settings: Any) -> None:
+    with pipeline() as p:
         encoded = p | beam.Create(documents) | EncodeDocuments(tokenizer=tokenizer)
-        _ = encoded | WriteTokenIds(str(output), tokenizer=tokenizer, **settings)
+        _ = encoded | WriteTokenIds(str(output), tokenizer=tokenizer, parts=4, **settings)
 
 
-@both_modes
-@pytest.mark.parametrize("as_tables", [False, True])
+@pytest.mark.parametrize(("mode", "as_tables"), [("in_memory", True), ("multi_threading", False)])
 def test_rows_are_those_of_the_command(
-    mode: str, corpus: Corpus, path: Path, tmp_path: Path, *, as_tables: bool
+    mode: str, as_tables: bool, corpus: Corpus, model: Path, encoded: Path, tmp_path: Path
 ) -> None:
     with pipeline(mode) as p:
         documents = p | ReadDocuments(corpus.patterns, split_size=700, as_tables=as_tables)
-        encoded = documents | EncodeDocuments(tokenizer=path)
-        manifests = encoded | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path, parts=3)
+        rows = documents | EncodeDocuments(tokenizer=model)
+        manifests = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=model, parts=3)
         totals = manifests | beam.Map(lambda one: one["totals"]["documents"])
         assert_that(totals, equal_to([len(corpus.documents)]))
-    encode(corpus.inputs(), path, tmp_path / "command")
-    expected = rows_of(tmp_path / "command")
+    expected = rows_of(encoded)
     for row in expected:  # whether a record has an id of its own is lost on the way
         row["key"] = xxh64(row["id"].encode())
     assert rows_of(tmp_path / "ids") == expected
     ours, theirs = (
-        json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("ids", "command")
+        json.loads((ids / "manifest.json").read_text()) for ids in (tmp_path / "ids", encoded)
     )
     assert len(encoded_manifest(tmp_path / "ids")["parts"]) == 3
     for name in ("tokenizer", "id_type", "rows"):
@@ -81,21 +70,21 @@ def test_rows_are_those_of_the_command(
 
 
 def test_the_same_documents_are_the_same_bytes(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     documents: list[Any] = [
         {"id": f"d{i % 30}", "text": f"fox {i % 40}", "lang": "en"} for i in range(80)
     ]
-    write(documents, tmp_path / "a", path, keep=["lang:string"])
+    write(documents, tmp_path / "a", model, keep=["lang:string"])
     monkeypatch.setattr(token_ids, "_GATHERED_IDS", 7 * token_ids._LEAST_IDS)
-    write(documents[::-1], tmp_path / "b", path, mode="multi_threading", keep=["lang:string"])
+    write(documents[::-1], tmp_path / "b", model, keep=["lang:string"])
     tables = [pa.Table.from_pylist(documents[i : i + 9]) for i in range(0, 80, 9)]
-    write(tables, tmp_path / "c", path, keep=["lang:string"])
+    write(tables, tmp_path / "c", model, keep=["lang:string"])
     assert tree(tmp_path / "a") == tree(tmp_path / "b") == tree(tmp_path / "c")
     assert jobs.verify(directory=str(tmp_path / "a")).documents == 80
 
 
-def test_columns_pass_through_and_fields_have_any_name(path: Path, tmp_path: Path) -> None:
+def test_columns_pass_through_and_fields_have_any_name(model: Path, tmp_path: Path) -> None:
     documents = [
         {"key": 7, "body": "fox", "n": 1, "lang": "en", "more": "x"},
         {"key": 8, "body": "dog", "n": 2},
@@ -104,11 +93,11 @@ def test_columns_pass_through_and_fields_have_any_name(path: Path, tmp_path: Pat
         encoded = (
             p
             | beam.Create(documents)
-            | EncodeDocuments(tokenizer=path, text_field="body", output_field="ids")
+            | EncodeDocuments(tokenizer=model, text_field="body", output_field="ids")
         )
         _ = encoded | WriteTokenIds(
             str(tmp_path / "ids"),
-            tokenizer=bpe.Tokenizer.load(path),
+            tokenizer=bpe.Tokenizer.load(model),
             id_field="key",
             ids_field="ids",
             text_field="body",
@@ -127,11 +116,11 @@ def test_columns_pass_through_and_fields_have_any_name(path: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("as_tables", [False, True])
 def test_columns_pass_through_whatever_their_names(
-    path: Path, tmp_path: Path, *, as_tables: bool
+    model: Path, tmp_path: Path, *, as_tables: bool
 ) -> None:
     documents = [{"id": "a", "text": "fox", "text_bytes": 999}]
     elements: list[Any] = [pa.Table.from_pylist(documents)] if as_tables else list(documents)
-    write(elements, tmp_path / "ids", path, keep=["text_bytes:int64"])
+    write(elements, tmp_path / "ids", model, keep=["text_bytes:int64"])
     (row,) = rows_of(tmp_path / "ids")
     assert row["text_bytes"] == 999
     totals = json.loads((tmp_path / "ids" / "manifest.json").read_text())["totals"]
@@ -139,12 +128,12 @@ def test_columns_pass_through_whatever_their_names(
     assert jobs.verify(directory=str(tmp_path / "ids")).documents == 1
 
 
-def test_bytes_of_tokens_count_where_there_is_no_text(path: Path, tmp_path: Path) -> None:
-    tokenizer = bpe.Tokenizer.load(path)
+def test_bytes_of_tokens_count_where_there_is_no_text(model: Path, tmp_path: Path) -> None:
+    tokenizer = bpe.Tokenizer.load(model)
     ids = np.array(tokenizer.encode("naïve fox"), np.uint16)
     with pipeline() as p:
         rows = p | beam.Create([{"id": "a", "input_ids": ids}])
-        _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path)
+        _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=model, parts=1)
     totals = json.loads((tmp_path / "ids" / "manifest.json").read_text())["totals"]
     assert totals["text_bytes"] == len("naïve fox".encode())
 
@@ -154,16 +143,16 @@ def test_a_tokenizer_that_is_trained_on_the_way(corpus: Corpus, tmp_path: Path) 
         documents = p | ReadDocuments(corpus.patterns)
         tokenizer = documents | CountPretokens() | TrainTokenizer(vocab_size=300)
         encoded = documents | EncodeDocuments(tokenizer=tokenizer)
-        _ = encoded | WriteTokenIds(str(tmp_path / "ids"), tokenizer=tokenizer)
+        _ = encoded | WriteTokenIds(str(tmp_path / "ids"), tokenizer=tokenizer, parts=2)
     expected = bpe.train(bpe.count_pretokens(corpus.texts), vocab_size=300)
     assert bpe.Tokenizer.load(tmp_path / "ids" / "tokenizer.json") == expected
     assert len(rows_of(tmp_path / "ids")) == len(corpus.documents)
 
 
-def test_no_documents_are_a_corpus_too(path: Path, tmp_path: Path) -> None:
+def test_no_documents_are_a_corpus_too(model: Path, tmp_path: Path) -> None:
     with pipeline() as p:
         nothing = p | beam.Create([{"id": "a"}]) | beam.Filter(lambda _: False)
-        _ = nothing | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path, parts=2)
+        _ = nothing | WriteTokenIds(str(tmp_path / "ids"), tokenizer=model, parts=2)
     assert rows_of(tmp_path / "ids") == []
     assert jobs.verify(directory=str(tmp_path / "ids")).documents == 0
 
@@ -178,9 +167,6 @@ def test_no_documents_are_a_corpus_too(path: Path, tmp_path: Path) -> None:
         ({"id": "a", "input_ids": b"text"}, "field 'input_ids' is b'text'"),
         ({"id": "a", "input_ids": [1.5]}, r"field 'input_ids' is \[1.5\]"),
         ({"id": "a", "input_ids": [1, None]}, r"field 'input_ids' is \[1, None\]"),
-        ({"id": "a", "input_ids": [-1]}, "rows do not have the types asked for"),
-        ({"id": "a", "input_ids": [99999]}, "has the id 99999, and the greatest of the tokenizer"),
-        ("text", "the element is str"),
         (pa.table({"id": ["a"]}), "without one column 'input_ids'"),
         (pa.table({"id": [None], "input_ids": [[1]]}), "column 'id' is missing or has nulls"),
         (pa.table({"id": ["a"], "input_ids": ["b"]}), "column 'input_ids' holds no token ids"),
@@ -188,21 +174,36 @@ def test_no_documents_are_a_corpus_too(path: Path, tmp_path: Path) -> None:
         (pa.table({"id": ["a"], "input_ids": [[1, None]]}), "column 'input_ids' has nulls"),
     ],
 )
+def test_documents_that_are_no_rows(element: Any, message: str) -> None:
+    names = ("id", "input_ids", "text")
+    convert: Any = token_ids.rows_of_table if isinstance(element, pa.Table) else token_ids.row_of
+    with pytest.raises(RecordError, match=message):
+        convert(element, names, ())
+
+
+@pytest.mark.parametrize(
+    ("element", "message"),
+    [
+        ({"id": "a", "input_ids": [-1]}, "rows do not have the types asked for"),
+        ({"id": "a", "input_ids": [99999]}, "has the id 99999, and the greatest of the tokenizer"),
+        ("text", "the element is str"),
+    ],
+)
 def test_rows_that_cannot_be_written(
-    element: Any, message: str, path: Path, tmp_path: Path
+    element: Any, message: str, model: Path, tmp_path: Path
 ) -> None:
     p = pipeline()
-    rows = p | beam.Create([0]) | beam.Map(lambda _: element)
-    _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path)
+    rows = p | beam.Create([element])
+    _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=model, parts=1)
     with pytest.raises(Exception, match=message):
         p.run().wait_until_finish()
     assert not (tmp_path / "ids" / "manifest.json").exists()
 
 
-def test_nothing_is_written_before_the_pipeline_runs(path: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_before_the_pipeline_runs(model: Path, tmp_path: Path) -> None:
     p = pipeline()
     rows = p | beam.Create([{"id": "a", "input_ids": [1]}])
-    _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path)
+    _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=model)
     assert not (tmp_path / "ids").exists()
     (tmp_path / "ids").mkdir()
     (tmp_path / "ids" / "mine.txt").touch()
@@ -228,7 +229,7 @@ def test_arguments(arguments: dict[str, Any], message: str) -> None:
     assert message in str(caught.value)
 
 
-def test_windows_have_no_directory(path: Path, tmp_path: Path) -> None:
+def test_windows_have_no_directory(model: Path, tmp_path: Path) -> None:
     rows = pipeline() | beam.Create([{"id": "a"}]) | beam.WindowInto(FixedWindows(1))
     with pytest.raises(ConfigError, match="WriteTokenIds writes one directory"):
-        _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=path)
+        _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=model)
