@@ -88,7 +88,8 @@ class Make(Protocol):
 def count(asked: Asked) -> Any:
     """The job of ``bpe count``."""
     cut = PretokenSettings(pretokenizer="words" if asked.other else "gpt2")
-    return jobs.count(inputs=asked.corpus, pretokens=cut, **asked.settings)
+    settings = CountSettings(shards=4)
+    return jobs.count(inputs=asked.corpus, pretokens=cut, settings=settings, **asked.settings)
 
 
 def groups(asked: Asked) -> Any:
@@ -176,7 +177,6 @@ class Kind:
         last: the file that makes it complete.
         changed: what the error says of the other setting.
         step: what a worker calls on the way to its last file; empty where nobody knows.
-        by_splits: whether its files depend on how the corpus is split.
         keeps: what resume leaves as it is: of a damaged output all other parts, nothing but what is
             complete, or nothing at all.
         goes_on: whether its parts are kept where the last file is missing.
@@ -189,7 +189,6 @@ class Kind:
     changed: str
     keeps: Literal["parts", "complete", "nothing"]
     step: str = ""
-    by_splits: bool = False
     goes_on: bool = False
 
     def run(self, folder: Path, output: Path | str, **asked: Any) -> Any:
@@ -232,7 +231,6 @@ KINDS = {
             make=encode,
             parts="data/train-*",
             changed="id_type was ",
-            by_splits=True,
             keeps="parts",
             goes_on=True,
             step="pipelines.encode.job.encode_split",

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePath
@@ -22,9 +26,9 @@ from pipelines.stage.record import read_records, write_records
 from pipelines.storage import is_temporary
 from tests import jobs
 from tests.contract.kinds import KINDS, VARIANTS, Kind, prepare
-from tests.pipelines.corpora import FOUR, ONE, TWO, tree
-from tests.pipelines.killing import run_until
+from tests.pipelines.corpora import FOUR, ONE, tree
 from tests.pipelines.object_store import ObjectStore
+from tests.shared_data import ROOT, long_but
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,17 +69,22 @@ def kind(request: pytest.FixtureRequest) -> Kind:
 in_every_way = pytest.mark.parametrize("kind", ALL, indirect=True)
 
 
+def of_kinds(kinds: Iterable[str], *short: str) -> pytest.MarkDecorator:
+    """Each of these jobs; in the short form, some of them."""
+    return pytest.mark.parametrize("kind", long_but(kinds, *short), indirect=True)
+
+
 def with_kinds(
-    name: str, values: Iterable[str], *, of_variants: tuple[str, ...]
+    name: str, values: Iterable[str], kinds: Iterable[str], **short: tuple[str, ...]
 ) -> pytest.MarkDecorator:
-    """Each job with each value; in the short form, variants of jobs with some of them."""
+    """Each of these jobs with each value; in the short form, a job with those of its name."""
     return pytest.mark.parametrize(
         ("kind", name),
         [
             pytest.param(
-                kind, value, marks=() if kind in KINDS or value in of_variants else pytest.mark.long
+                kind, value, marks=() if value in short.get(kind, ()) else pytest.mark.long
             )
-            for kind in ALL
+            for kind in kinds
             for value in values
         ],
         indirect=["kind"],
@@ -142,7 +151,15 @@ OF_MANIFESTS = {
 }
 
 
-@with_kinds("name", EXECUTIONS, of_variants=("four threads",))
+@with_kinds(
+    *("name", EXECUTIONS, ALL),
+    count=("bundles run twice",),
+    train=("four threads",),
+    retrain=("bundles run twice",),
+    encode=tuple(EXECUTIONS),
+    export=("four threads", "bundles run twice"),
+    groups=("four threads",),
+)
 def test_files_do_not_depend_on_workers_or_bundles(
     kind: Kind, folder: Path, whole: dict[str, bytes], tmp_path: Path, name: str
 ) -> None:
@@ -152,15 +169,15 @@ def test_files_do_not_depend_on_workers_or_bundles(
     assert [path for path in found if found[path] != whole[path]] == []
 
 
-@pytest.mark.parametrize("size", [300, None])
-@pytest.mark.parametrize("name", [one.name for one in ALL.values() if not one.by_splits])
+@pytest.mark.parametrize("size", long_but([300, None], 300))
+@of_kinds(["count", "train", *VARIANTS], "train", "groups", "superwords")
 def test_files_do_not_depend_on_splits(
-    folder: Path, made: dict[str, dict[str, bytes]], tmp_path: Path, name: str, size: int | None
+    kind: Kind, folder: Path, whole: dict[str, bytes], tmp_path: Path, size: int | None
 ) -> None:
-    ALL[name].run(folder, tmp_path / "out", split_size=size)
+    kind.run(folder, tmp_path / "out", split_size=size)
     found = tree(tmp_path / "out")
-    assert found.keys() == made[name].keys()
-    assert [path for path in found if found[path] != made[name][path] and "plan" not in path] == []
+    assert found.keys() == whole.keys()
+    assert [path for path in found if found[path] != whole[path] and "plan" not in path] == []
 
 
 @pytest.fixture(scope="session")
@@ -171,6 +188,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@of_kinds(KINDS, "train", "retrain", "encode", "export")
 def test_files_do_not_depend_on_where_things_lie(
     kind: Kind, elsewhere: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -186,14 +204,20 @@ def test_a_complete_job_is_not_made_again(
     with pytest.raises(OutputError, match="complete"):
         kind.run(folder, output)
     assert stamps(kind, output) == times
-    kind.run(folder, output, resume=True, execution=TWO)
+    kind.run(folder, output, resume=True)
     assert tree(output) == whole
     assert stamps(kind, output) == times or kind.keeps == "nothing"
-    kind.run(folder, output, overwrite=True)
-    assert tree(output) == whole
 
 
-@with_kinds("how", ["flipped", "cut", "missing", "another one"], of_variants=("flipped",))
+@with_kinds(
+    *("how", ["flipped", "cut", "missing", "another one"], ALL),
+    count=("another one",),
+    train=("missing",),
+    retrain=("cut",),
+    encode=("flipped", "cut", "missing", "another one"),
+    export=("flipped",),
+    groups=("flipped",),
+)
 def test_what_is_damaged_is_found_and_made_again(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], tmp_path: Path, how: str
 ) -> None:
@@ -218,8 +242,13 @@ def test_what_is_damaged_is_found_and_made_again(
         assert {**stamps(kind, output), part: 0} == {**times, part: 0}
 
 
-@pytest.mark.parametrize("kind", ["count", "groups", "encode", "export"], indirect=True)
-@pytest.mark.parametrize("how", DAMAGES | OF_MANIFESTS)
+@with_kinds(
+    *("how", DAMAGES | OF_MANIFESTS, ["count", "groups", "encode", "export"]),
+    count=("cut", "another total"),
+    groups=("another path",),
+    encode=(*DAMAGES, *OF_MANIFESTS),
+    export=("flipped",),
+)
 def test_a_damaged_manifest_is_found_and_made_again(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], how: str
 ) -> None:
@@ -231,7 +260,7 @@ def test_a_damaged_manifest_is_found_and_made_again(
     assert tree(output) == whole
 
 
-@pytest.mark.parametrize("kind", ["encode", "export"], indirect=True)
+@of_kinds(["encode", "export"], "encode")
 def test_records_that_the_manifest_does_not_vouch_for_are_not_gone_by(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes]
 ) -> None:
@@ -248,7 +277,7 @@ def altered(value: Any) -> Any:
     return value + 1 if isinstance(value, int) else value
 
 
-@in_every_way
+@of_kinds(ALL, *KINDS)
 def test_without_its_last_file_a_job_is_finished(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes]
 ) -> None:
@@ -259,16 +288,34 @@ def test_without_its_last_file_a_job_is_finished(
     assert stamps(kind, output) == times or not kind.goes_on
 
 
+def run_until_it_is_killed(kind: Kind, folder: Path, out: Path) -> None:
+    """Run a job in a process of its own, and kill it when it has three parts, or let it end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, kind.name, folder, out],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    while process.poll() is None:
+        if sum(1 for _ in out.glob(kind.parts)) >= 3:
+            process.kill()
+            break
+        time.sleep(0.002)
+    _, errors = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), errors.decode()
+
+
+@of_kinds(KINDS, "encode")
 def test_a_job_that_was_killed_is_finished(
     kind: Kind, folder: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
-    run_until(KILLED, [kind.name, folder], tmp_path / "out", kind.parts, 3)
+    run_until_it_is_killed(kind, folder, tmp_path / "out")
     kind.run(folder, tmp_path / "out", resume=True)
     assert tree(tmp_path / "out") == whole
     assert not any(is_temporary(path.name) for path in (tmp_path / "out").rglob(".*"))
 
 
-@in_every_way
+@of_kinds(ALL, *KINDS)
 def test_other_settings_are_another_job(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -322,6 +369,7 @@ def store() -> Iterator[str]:
     ObjectStore.times.clear()
 
 
+@of_kinds(KINDS, "train", "retrain", "encode")
 def test_a_store_holds_the_same(
     kind: Kind, folder: Path, whole: dict[str, bytes], store: str
 ) -> None:
@@ -345,15 +393,15 @@ def test_a_store_holds_the_same(
     assert ObjectStore.tree(store) == whole
 
 
-@pytest.mark.parametrize("name", [one.name for one in KINDS.values() if one.step])
+@of_kinds([one.name for one in KINDS.values() if one.step], "count", "retrain", "encode")
 def test_a_job_whose_directory_another_takes_over_ends(
+    kind: Kind,
     folder: Path,
-    made: dict[str, dict[str, bytes]],
+    whole: dict[str, bytes],
     store: str,
     monkeypatch: pytest.MonkeyPatch,
-    name: str,
 ) -> None:
-    kind, plan = KINDS[name], f"{store}/.plan.json"
+    plan = f"{store}/.plan.json"
     module, _, function = kind.step.rpartition(".")
     step = getattr(import_module(module), function)
 
@@ -369,4 +417,4 @@ def test_a_job_whose_directory_another_takes_over_ends(
     assert error.value.exit_status == 1
     assert f"{store}/{kind.last}" not in ObjectStore.objects
     kind.run(folder, store, overwrite=True)
-    assert ObjectStore.tree(store) == made[name]
+    assert ObjectStore.tree(store) == whole
