@@ -123,50 +123,11 @@ class TestIds:
         found = read(whole(tmp_path / "f", format_))
         assert found.ids == ["x", f"f:{found.places[1]}", "x"]
 
-    @pytest.mark.parametrize("format_", WITH_COLUMNS)
-    def test_integers_become_decimal_strings(self, tmp_path: Path, format_: FileFormat) -> None:
-        write(tmp_path / "f", format_, ["a", "b", "c"], [-5, 2**63 - 1, 0])
-        assert read(whole(tmp_path / "f", format_)).ids == ["-5", "9223372036854775807", "0"]
-
-    @pytest.mark.parametrize("format_", WITH_COLUMNS)
-    def test_other_numbers_become_strings(self, tmp_path: Path, format_: FileFormat) -> None:
-        write(tmp_path / "f", format_, ["a", "b", "c"], [1.5, -0.25, None])
-        found = read(whole(tmp_path / "f", format_))
-        assert found.ids == ["1.5", "-0.25", f"f:{found.places[2]}"]
-
-    @pytest.mark.parametrize("ids", [[True, False], [[1], [2]], [{"a": 1}, {"a": 2}]])
-    @pytest.mark.parametrize("format_", WITH_COLUMNS)
-    def test_other_values_of_id_are_bad_records(
-        self, tmp_path: Path, format_: FileFormat, ids: list[Any]
-    ) -> None:
-        write(tmp_path / "f", format_, ["a", "b"], ids)
-        found = read(whole(tmp_path / "f", format_))
-        assert found.ids == []
-        assert ["neither a string nor a number" in bad.reason for bad in found.bad] == [True] * 2
-
-    @pytest.mark.parametrize("format_", WITH_COLUMNS)
-    def test_a_record_needs_the_id_that_is_asked_for(
-        self, tmp_path: Path, format_: FileFormat
-    ) -> None:
-        write(tmp_path / "f", format_, ["a", "b", "c"], ["x", None, "z"])
-        found = read(whole(tmp_path / "f", format_), options=ReadOptions(id_field="id"))
-        assert found.ids == ["x", "z"]
-        (bad,) = found.bad
-        assert "'id'" in bad.reason
-        assert "null" in bad.reason
-        assert bad.place == (1 if format_ == "parquet" else len('{"id": "x", "text": "a"}\n'))
-
     def test_the_text_can_be_the_id(self, tmp_path: Path) -> None:
         for format_ in ("jsonl", "parquet"):
             write(tmp_path / "f", format_, ["a", "b"])
             found = read(whole(tmp_path / "f", format_), options=ReadOptions(id_field="text"))
             assert found.ids == found.texts == ["a", "b"]
-
-    def test_ids_hold_any_character(self, tmp_path: Path) -> None:
-        ids = ["", " ", "a:b", "日本", "\x00", "\n"]
-        for format_ in ("jsonl", "parquet"):
-            write(tmp_path / "f", format_, TEXTS[:6], ids)
-            assert read(whole(tmp_path / "f", format_)).ids == ids
 
 
 class TestLimit:

@@ -206,13 +206,6 @@ def test_any_text_comes_back(path: Path, texts: list[str], plain: bool, block_by
     assert found.texts == texts
 
 
-@pytest.mark.parametrize("code_point", [0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFFF, 0x10000, 0x10FFFF])
-def test_escapes_become_utf8(path: Path, code_point: int) -> None:
-    for plain in (True, False):
-        line = json.dumps({"text": f"x{chr(code_point)}y"}, ensure_ascii=plain).encode()
-        assert read_line(path, line).texts == [f"x{chr(code_point)}y"]
-
-
 def test_good_and_undecided_lines_keep_their_order(path: Path) -> None:
     lines = []
     for i in range(100):

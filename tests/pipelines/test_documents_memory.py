@@ -53,6 +53,7 @@ def test_a_file_takes_no_more_memory_than_some_blocks(tmp_path: Path) -> None:
     assert grown < 80 * KIB_A_MIB
 
 
+@pytest.mark.long
 def test_a_line_of_100_mb_takes_a_few_times_its_size(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"before\n" + b"x" * 100_000_000 + b"\nafter\n")
