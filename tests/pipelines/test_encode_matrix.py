@@ -62,22 +62,16 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-# Each format once, and each mode with one of them; the mixed corpus below has every compression.
-SHORT = [("text", "zst"), ("lines", "bz2"), ("jsonl", "gz"), ("parquet", "none")]
-
-
-@pytest.mark.parametrize(
-    ("format_", "packed"),
-    [pytest.param(*case, marks=() if case in SHORT else pytest.mark.long) for case in CASES],
-)
+# In the short form, the mixed corpus below has every compression and all formats but lines; modes
+# have their rows in test_encode_rows, and columns pass through in test_keep.
+@pytest.mark.long
+@pytest.mark.parametrize(("format_", "packed"), CASES)
 def test_the_matrix(model: Path, tmp_path: Path, format_: FileFormat, packed: Compression) -> None:
     write(tmp_path / "in", format_, packed)
     inputs = InputSettings(patterns=(str(tmp_path / "in"),), format=format_, split_size=400)
     modes = dict(MODES)
-    if format_ in WITH_COLUMNS and (LONG or format_ == "parquet"):
+    if format_ in WITH_COLUMNS:
         modes |= {f"{name}, kept": replace(mode, keep=("n",)) for name, mode in MODES.items()}
-    if not LONG and (format_, packed) in SHORT:
-        modes = dict(islice(modes.items(), SHORT.index((format_, packed)), None, len(SHORT)))
     for name, settings in modes.items():
         ids = tmp_path / name
         summary = encode(inputs, model, ids, encoding=settings)

@@ -105,7 +105,7 @@ def run(folder: Path, command: str) -> dict[str, str]:
         made = [one for one in COMMANDS if one.split()[:2] == ["encode", source]]
         if made and not (folder / source).exists():  # this test alone was asked for
             run(folder, made[0])
-    bpe(verb, *rest, "--output", output, "--workers", "2", "--quiet", cwd=folder)
+    bpe(verb, *rest, "--output", output, "--workers", "1", "--quiet", cwd=folder)
     return hashes(folder / output)
 
 
