@@ -33,7 +33,6 @@ from pipelines.stage.beam import RunJob
 from tests import jobs
 from tests.pipelines.corpora import (
     ONE,
-    TWO,
     count,
     encode,
     make_units,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OLD, NEW = "quick", "QUICK"
-LINES = [f"{sentence(i)} the {OLD} fox {i}" for i in range(200)]
+LINES = [f"{sentence(i)} the {OLD} fox {i}" for i in range(100)]
 
 
 def contents(name: str, lines: list[str]) -> bytes:
@@ -291,6 +290,6 @@ def test_in_a_store_tags_tell_versions_of_the_same_second(stored: str) -> None:
         encode_while(encode_request(inputs, tokenizer, "store://bucket/out"), other)
     assert "store://bucket/out/manifest.json" not in ObjectStore.objects
     output = OutputSettings(directory="store://bucket/out", resume=True)
-    jobs.encode(inputs=inputs, tokenizer=tokenizer, output=output, execution=TWO)
+    jobs.encode(inputs=inputs, tokenizer=tokenizer, output=output, execution=ONE)
     summary = jobs.verify(directory="store://bucket/out", inputs=InputSettings(patterns=(stored,)))
     assert summary.documents == len(LINES)

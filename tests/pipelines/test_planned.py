@@ -44,7 +44,6 @@ from tests import jobs
 from tests.pipelines.beam_runs import pipeline
 from tests.pipelines.corpora import (
     ONE,
-    TWO,
     begun,
     count,
     encode,
@@ -119,7 +118,7 @@ def compare_request(inputs: InputSettings, tokenizer: Path, directory: str) -> C
 
 
 def run_job(request: Job) -> Any:
-    return run(lambda p, failures: p | RunJob(request, failures), execution=TWO, pieces=2)
+    return run(lambda p, failures: p | RunJob(request, failures), execution=ONE, pieces=2)
 
 
 def test_a_restarted_encoding_goes_on_with_its_first_plan(place: Place) -> None:
@@ -209,16 +208,16 @@ class Sink:
 
 def sinks(place: Place) -> dict[str, Sink]:
     def write_counts(p: beam.Pipeline, out: Path, **choice: Any) -> object:
-        return p | beam.Create(TEXTS) | CountPretokens() | WriteCounts(str(out), shards=6, **choice)
+        return p | beam.Create(TEXTS) | CountPretokens() | WriteCounts(str(out), shards=4, **choice)
 
     def write_ids(p: beam.Pipeline, out: Path, **choice: Any) -> object:
         documents = p | beam.Create([{"id": i, "text": text} for i, text in enumerate(TEXTS)])
         ids = documents | EncodeDocuments(tokenizer=place.model)
-        return ids | WriteTokenIds(str(out), tokenizer=place.model, parts=6, **choice)
+        return ids | WriteTokenIds(str(out), tokenizer=place.model, parts=4, **choice)
 
     return {
-        "counts": Sink(write_counts, counts_files, "write_shard", 6),
-        "ids": Sink(write_ids, token_ids, "count_written", 6),
+        "counts": Sink(write_counts, counts_files, "write_shard", 4),
+        "ids": Sink(write_ids, token_ids, "count_written", 4),
     }
 
 
@@ -341,7 +340,7 @@ def test_the_graph_is_the_same_for_any_corpus(tmp_path: Path) -> None:
     graphs, folder = [], tmp_path / "in"
     folder.mkdir()
     small_tokenizer(tmp_path / "t.json")
-    for files in (1, 2000):
+    for files in (1, 300):
         for number in range(files):
             (folder / f"{number}.txt").write_text("text")
         graphs.append(graph(folder, tmp_path / "t.json", "0" * 32))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import bpe
 from pipelines import storage
 from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.corpus.documents.stored import LostFileError, StoredBytes
@@ -29,7 +28,16 @@ from pipelines.settings import (
 )
 from tests import jobs
 from tests.cli.process import environment
-from tests.pipelines.corpora import KINDS, SPLIT, TWO, Corpus, train, tree, write_corpus
+from tests.pipelines.corpora import (
+    KINDS,
+    ONE,
+    SPLIT,
+    TWO,
+    Corpus,
+    small_tokenizer,
+    tree,
+    write_corpus,
+)
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:
@@ -57,7 +65,7 @@ def train_in_store() -> None:
         pretokens=PretokenSettings(),
         training=TrainSettings(vocab_size=300),
         output=OutputSettings(directory=MODEL),
-        execution=TWO,
+        execution=ONE,
     )
 
 
@@ -81,17 +89,17 @@ def test_what_lies_in_a_store_is_verified_reported_on_and_decoded(corpus: Corpus
 
 
 def test_a_comparison_leaves_its_result_and_nothing_else(corpus: Corpus, tmp_path: Path) -> None:
-    train_in_store()
-    train(tmp_path / "model", inputs=corpus.inputs())
+    tokenizer = small_tokenizer(tmp_path / "large.json")
+    tokenizer.truncated(280).save(tmp_path / "small.json")
+    for name in ("large", "small"):
+        path = tmp_path / f"{name}.json"
+        ObjectStore.objects[f"store://bucket/{name}.json"] = path.read_bytes()
     ObjectStore.objects["store://bucket/corpus/bad.jsonl"] = b"no json\n"
     (corpus.folder / "bad.jsonl").write_bytes(b"no json\n")
-    tokenizer = bpe.Tokenizer.load(tmp_path / "model" / "tokenizer.json")
-    tokenizer.truncated(280).save(tmp_path / "small.json")
-    ObjectStore.objects["store://bucket/small.json"] = (tmp_path / "small.json").read_bytes()
     before = stored()
     elsewhere = jobs.compare(
         inputs=replace(INPUTS, max_failures=1),
-        tokenizers=parse_tokenizers([f"{MODEL}/tokenizer.json", "store://bucket/small.json"]),
+        tokenizers=parse_tokenizers(["store://bucket/large.json", "store://bucket/small.json"]),
         by="file",
         output="store://bucket/compared.json",
         execution=Execution(runner="BundleBasedDirectRunner"),  # not the one that is ours
@@ -101,9 +109,9 @@ def test_a_comparison_leaves_its_result_and_nothing_else(corpus: Corpus, tmp_pat
     assert json.loads(written["store://bucket/compared.json"]) == elsewhere
     here = jobs.compare(
         inputs=corpus.inputs(max_failures=1),
-        tokenizers=parse_tokenizers([f"{tmp_path}/model/tokenizer.json", f"{tmp_path}/small.json"]),
+        tokenizers=parse_tokenizers([f"{tmp_path}/large.json", f"{tmp_path}/small.json"]),
         by="file",
-        execution=TWO,
+        execution=ONE,
     )
     paths = {one.pop("path") for result in (elsewhere, here) for one in result["tokenizers"]}
     assert len(paths) == 4
@@ -154,8 +162,10 @@ class ConnectionLostError(Exception):
 
 
 @pytest.mark.usefixtures("corpus")
-def test_a_file_at_which_a_store_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    train_in_store()
+def test_a_file_at_which_a_store_fails_is_named(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ObjectStore.objects[f"{MODEL}/tokenizer.json"] = model.read_bytes()
     opened = ObjectStore.opened
 
     def breaking(store: ObjectStore, path: str) -> Any:
@@ -168,29 +178,40 @@ def test_a_file_at_which_a_store_fails_is_named(monkeypatch: pytest.MonkeyPatch)
         encode_in_store()
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "verify(directory=at)",
-        "decode(directory=at, stream=sys.stdout.buffer)",
-        (
-            "run(inputs=InputSettings(patterns=(at,)), pretokens=PretokenSettings(),"
-            " training=TrainSettings(vocab_size=300), output=OutputSettings(directory=at),"
-            " encoded_inputs=InputSettings(patterns=(at,)), encoding=EncodeSettings(),"
-            " execution=Execution())"
-        ),
-    ],
-)
-def test_filesystems_get_options_before_they_are_used(call: str) -> None:
-    code = (
-        "import sys\nfrom pipelines.recipes import run\nfrom pipelines.decode import decode\n"
-        "from pipelines.verify.job import verify\nfrom pipelines.errors import JobError\n"
-        "from pipelines.settings import *\nimport tests.pipelines.object_store\n"
-        f"at = 'store://bucket/none'\ntry:\n    {call}\nexcept JobError as error:\n"
-        "    print(error)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
-    )
-    assert "Must provide" not in done.stdout
-    assert done.stdout == "" or re.search("no manifest.json|no file matches", done.stdout)
+# Each in a process that has used no filesystem yet.
+CALLS = """
+import os, sys
+from pipelines.decode import decode
+from pipelines.errors import JobError
+from pipelines.recipes import run
+from pipelines.settings import *
+from pipelines.verify.job import verify
+import tests.pipelines.object_store
+
+at = "store://bucket/none"
+inputs, output = InputSettings(patterns=(at,)), OutputSettings(directory=at)
+calls = {
+    "verify": lambda: verify(directory=at),
+    "decode": lambda: decode(directory=at, stream=sys.stdout.buffer),
+    "run": lambda: run(
+        inputs=inputs, pretokens=PretokenSettings(), training=TrainSettings(vocab_size=300),
+        output=output, encoded_inputs=inputs, encoding=EncodeSettings(), execution=Execution(),
+    ),
+}
+for name, call in calls.items():
+    if not os.fork():
+        try:
+            call()
+        except JobError as error:
+            print(name, error)
+        sys.exit()
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+"""
+
+
+def test_filesystems_get_options_before_they_are_used() -> None:
+    command = [sys.executable, "-c", CALLS]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    errors = done.stdout.splitlines()
+    assert [error.partition(" ")[0] for error in errors] == ["verify", "decode", "run"]
+    assert all(re.search("no manifest.json|no file matches", error) for error in errors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -120,28 +121,26 @@ def test_models_and_limits(corpus: Corpus, tmp_path: Path, training: TrainSettin
     assert told == expected.training.to_json()
 
 
-def test_settings_that_are_wrong_cannot_be_made() -> None:
-    with pytest.raises(ConfigError, match="no limit"):
-        TrainSettings()
-    with pytest.raises(ConfigError, match="`ties` 'random' is unknown: use one of bytes-min"):
-        TrainSettings(vocab_size=300, ties="random")
-    with pytest.raises(ConfigError, match="`min_frequency` 0 is out of range: use 1 or more"):
-        TrainSettings(vocab_size=300, min_frequency=0)
+SHARED_TEXTS = {"c1": "low low lower lowest", "c2": "newest " * 700, "c3": "wide ok"}
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the counts of each of the texts."""
+    path = tmp_path_factory.mktemp("sources")
+    for name, text in SHARED_TEXTS.items():
+        bpe.count_pretokens([text]).save(path / name)
+    return path
 
 
 @pytest.mark.parametrize("share_of", SHARES_OF)
-def test_shares_of_counts_become_weights(tmp_path: Path, share_of: ShareOf) -> None:
-    sources = []
-    for name, text in (("c1", "low low lower lowest"), ("c2", "newest " * 700), ("c3", "wide ok")):
-        source = write_jsonl(tmp_path / "in" / name / "a.jsonl", [text])
-        count(source.inputs(), tmp_path / name)
-        share = "33.4%" if name == "c1" else "33.3%"
-        sources.append(CountsInput.parse(f"{tmp_path / name}:{share}"))
+def test_shares_of_counts_become_weights(sources: Path, tmp_path: Path, share_of: ShareOf) -> None:
+    shares_asked = {"c1": "33.4%", "c2": "33.3%", "c3": "33.3%"}
     other = tmp_path / "other.json"
-    bpe.train(PretokenCounts.load(tmp_path / "c2"), vocab_size=259).save(other)
+    bpe.train(PretokenCounts.load(sources / "c2"), vocab_size=259).save(other)
     summary = train(
         tmp_path / "model",
-        counts=tuple(sources),
+        counts=tuple(CountsInput.parse(f"{sources}/{a}:{b}") for a, b in shares_asked.items()),
         training=TrainSettings(vocab_size=262),
         share_of=share_of,
         share_tokenizer=str(other) if share_of == "tokens" else None,
@@ -151,8 +150,7 @@ def test_shares_of_counts_become_weights(tmp_path: Path, share_of: ShareOf) -> N
     shares = [getattr(source, f"{share_of}_share") for source in training.mix]
     if share_of == "tokens":
         tokenizer = bpe.Tokenizer.load(other)
-        texts = ("low low lower lowest", "newest " * 700, "wide ok")
-        tokens = [len(tokenizer.encode(text)) for text in texts]
+        tokens = [len(tokenizer.encode(text)) for text in SHARED_TEXTS.values()]
         mixed = [n * Fraction(one.weight) for n, one in zip(tokens, training.mix, strict=True)]
         assert shares == [float(one / sum(mixed)) for one in mixed]
     else:
@@ -162,7 +160,7 @@ def test_shares_of_counts_become_weights(tmp_path: Path, share_of: ShareOf) -> N
     assert min(weights) == 1
     assert all((10_000 * weight).denominator == 1 for weight in weights)
     counts = combine(
-        (PretokenCounts.load(tmp_path / f"c{i + 1}"), weight) for i, weight in enumerate(weights)
+        (PretokenCounts.load(sources / f"c{i + 1}"), weight) for i, weight in enumerate(weights)
     )
     expected = bpe.train(counts, vocab_size=262)
     assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
@@ -173,8 +171,22 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with counts that nobody changes: c1 and c2 of two words each, and empty ones."""
     path = tmp_path_factory.mktemp("counted")
     for name, text in (("c1", "low lower"), ("c2", "new newer"), ("empty", "")):
-        count(write_jsonl(path / "in" / name / "a.jsonl", [text]).inputs(), path / name)
+        bpe.count_pretokens([text] if text else []).save(path / name)
     return path
+
+
+@pytest.fixture(scope="module")
+def trained(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a training on the corpus, which nobody may change."""
+    path = tmp_path_factory.mktemp("trained") / "model"
+    train(path, inputs=corpus.inputs())
+    return path
+
+
+@pytest.fixture
+def copied(trained: Path, tmp_path: Path) -> Path:
+    """A copy of it, which a test may change."""
+    return shutil.copytree(trained, tmp_path / "model")
 
 
 @pytest.mark.parametrize(
@@ -228,21 +240,14 @@ def test_counts_may_lie_in_the_output_directory(corpus: Corpus, tmp_path: Path) 
 
 
 def test_counts_of_an_earlier_training_are_not_left_beside_another_tokenizer(
-    corpus: Corpus, tmp_path: Path
+    counted: Path, copied: Path
 ) -> None:
-    train(tmp_path / "model", inputs=corpus.inputs())
-    count(corpus.inputs(), tmp_path / "counts")
-    train(
-        tmp_path / "model",
-        counts=(CountsInput(directory=str(tmp_path / "counts")),),
-        overwrite=True,
-    )
-    assert set(tree(tmp_path / "model")) == {".plan.json", "tokenizer.json", "training.json"}
+    train(copied, counts=(CountsInput(directory=str(counted / "c1")),), overwrite=True)
+    assert set(tree(copied)) == {".plan.json", "tokenizer.json", "training.json"}
 
 
-def test_counts_that_are_read_are_never_removed(corpus: Corpus, tmp_path: Path) -> None:
-    train(tmp_path / "model", inputs=corpus.inputs())
-    (tmp_path / "link").symlink_to(tmp_path / "model" / "counts")
+def test_counts_that_are_read_are_never_removed(copied: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(copied / "counts")
     before = tree(tmp_path)
     for source, output in (("model/counts", "model/counts"), ("link", "model"), ("link", "link")):
         with pytest.raises(OutputError, match="read by this job and is in its output directory"):
@@ -265,38 +270,36 @@ def test_counts_behind_a_link_are_not_removed(corpus: Corpus, tmp_path: Path) ->
     assert tree(tmp_path / "mine") == before
 
 
-def test_counts_of_a_training_that_failed_are_made_again(corpus: Corpus, tmp_path: Path) -> None:
-    train(tmp_path / "model", inputs=corpus.inputs())
-    before = tree(tmp_path)
-    (tmp_path / "model" / "tokenizer.json").unlink()
-    (tmp_path / "model" / "counts" / "data" / "part-00003-of-00016.parquet").write_bytes(b"damaged")
-    train(tmp_path / "model", inputs=corpus.inputs())
-    assert tree(tmp_path) == before
-    (tmp_path / "model" / "tokenizer.json").unlink()
-    (tmp_path / "model" / "counts" / "manifest.json").unlink()  # killed while it counted
+def test_counts_of_a_training_that_failed_are_made_again(corpus: Corpus, copied: Path) -> None:
+    before = tree(copied)
+    (copied / "tokenizer.json").unlink()
+    (copied / "counts" / "data" / "part-00003-of-00016.parquet").write_bytes(b"damaged")
+    train(copied, inputs=corpus.inputs())
+    assert tree(copied) == before
+    (copied / "tokenizer.json").unlink()
+    (copied / "counts" / "manifest.json").unlink()  # killed while it counted
     other = TrainSettings(vocab_size=301)
-    train(tmp_path / "model", inputs=corpus.inputs(), training=other)
+    train(copied, inputs=corpus.inputs(), training=other)
 
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_other_counts_of_a_training_that_failed_are_kept(
-    corpus: Corpus, tmp_path: Path, resume: bool
+    corpus: Corpus, copied: Path, resume: bool
 ) -> None:
-    train(tmp_path / "model", inputs=corpus.inputs())
-    (tmp_path / "model" / "tokenizer.json").unlink()
-    (tmp_path / "model" / "training.json").unlink()
-    before = tree(tmp_path)
+    (copied / "tokenizer.json").unlink()
+    (copied / "training.json").unlink()
+    before = tree(copied)
     with pytest.raises(
         OutputError, match=r"counts: cannot resume: .* pretokenizer was .*`overwrite`"
     ):
         train(
-            tmp_path / "model",
+            copied,
             inputs=corpus.inputs(),
             pretokens=PretokenSettings(pretokenizer="words"),
             resume=resume,
         )
-    counts = {name: data for name, data in before.items() if name.startswith("model/counts/")}
-    assert counts.items() <= tree(tmp_path).items()
+    counts = {name: data for name, data in before.items() if name.startswith("counts/")}
+    assert counts.items() <= tree(copied).items()
 
 
 def test_counts_that_are_not_of_a_training_are_kept(corpus: Corpus, tmp_path: Path) -> None:
@@ -308,11 +311,10 @@ def test_counts_that_are_not_of_a_training_are_kept(corpus: Corpus, tmp_path: Pa
         assert tree(tmp_path) == before
 
 
-def test_counts_that_a_training_reads_are_not_made_again(corpus: Corpus, tmp_path: Path) -> None:
-    train(tmp_path / "model", inputs=corpus.inputs())
-    (tmp_path / "model" / "tokenizer.json").unlink()
+def test_counts_that_a_training_reads_are_not_made_again(corpus: Corpus, copied: Path) -> None:
+    (copied / "tokenizer.json").unlink()
     with pytest.raises(OutputError, match="bpe count, which is complete: replace it"):
-        count(corpus.inputs(), tmp_path / "model" / "counts")
+        count(corpus.inputs(), copied / "counts")
 
 
 def test_settings_are_checked_before_anything_is_counted(corpus: Corpus, tmp_path: Path) -> None:
@@ -332,8 +334,8 @@ def test_counts_that_do_not_fit_are_refused(corpus: Corpus, tmp_path: Path) -> N
     with pytest.raises(InputError, match="no finished job left its output here"):
         train(tmp_path / "model", counts=(CountsInput(directory=str(tmp_path)),))
     assert not (tmp_path / "model").exists()
-    count(corpus.inputs(), tmp_path / "c1")
-    count(corpus.inputs(), tmp_path / "c2", pretokens=PretokenSettings(pretokenizer="words"))
+    bpe.count_pretokens(corpus.texts).save(tmp_path / "c1")
+    bpe.count_pretokens(corpus.texts, pretokenizer="words").save(tmp_path / "c2")
     both = tuple(CountsInput(directory=str(tmp_path / name)) for name in ("c1", "c2"))
     with pytest.raises(InputError, match="different pretokenizer"):
         train(tmp_path / "model", counts=both)

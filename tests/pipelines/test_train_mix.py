@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,14 +70,28 @@ def swapped(folder: Path) -> InputSettings:
     return InputSettings(patterns=tuple(f"{other[name]}={pattern}" for name, pattern in pairs))
 
 
+@pytest.fixture(scope="module")
+def counted(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The counts of each source."""
+    path = tmp_path_factory.mktemp("counted")
+    for name in ("web", "code"):
+        count(plain(folder, name), path / name, track_order=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def mixed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tokenizer that was trained on the mix; nobody may change it."""
+    path = tmp_path_factory.mktemp("mixed") / "model"
+    train(path, inputs=named(folder), mix=MIX)
+    return path
+
+
 def by_themselves(
-    folder: Path, output: Path, training: TrainSettings = TRAINING, **settings: Any
+    counted: Path, output: Path, training: TrainSettings = TRAINING, **settings: Any
 ) -> bytes:
     """The tokenizer trained on the counts of each source, which has its share."""
-    ordered = training.ties == "first-seen"
-    for name in ("web", "code"):
-        count(plain(folder, name), output / name, track_order=ordered)
-    counts = (f"{output}/web:70%", f"{output}/code:30%")
+    counts = (f"{counted}/web:70%", f"{counted}/code:30%")
     train(
         output / "model",
         counts=tuple(map(CountsInput.parse, counts)),
@@ -86,17 +101,13 @@ def by_themselves(
     return (output / "model" / "tokenizer.json").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "training",
-    [replace(TRAINING, ties="first-seen"), replace(TRAINING, prune_below=4)],
-    ids=["first-seen", "pruned"],
-)
 def test_the_tokenizer_is_that_of_the_counts_of_each_source(
-    folder: Path, tmp_path: Path, training: TrainSettings
+    folder: Path, counted: Path, tmp_path: Path
 ) -> None:
+    training = replace(TRAINING, ties="first-seen", prune_below=4)
     summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, training=training)
     made = (tmp_path / "model" / "tokenizer.json").read_bytes()
-    assert made == by_themselves(folder, tmp_path / "each", training)
+    assert made == by_themselves(counted, tmp_path / "each", training)
     assert [source.path for source in summary.mix] == ["web", "code"]
     assert [source.bytes_share for source in summary.mix] == pytest.approx([0.7, 0.3], rel=1e-4)
     recorded = bpe.Training.load(tmp_path / "model" / "training.json")
@@ -105,7 +116,9 @@ def test_the_tokenizer_is_that_of_the_counts_of_each_source(
 
 
 @pytest.mark.parametrize("share_of", ["pretokens", "tokens"])
-def test_shares_are_of_what_is_asked_for(folder: Path, tmp_path: Path, share_of: ShareOf) -> None:
+def test_shares_are_of_what_is_asked_for(
+    folder: Path, counted: Path, tmp_path: Path, share_of: ShareOf
+) -> None:
     settings: dict[str, Any] = {"share_of": share_of}
     if share_of == "tokens":
         settings["share_tokenizer"] = str(tmp_path / "other.json")
@@ -116,19 +129,18 @@ def test_shares_are_of_what_is_asked_for(folder: Path, tmp_path: Path, share_of:
     shares = [getattr(source, f"{share_of}_share") for source in summary.mix]
     assert shares == pytest.approx([0.7, 0.3], rel=1e-4)
     made = (tmp_path / "model" / "tokenizer.json").read_bytes()
-    assert made == by_themselves(folder, tmp_path / "each", **settings)
+    assert made == by_themselves(counted, tmp_path / "each", **settings)
 
 
-def test_counts_are_verified_with_names_and_without(folder: Path, tmp_path: Path) -> None:
-    train(tmp_path / "model", inputs=named(folder), mix=MIX)
-    directory = str(tmp_path / "model/counts")
+def test_counts_are_verified_with_names_and_without(folder: Path, mixed: Path) -> None:
+    directory = str(mixed / "counts")
     for inputs in (named(folder), plain(folder)):
         assert jobs.verify(directory=directory, inputs=inputs).documents == 54
     with pytest.raises(
         VerificationError, match="was given as of the source web, and the manifest says code"
     ):
         jobs.verify(directory=directory, inputs=swapped(folder))
-    manifest = json.loads((tmp_path / "model/counts/manifest.json").read_text())
+    manifest = json.loads((mixed / "counts/manifest.json").read_text())
     assert [source["name"] for source in manifest["sources"]] == ["code", "web"]
     web = {
         manifest["inputs"][i]["name"].partition("/")[0]
@@ -138,8 +150,8 @@ def test_counts_are_verified_with_names_and_without(folder: Path, tmp_path: Path
     assert web == {"1-web", "3-web", "5-web"}
 
 
-def test_a_resumed_job_is_of_the_same_mix(folder: Path, tmp_path: Path) -> None:
-    train(tmp_path / "model", inputs=named(folder), mix=MIX)
+def test_a_resumed_job_is_of_the_same_mix(folder: Path, mixed: Path, tmp_path: Path) -> None:
+    shutil.copytree(mixed, tmp_path / "model")
     made = tree(tmp_path / "model")
     with pytest.raises(OutputError, match=r"settings counts was .*source=web.*7/10"):
         train(tmp_path / "model", inputs=named(folder), mix=("web=60%", "code=40%"), resume=True)
@@ -150,11 +162,11 @@ def test_a_resumed_job_is_of_the_same_mix(folder: Path, tmp_path: Path) -> None:
     assert not list((tmp_path / "model/counts").glob("source=*"))
 
 
-def test_superwords_are_of_the_same_mix(folder: Path, tmp_path: Path) -> None:
+def test_superwords_are_of_the_same_mix(folder: Path, counted: Path, tmp_path: Path) -> None:
     training = TrainSettings(vocab_size=290, superwords=6)
     summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, training=training)
     words = TrainSettings(vocab_size=290)
-    expected = by_themselves(folder, tmp_path / "each", words)
+    expected = by_themselves(counted, tmp_path / "each", words)
     assert (tmp_path / "model/words/tokenizer.json").read_bytes() == expected
     weights = [source.weight for source in summary.mix]
     assert len(set(weights)) == 2
@@ -191,7 +203,7 @@ def test_superwords_are_of_the_same_mix(folder: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_mix_is_refused(
-    folder: Path, tmp_path: Path, settings: dict[str, Any], reason: str
+    folder: Path, counted: Path, tmp_path: Path, settings: dict[str, Any], reason: str
 ) -> None:
     if settings.pop("empty", False):
         (tmp_path / "nothing.jsonl").touch()
@@ -203,8 +215,7 @@ def test_what_is_no_mix_is_refused(
         counts = bpe.count_pretokens(["low"], pretokenizer="words")
         bpe.train(counts, vocab_size=257).save(tmp_path / "words.json")
     if "counts" in settings:
-        settings["counts"] = (CountsInput(directory=str(tmp_path / "web")),)
-        count(plain(folder, "web"), tmp_path / "web")
+        settings["counts"] = (CountsInput(directory=str(counted / "web")),)
     with pytest.raises((ConfigError, InputError), match=reason):
         train(tmp_path / "model", **{"inputs": named(folder), "mix": MIX, **settings})
     assert not (tmp_path / "model" / "tokenizer.json").exists()
