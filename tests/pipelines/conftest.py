@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from apache_beam.runners.direct import executor
 
-from tests.pipelines.corpora import Corpus, encode, small_tokenizer, write_corpus
+import bpe
+from tests.pipelines.corpora import Corpus, count, encode, small_tokenizer, write_corpus
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,10 +34,31 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tokenizer(model: Path) -> bpe.Tokenizer:
+    """That tokenizer."""
+    return bpe.Tokenizer.load(model)
+
+
+@pytest.fixture(scope="session")
+def letters() -> bpe.Tokenizer:
+    """One that has tokens for a, b and c only, and no unknown token."""
+    counts = bpe.count_pretokens(["ab abc cab bc"], pretokenizer="words")
+    return bpe.train(counts, vocab_size=12, model=bpe.CharacterLevel())
+
+
+@pytest.fixture(scope="session")
 def encoded(corpus: Corpus, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The corpus, encoded."""
     path = tmp_path_factory.mktemp("encoded") / "ids"
     encode(corpus.inputs(), model, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def counted(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The corpus, counted."""
+    path = tmp_path_factory.mktemp("counted") / "counts"
+    count(corpus.inputs(), path)
     return path
 
 

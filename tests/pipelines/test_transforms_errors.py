@@ -12,7 +12,6 @@ from apache_beam.testing.util import equal_to
 from apache_beam.transforms.error_handling import ErrorHandler
 from apache_beam.transforms.window import FixedWindows, GlobalWindows
 
-import bpe
 from pipelines import CountPretokens, EncodeDocuments, ReadDocuments
 from pipelines.errors import ConfigError, RecordError
 from tests.pipelines.beam_runs import assert_that, at_times, pipeline, reason_of
@@ -21,14 +20,9 @@ from tests.shared_data import long_but
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import bpe
+
 TEXTS = ["ab", "x", {"text": 7}, {"text": "cab"}]  # one is bad before its batch, one in it
-
-
-@pytest.fixture(scope="module")
-def letters() -> bpe.Tokenizer:
-    """One that has tokens for a, b and c only, and no unknown token."""
-    counts = bpe.count_pretokens(["ab abc cab bc"], pretokenizer="words")
-    return bpe.train(counts, vocab_size=12, model=bpe.CharacterLevel())
 
 
 def text_of(element: Any) -> str:

@@ -18,7 +18,6 @@ from apache_beam.typehints.schemas import named_fields_from_element_type, schema
 
 from pipelines import CountPretokens, EncodeDocuments, ReadDocuments
 from tests.pipelines.beam_runs import assert_that, pipeline, reason_of
-from tests.pipelines.corpora import small_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,11 +33,6 @@ Document = NamedTuple(  # noqa: UP014
 )
 
 DOCUMENTS = [Document(1, "the fox", "en"), Document(2, "", None), Document(3, "naïve café", "fr")]
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> bpe.Tokenizer:
-    return small_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
 
 
 @pytest.fixture(scope="module")
