@@ -42,6 +42,7 @@ from tests.pipelines.corpora import (
     tree,
 )
 from tests.pipelines.object_store import ObjectStore
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -164,7 +165,7 @@ def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None
     run(lambda p, failures: p | RunJob(request, failures), execution=ONE, pieces=1)
 
 
-@pytest.mark.parametrize("job", ["count", "encode"])
+@pytest.mark.parametrize("job", long_but(["count", "encode"], "encode"))
 @every_way(short=len(NAMES))
 def test_a_file_that_is_replaced_after_it_was_planned_ends_the_job(
     tmp_path: Path, name: str, way: Callable[[Corpus], None], job: str
@@ -217,7 +218,7 @@ def test_a_record_cut_in_two_by_an_edit_is_told_as_the_edit(tmp_path: Path) -> N
             list(blocks)
 
 
-@every_way(short=len(WAYS))
+@every_way(short=1)
 def test_resume_makes_again_what_is_of_a_file_that_changed(
     tmp_path: Path, model: Path, name: str, way: Callable[[Corpus], None]
 ) -> None:

@@ -18,12 +18,11 @@ from pipelines.count.job import count
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
 from pipelines.settings import CountSettings, InputSettings, OutputSettings, PretokenSettings
 from tests.jobs import verify
-from tests.pipelines.corpora import ONE, TWO, dead_letters, sentence, tree
+from tests.pipelines.corpora import ONE, dead_letters, sentence, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.settings import Execution
     from pipelines.summaries import CountSummary
 
 VALUES = ("en", "日本", "a/../b =%", "", "de", 7)
@@ -61,7 +60,6 @@ def grouped(
     output: Path,
     *,
     by: str = "lang",
-    execution: Execution = ONE,
     split_size: int | None = 700,
     max_failures: int = 0,
     overwrite: bool = False,
@@ -74,15 +72,15 @@ def grouped(
         ),
         pretokens=PretokenSettings(),
         output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
-        settings=CountSettings(group_by=by, **settings),
-        execution=execution,
+        settings=CountSettings(**{"group_by": by, "shards": 2, **settings}),
+        execution=ONE,
     )
 
 
 @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
 def test_each_group_has_the_counts_of_its_documents(tmp_path: Path, format_: str) -> None:
     source = write(tmp_path / "corpus", format_, RECORDS)
-    summary = grouped(source, tmp_path / "out", execution=TWO, shards=3)
+    summary = grouped(source, tmp_path / "out", shards=3)
     texts = defaultdict(list)
     for record in RECORDS:
         texts[str(record["lang"])].append(str(record["text"]))

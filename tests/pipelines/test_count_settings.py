@@ -14,7 +14,7 @@ from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
 from tests import jobs
-from tests.pipelines.corpora import FOUR, count, train, write_jsonl
+from tests.pipelines.corpora import TWO, count, train, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +60,7 @@ def test_counts_and_their_order_are_those_in_memory(
     corpus: Corpus, way: PretokenSettings, tmp_path: Path
 ) -> None:
     expected = counted_in_memory(corpus, way)
-    count(corpus.inputs(), tmp_path / "0", pretokens=way, track_order=True, execution=FOUR)
+    count(corpus.inputs(), tmp_path / "0", pretokens=way, track_order=True, execution=TWO)
     found = PretokenCounts.load(tmp_path / "0")
     assert dict(found.items()) == dict(expected.items())
     assert found.totals == expected.totals

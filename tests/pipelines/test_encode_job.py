@@ -56,18 +56,14 @@ def test_every_document_has_its_row(corpus: Corpus, model: Path, tmp_path: Path)
     assert summary.bytes == sum(len(text.encode()) for text in corpus.texts)
     assert summary.parts > 4
     assert summary.resumed_parts == 0
-
-
-def test_files_of_the_output(corpus: Corpus, model: Path, tmp_path: Path) -> None:
-    summary = encode(corpus.inputs(), model, tmp_path / "ids")
     files = tree(tmp_path / "ids")
-    expected = [f"data/train-{i:05d}-of-{summary.parts:05d}.parquet" for i in range(summary.parts)]
+    parts = [f"data/train-{i:05d}-of-{summary.parts:05d}.parquet" for i in range(summary.parts)]
     others = [".plan.json", "manifest.json", "records.parquet", "tokenizer.json"]
-    assert sorted(files) == sorted([*others, *expected])
+    assert sorted(files) == sorted([*others, *parts])
     assert files["tokenizer.json"] == model.read_bytes()
     manifest = encoded_manifest(tmp_path / "ids")
-    assert [part["file"] for part in manifest["parts"]] == expected
-    assert [part["bytes"] for part in manifest["parts"]] == [len(files[name]) for name in expected]
+    assert [part["file"] for part in manifest["parts"]] == parts
+    assert [part["bytes"] for part in manifest["parts"]] == [len(files[name]) for name in parts]
     assert manifest["totals"]["documents"] == len(corpus.documents)
     assert manifest["totals"]["bytes"] == summary.output_bytes
     assert [source["name"] for source in manifest["inputs"]][:2] == ["a ünï.txt", "b/docs.jsonl"]

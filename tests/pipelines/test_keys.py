@@ -42,7 +42,7 @@ def test_a_key_is_the_hash_of_the_id_or_else_of_the_text(model: Path, tmp_path: 
     pq.write_table(pa.table({"id": ids, "text": ["1", "same"]}), tmp_path / "in" / "c.parquet")
     expected = [xxh64(one.encode()) for one in ("ünï", "same", "7", "same", "same", "x", "same")]
     corpus = write_jsonl(tmp_path / "in" / "d.jsonl", [])
-    for split_size in (None, 20):
+    for split_size in (None, 60):
         output = tmp_path / f"ids{split_size}"
         encode(corpus.inputs(split_size=split_size), model, output)
         assert keys(output) == expected

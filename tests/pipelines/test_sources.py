@@ -41,7 +41,7 @@ def named(folder: Path, *, split_size: int | None = None, **fields: object) -> I
     return InputSettings.of(patterns, split_size=split_size, **{**FIELDS, **fields})
 
 
-@pytest.mark.parametrize("split_size", [None, 60])
+@pytest.mark.parametrize("split_size", [None, 300])
 def test_each_source_has_its_fields_and_its_totals(
     folder: Path, model: Path, tmp_path: Path, split_size: int | None
 ) -> None:
