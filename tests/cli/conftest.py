@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,14 +25,19 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def work(worked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a corpus, a model and its encoded corpus."""
-    folder = tmp_path_factory.mktemp("work")
+    return shutil.copytree(worked, tmp_path_factory.mktemp("work") / "work")
+
+
+@pytest.fixture(scope="session")
+def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("worked")
     (folder / "corpus").mkdir()
     for name, texts in (("a", TEXTS[:60]), ("b", TEXTS[60:])):
         lines = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(texts)]
         (folder / "corpus" / f"{name}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
-    common = ("--input", "corpus/*.jsonl", "--special-token", "<|endoftext|>", "--workers", "2")
+    common = ("--input", "corpus/*.jsonl", "--special-token", "<|endoftext|>")
     trained = bpe("train", *common, "--vocab-size", "320", "--output", "model", cwd=folder)
     (folder / "trained.txt").write_text(trained.stdout + "\n" + trained.stderr, "utf-8")
     encoded = bpe(
@@ -44,9 +50,14 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(reported: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole run over a corpus with bad records, and names and tokens that would act."""
-    folder = tmp_path_factory.mktemp("report")
+    return shutil.copytree(reported, tmp_path_factory.mktemp("run") / "run")
+
+
+@pytest.fixture(scope="session")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reported")
     lines = [
         json.dumps({"id": EVIL, "text": f"{EVIL} the newest and the lowest été 漢字 {n} {LONG}"})
         for n in range(40)
@@ -55,7 +66,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     name = "a<b>&amp;'\"<script>document.title=2<!--.jsonl"
     (folder / name.replace("/", "_")).write_text("\n".join(lines) + "\n", "utf-8")
     (folder / "job.yaml").write_text(
-        "input: '*.jsonl'\noutput: out\nvocab_size: 330\nmax_failures: 5\nworkers: 2\n"
+        "input: '*.jsonl'\noutput: out\nvocab_size: 330\nmax_failures: 5\n"
         "special_token:\n  - <|endoftext|>\n  - " + json.dumps(EVIL) + "\n",
         "utf-8",
     )

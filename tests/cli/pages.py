@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cli import forked
-from tests.cli.process import BPE, FRESH, ROOT, environment, server
+from tests.cli.process import ROOT, command, environment
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w./-]+\.(?:yaml|txt|jsonl))\n")
@@ -65,11 +65,10 @@ def make_command(folder: Path) -> dict[str, str]:
     """Put ``bpe`` and ``python`` into ``bin/`` of a folder; the environment, with its own home."""
     for name in ("bin", "home"):
         (folder / name).mkdir(exist_ok=True)
-    command_line = "-m pipelines.cli" if FRESH else f"-IS {forked.__file__} {server().path}"
-    for name, arguments in (("bpe", command_line), ("python", "")):
-        command = folder / "bin" / name
-        command.write_text(f'#!/bin/sh\nexec "{BPE[0]}" {arguments} "$@"\n')
-        command.chmod(0o755)
+    for name, words in (("bpe", command()), ("python", [sys.executable])):
+        program = folder / "bin" / name
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+        program.chmod(0o755)
     return environment(
         PATH=f"{folder / 'bin'}:{environment()['PATH']}",
         HOME=str(folder / "home"),

@@ -29,6 +29,11 @@ def server() -> forked.Server:
     return forked.Server(ROOT)
 
 
+def command() -> list[str]:
+    """The beginning of a command line of ``bpe``, for a process of its own streams."""
+    return BPE if FRESH else [sys.executable, "-IS", forked.__file__, server().path]
+
+
 def environment(**changes: str) -> dict[str, str]:
     """That of this process, with the package to be found from any folder."""
     known = {name: value for name, value in os.environ.items() if name != "BPE_DEBUG"}
@@ -50,9 +55,12 @@ def bpe(
     ``inside`` stands before it: a command that runs another one, in a place of its own.
     """
     if not (FRESH or inside or "BPE_FRESH" in env or any(name[:6] == "PYTHON" for name in env)):
-        command = [os.fsdecode(argument) for argument in arguments]
         done = server().run(
-            command, cwd=cwd or Path.cwd(), env=environment(**env), stdin=stdin, seconds=seconds
+            [os.fsdecode(argument) for argument in arguments],
+            cwd=cwd or Path.cwd(),
+            env=environment(**env),
+            stdin=stdin,
+            seconds=seconds,
         )
     else:
         done = subprocess.run(
@@ -90,7 +98,7 @@ def on_a_terminal(
     """The output of ``bpe`` on a terminal, which is its stdout too unless that is a file."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [*BPE, *arguments],
+        [*command(), *arguments],
         cwd=cwd,
         env=environment(**env),
         stdout=stdout or slave,

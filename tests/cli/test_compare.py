@@ -59,7 +59,7 @@ def test_the_summary_is_plain_where_there_is_no_terminal(compared: Path) -> None
 
 def test_the_same_result_is_printed_and_written(compared: Path) -> None:
     command = ("compare", "model/tokenizer.json", "small=tiny/tokenizer.json", "--input", "hostile")
-    done = bpe(*command, "--by", "lang", "--json", "--workers", "2", cwd=compared)
+    done = bpe(*command, "--by", "lang", "--json", cwd=compared)
     assert json.loads(done.stdout) == json.loads((compared / "c.json").read_text("utf-8"))
 
 
@@ -141,7 +141,10 @@ def test_the_page_holds_what_was_found_and_loads_nothing(compared: Path) -> None
     assert comparison_page(json.loads((compared / "c.json").read_text("utf-8"))) == text
 
 
-@pytest.mark.parametrize("lost", ["tokenizers", "total", "failures"])
+@pytest.mark.parametrize(
+    "lost",
+    ["tokenizers", *(pytest.param(name, marks=pytest.mark.long) for name in ("total", "failures"))],
+)
 def test_a_damaged_comparison_is_named(compared: Path, tmp_path: Path, lost: str) -> None:
     result = json.loads((compared / "c.json").read_text("utf-8"))
     del result[lost]
@@ -176,6 +179,7 @@ def test_a_report_shows_comparisons(compared: Path) -> None:
         report(str(compared / "model"), comparisons=[wrong])
 
 
+@pytest.mark.long
 def test_all_text_of_a_report_can_be_read_in_light_and_dark(compared: Path) -> None:
     page = compared / "colours.html"
     report(str(compared / "model"), output=str(page), comparisons=[str(compared / "c.json")])

@@ -38,6 +38,7 @@ SLOW = {
     *("coming-from.md", "compare.md", "counts.md", "files.md", "metrics.md", "models.md"),
     *("pretraining.md", "report.md", "rows.md", "superwords.md", "systems.md", "appending.md"),
     *("beam.md", "export.md", "parity.md", "running.md", "scale.md", "training.md"),
+    *("python.md", "windows.md", "yaml.md"),
 }
 
 

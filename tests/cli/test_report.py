@@ -6,22 +6,24 @@ import html
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
 import bpe as library
+from pipelines.cli.commands import bpe as group
 from pipelines.errors import InputError
 from pipelines.report import report
-from pipelines.settings import InputSettings, PretokenSettings, TrainSettings
+from pipelines.settings import InputSettings
 from tests.browser import shown
-from tests.cli.process import bpe, environment
+from tests.cli.conftest import TEXTS
+from tests.cli.process import bpe
 from tests.cli.reports import facts, section, sections, table, text
-from tests.pipelines.corpora import encode, train
+from tests.pipelines.corpora import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,17 +161,12 @@ def test_a_sample_of_the_parts_says_so(run: Path, tmp_path: Path) -> None:
     assert f"Only 2 of {parts} parts were read for this" in page
 
 
-def test_without_matplotlib_there_are_tables_and_advice(work: Path, tmp_path: Path) -> None:
-    start = "import sys; sys.modules['matplotlib'] = None; from pipelines.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", start, "report", "model", "--output", str(tmp_path / "page.html")],
-        cwd=work,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
+def test_without_matplotlib_there_are_tables_and_advice(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    arguments = ("report", str(work / "model"), "--output", str(tmp_path / "page.html"))
+    done = CliRunner().invoke(group, arguments, catch_exceptions=False)
     assert "pip install matplotlib" in done.stdout
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "The pictures are missing" in page
@@ -198,17 +195,14 @@ def test_a_tokenizer_file_of_another_format_is_enough(
 
 
 @pytest.mark.parametrize("model", [library.WordPiece(), library.CharacterLevel()])
-def test_wordpiece_and_characters_have_reports(
-    work: Path, tmp_path: Path, model: library.models.Model
-) -> None:
-    train(
-        tmp_path / "model",
-        inputs=InputSettings(patterns=(f"{work}/corpus/a.jsonl",)),
-        pretokens=PretokenSettings(pretokenizer="words"),
-        training=TrainSettings(vocab_size=150, model=model),
-    )
-    report(str(tmp_path / "model"))
-    page = (tmp_path / "model" / "report.html").read_text("utf-8")
+def test_wordpiece_and_characters_have_reports(tmp_path: Path, model: library.models.Model) -> None:
+    counts = library.count_pretokens(TEXTS, pretokenizer="words")
+    tokenizer = library.train(counts, vocab_size=150, model=model)
+    assert tokenizer.training is not None
+    tokenizer.save(tmp_path / "tokenizer.json", dialect="beam-bpe")
+    tokenizer.training.save(tmp_path / "training.json")
+    report(str(tmp_path))
+    page = (tmp_path / "report.html").read_text("utf-8")
     assert "What the tie rule decided" in page
     assert '<section id="lengths">' in page
 

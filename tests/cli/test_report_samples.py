@@ -83,7 +83,7 @@ def check_boxes(block: str, ids: list[int], tokenizer: library.Tokenizer) -> Non
     assert [html.unescape(box[3]) for box in boxes] == looks
 
 
-@pytest.mark.parametrize("split_size", [4096, 1 << 30])
+@pytest.mark.parametrize("split_size", [4096, pytest.param(1 << 30, marks=pytest.mark.long)])
 def test_documents_are_spread_over_the_corpus(
     folder: Path, tmp_path: Path, split_size: int
 ) -> None:
@@ -154,6 +154,7 @@ def test_a_corpus_without_rows_has_no_samples(folder: Path, tmp_path: Path) -> N
     assert "samples" not in report(str(tmp_path / "ids")).sections
 
 
+@pytest.mark.long
 def test_a_browser_shows_the_samples_and_nothing_acts(folder: Path, tmp_path: Path) -> None:
     corpus = encoded(folder, tmp_path / "ids", append_token=END)
     page = corpus / "report.html"
