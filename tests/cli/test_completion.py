@@ -111,6 +111,7 @@ def test_bash_completes_commands_options_and_values(folder: Path) -> None:
     } == EXPECTED, done.stderr
 
 
+@pytest.mark.long
 def test_fish_completes_commands_options_and_values(folder: Path) -> None:
     script = "bpe completion fish | source\n" + "".join(
         f"complete --do-complete={shlex.quote(line)}; echo ---\n" for line in IN_FOLDER
@@ -189,6 +190,7 @@ class Terminal:
         return self._read_until(r"@[^@]*@")
 
 
+@pytest.mark.long
 def test_zsh_completes_commands_options_and_values(folder: Path) -> None:
     with Terminal(folder) as terminal:
         for line, words in IN_FOLDER.items():

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # What no test has: a store, and a program of another project.
 NOT_HERE = re.compile(r"s3://|configs/runners/")
+# The slowest: the README's blocks run the demo, and other tests what the others do.
+SLOW = re.compile(r"bpe run |--superwords|--extend|--mix|bpe report ")
 EXAMPLES = [
     command
     for block in blocks(ROOT / "docs" / "commands.md")
@@ -90,7 +92,13 @@ PUBLISHED = re.compile(r"\b\w+_base\.tiktoken")
 @pytest.mark.parametrize(
     "example",
     [
-        pytest.param(example, marks=[pytest.mark.shared] if PUBLISHED.search(example) else [])
+        pytest.param(
+            example,
+            marks=[
+                *[pytest.mark.shared][: PUBLISHED.search(example) is not None],
+                *[pytest.mark.long][: SLOW.search(example) is not None],
+            ],
+        )
         for example in EXAMPLES
     ],
 )

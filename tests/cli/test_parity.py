@@ -152,9 +152,9 @@ def test_a_run_counts_groups_and_lets_them_choose(grouped: Path, tmp_path: Path)
     files = tree(tmp_path / "all")
     assert bpe(*run, "--resume", cwd=grouped).stdout.count("complete already") == 2
     assert tree(tmp_path / "all") == files
-    bpe("verify", tmp_path / "all", "--input", "train.jsonl", cwd=grouped)
 
 
+@pytest.mark.long
 def test_a_run_on_groups_without_parity_is_one_on_all_of_them(
     grouped: Path, tmp_path: Path
 ) -> None:

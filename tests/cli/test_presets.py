@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +12,7 @@ import yaml
 from bpe import presets
 from pipelines.cli.layers import option_keys
 from pipelines.cli.train import train
-from tests.cli.process import ROOT, bpe, environment, refused
+from tests.cli.process import bpe, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,10 +39,6 @@ def test_presets_hold_options_alone_and_say_why(name: str) -> None:
 
 def test_the_layers(tmp_path: Path) -> None:
     preset = ("--preset", "interview")
-    found = training(tmp_path, *preset)
-    assert (found["ties"], found["max_merges"], found["vocab_size"]) == ("bytes-max", 15, None)
-    assert found["counts"]["special_tokens"] == ["[PAD]", "[UNK]", "[BOS]", "[EOS]"]
-
     (tmp_path / "c.yaml").write_text("ties: first-seen\nvocab_size: 25\nspecial_token: <s>\n")
     found = training(tmp_path, *preset, "--config", "c.yaml")
     assert (found["ties"], found["max_merges"], found["vocab_size"]) == ("first-seen", None, 25)
@@ -58,6 +52,7 @@ def test_a_configuration_names_a_preset(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("preset: interview\nmax_merges: 4\n")
     found = training(tmp_path, "--config", "c.yaml")
     assert (found["ties"], found["max_merges"]) == ("bytes-max", 4)
+    assert found["counts"]["special_tokens"] == ["[PAD]", "[UNK]", "[BOS]", "[EOS]"]
     found = training(tmp_path, "--config", "c.yaml", "--preset", "words")
     assert (found["ties"], found["max_merges"], found["min_frequency"]) == ("first-seen", 4, 2)
     (tmp_path / "c.yaml").write_text("preset: intervew\n")
@@ -128,41 +123,6 @@ def test_words_by_other_settings() -> None:
     facts = json.loads(bpe("words", "low low", "low", "--max-merges", "1", "--json").stdout)
     assert facts["merges"] == [{"left": "l", "right": "o", "count": 3}]
     assert "no words: give some as arguments" in bpe("words", status=2).stderr
-
-
-def test_an_installation_has_the_presets(tmp_path: Path) -> None:
-    """As a wheel does: without the checkout."""
-    pytest.importorskip("pybind11", reason="what builds the package is not installed")
-    library = tmp_path / "lib"
-    subprocess.run(
-        [sys.executable, "setup.py", "-q", "build_py", "--build-lib", library],
-        cwd=ROOT,
-        env=environment(),
-        check=True,
-        capture_output=True,
-    )
-    found = sorted(path.stem for path in (library / "bpe" / "presets").glob("*.yaml"))
-    assert tuple(found) == presets.names()
-    for name in found:
-        built = library / "bpe" / "presets" / f"{name}.yaml"
-        assert built.read_bytes() == presets.path(name).read_bytes()
-    (core,) = [*(ROOT / "bpe").glob("_native*.so")][:1]
-    (library / "bpe" / core.name).symlink_to(core)
-    code = (
-        "from bpe import presets; print(presets.path('words')); "
-        "print(presets.Preset.load('words').ties)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={**environment(), "PYTHONPATH": str(library)},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    where, ties = done.stdout.split()
-    assert where.startswith(str(library))
-    assert ties == "first-seen"
 
 
 def test_every_command_that_trains_or_counts_takes_one() -> None:

@@ -54,6 +54,7 @@ def test_from_a_corpus_and_from_counts(folder: Path) -> None:
     assert library.Tokenizer.load(folder / "of-counts") == ours
 
 
+@pytest.mark.long
 def test_the_same_by_a_configuration_file(folder: Path) -> None:
     job = "input: corpus.jsonl\noutput: job\nmodel: sentencepiece-bpe\nmax_merges: 12\n"
     job += "character_coverage: 0.9995\n"

@@ -25,7 +25,7 @@ SECONDS = 1800  # on a machine that is busy
 class Submission:
     """The runner of a job: the arguments after the job's own options."""
 
-    options: tuple[str, ...] = ("--workers", "2")
+    options: tuple[str, ...] = ("--workers", "1")
 
     @classmethod
     def of(
