@@ -19,7 +19,7 @@ from tests.pipelines.corpora import sentence
 if TYPE_CHECKING:
     from pathlib import Path
 
-EVERY = 250  # one record in so many is bad
+EVERY = 50  # one record in so many is bad
 # Eleven ways in which a line of JSON is no document, each with a piece of the reason that is given.
 BAD_LINES: tuple[tuple[bytes, str], ...] = (
     (b'{"text": "caf\xe9"}', "malformed UTF-8"),

@@ -48,8 +48,8 @@ class Store:
         """The same on the command line."""
         return tuple(f"--storage-option={option}" for option in self.options)
 
-    def execution(self, *more: str) -> Execution:
-        return Execution(workers=2, beam_args=more, storage_options=self.options)
+    def execution(self) -> Execution:
+        return Execution(workers=2, storage_options=self.options)
 
     def tree(self, prefix: str) -> dict[str, bytes]:
         """Every object below ``prefix``, by its name there."""

@@ -54,7 +54,8 @@ def error_of(stderr: str) -> str:
     return error
 
 
-@pytest.mark.parametrize("name", ["encode", pytest.param("train", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["encode", "train"])
 def test_a_full_disk_is_named_and_the_job_goes_on_when_there_is_room(
     small: Undisturbed, disk: Disk, name: str
 ) -> None:
@@ -87,14 +88,8 @@ def made_by(name: str, undisturbed: Undisturbed, whole: WholeJob) -> dict[str, b
     return whole.made() if name == "run" else undisturbed.made(name)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "encode",
-        pytest.param("train", marks=pytest.mark.long),
-        pytest.param("run", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["encode", "train", "run"])
 def test_a_read_only_output_is_named(
     small: Undisturbed, whole: WholeJob, disk: Disk, tmp_path: Path, name: str
 ) -> None:
@@ -170,6 +165,7 @@ def test_an_output_without_permission_is_named(
     assert list(out.parent.iterdir()) == []
 
 
+@pytest.mark.long
 def test_an_output_that_loses_its_permission(whole: WholeJob, tmp_path: Path) -> None:
     """While ``bpe run`` encodes; what it had begun there it could not remove."""
     out = tmp_path / "out"

@@ -43,16 +43,11 @@ def check_resumed(undisturbed: Undisturbed, name: str, out: Path) -> None:
     assert temporaries(out) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_job_that_is_told_to_end_is_resumed(
-    undisturbed: Undisturbed, tmp_path: Path, number: signal.Signals
-) -> None:
-    end_at(undisturbed, "encode", tmp_path / "out", number, after=3)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize(("name", "after"), [("encode", 0), ("encode", 60), ("train", 0)])
+@pytest.mark.parametrize(
+    ("name", "after"), [("encode", 0), ("encode", 3), ("encode", 60), ("train", 0)]
+)
 def test_a_job_ended_at_any_moment(
     undisturbed: Undisturbed,
     tmp_path: Path,
@@ -85,28 +80,33 @@ def end_at(
     check_resumed(undisturbed, name, out)
 
 
-# What is there at a moment of ``bpe run``, for each of its steps.
-MOMENTS: dict[str, Callable[[Path], object]] = {
-    "counting": lambda out: (out / "counts" / ".plan.json").exists(),
-    "encoding": lambda out: len(parts(out / "encoded")) >= 3,
-}
+def is_counting(out: Path) -> bool:
+    return (out / "counts" / ".plan.json").exists()
 
 
-def test_a_run_killed_in_one_step_after_another_is_resumed(whole: WholeJob, tmp_path: Path) -> None:
+def is_encoding(out: Path) -> bool:
+    return len(parts(out / "encoded")) >= 3
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        pytest.param([is_encoding], id="encoding"),
+        pytest.param([is_counting, is_encoding], id="each", marks=pytest.mark.long),
+    ],
+)
+def test_a_run_killed_in_one_step_after_another_is_resumed(
+    whole: WholeJob, tmp_path: Path, moments: list[Callable[[Path], bool]]
+) -> None:
     """Count, train and encode by one command: what was finished is not made again."""
     out = tmp_path / "out"
     run = whole.command(tmp_path / "job.yaml", out)
-    for moment in MOMENTS.values():
+    for moment in moments:
         kill_run(run, out, moment)
     check_run(whole, run, out)
 
 
-def files(directory: Path) -> int:
-    """The number of parts; half written ones come and go, and do not count."""
-    return sum(is_temporary(path.name) is None for path in directory.rglob("*"))
-
-
-def kill_run(run: list[str | Path], out: Path, moment: Callable[[Path], object]) -> None:
+def kill_run(run: list[str | Path], out: Path, moment: Callable[[Path], bool]) -> None:
     """Go on with ``bpe run``, and kill it at a moment."""
     before = finished(out)
     with running(*run[:3], "--resume", *run[3:]) as process:

@@ -40,33 +40,25 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> WholeJob:
     return undisturbed_whole(folder, split=4000, max_failures=BAD_RECORDS)
 
 
-def whole_job(store: Store, mixed: WholeJob, prefix: str, *more: str) -> None:
+def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
+    store: Store, mixed: WholeJob
+) -> None:
     """Count, train, encode, verify and decode; compare with what a disk holds."""
-    at = f"s3://{BUCKET}/{prefix}"
+    at, prefix = f"s3://{BUCKET}/threads", "threads"
     store.put(mixed.corpus, f"{prefix}/corpus/")
-    execution = store.execution(*more)
+    execution = store.execution()
     for summary in mixed.here(f"{at}/out", where=f"{at}/corpus", execution=execution):
         assert summary.failures == BAD_RECORDS
     made = mixed.made()
     assert store.tree(f"{prefix}/out/") == made
     assert sum(name.startswith("encoded/dead-letters/") for name in made) == 2
     assert sum(name.startswith("encoded/data/train-") for name in made) >= 6
-    inputs = mixed.inputs(f"{at}/corpus")
-    jobs.verify(directory=f"{at}/out/counts", execution=execution)
-    verified = jobs.verify(directory=f"{at}/out/encoded", inputs=inputs, execution=execution)
+    verified = jobs.verify(directory=f"{at}/out/encoded", execution=execution)
     decoded, expected = io.BytesIO(), io.BytesIO()
     documents = jobs.decode(directory=f"{at}/out/encoded", stream=decoded, execution=execution)
     jobs.decode(directory=str(mixed.folder / "disk" / "encoded"), stream=expected)
     assert documents == verified.documents > BAD_RECORDS
-    done = bpe("verify", f"{at}/out", "--json", "-q", *store.flags, seconds=PATIENCE)
-    assert list(json.loads(done.stdout)) == ["counts", "tokenizer", "encoded"]
     assert decoded.getvalue() == expected.getvalue()
-
-
-def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
-    store: Store, mixed: WholeJob
-) -> None:
-    whole_job(store, mixed, "threads")
     asked = store.asked()
     assert "PUT /corpora/threads/out/encoded/data/train-" in asked
     removed = re.findall(r"(?:DELETE|POST /corpora/?\?delete) (/\S+)", asked)
@@ -109,6 +101,8 @@ def test_a_whole_job_that_was_killed_is_resumed(
     assert len(made - sent - finished) <= 2  # what the store had in hand when the job was killed
     assert "counts/data/part-00000-of-00002.parquet" not in sent  # counts, of the step before
     check_unfinished(store, "whole/out/")
+    done = bpe("verify", f"{at}/out", "--json", "-q", *store.flags, seconds=PATIENCE)
+    assert list(json.loads(done.stdout)) == ["counts", "tokenizer", "encoded"]
 
 
 @dataclass(frozen=True)
@@ -140,57 +134,6 @@ def check_unfinished(store: Store, prefix: str) -> None:
         )
     assert store.unfinished() == []
     assert store.tree(prefix) == before
-
-
-@pytest.mark.long
-def test_a_job_that_was_killed_is_resumed(
-    store: Store, undisturbed: Undisturbed, tmp_path: Path
-) -> None:
-    """Through the command line, with a configuration file."""
-    prefix = "killed"
-    at = f"s3://{BUCKET}/{prefix}"
-    store.put(undisturbed.corpus, f"{prefix}/corpus/")
-    config = tmp_path / "job.yaml"
-    config.write_text(
-        json.dumps(
-            {
-                "input": [f"{at}/corpus"],
-                "output": f"{at}/ids",
-                "split_size": undisturbed.split,
-                "storage_option": list(store.options),
-            }
-        )
-    )
-    encode: list[str | Path] = [
-        "encode",
-        "--config",
-        config,
-        "--tokenizer",
-        undisturbed.folder / "t.json",
-        "-q",
-    ]
-
-    parts = Parts(store, f"{prefix}/ids/")
-    with running(*encode) as process:
-        until(lambda: len(parts.names()) >= 3, process)
-        process.kill()
-        ended(process)
-    expected = undisturbed.made("encode")
-    left = store.tree(f"{prefix}/ids/")
-    assert "manifest.json" not in left
-    for command in ("verify", "decode"):
-        refused = bpe(command, f"{at}/ids", *store.flags, status=1, seconds=PATIENCE)
-        assert "no manifest.json: no finished job left its output here" in refused.stderr
-    assert all(expected[name] == data for name, data in left.items())
-    done = bpe(*encode, "--resume", "--json", seconds=PATIENCE)
-    assert json.loads(done.stdout)["resumed_parts"] >= 3
-    assert store.tree(f"{prefix}/ids/") == expected
-    check_unfinished(store, f"{prefix}/ids/")
-    corpus = ("--input", f"{at}/corpus")
-    bpe("verify", f"{at}/ids", *corpus, "-q", *store.flags, seconds=PATIENCE)
-    store.put(undisturbed.corpus, f"{prefix}/ids/data/more/")
-    done = bpe("verify", f"{at}/ids", *store.flags, status=1, seconds=PATIENCE)
-    assert "data/more is not named in the manifest" in done.stderr
 
 
 def test_a_bucket_that_is_not_there_is_named(store: Store, small: Undisturbed) -> None:

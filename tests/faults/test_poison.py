@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-SHORT = {"documents": 3_000, "limit": 1 << 20, "long_line": 20_000_000}
+long = pytest.mark.long
+SHORT = {"documents": 600, "limit": 1 << 20, "long_line": 3_000_000}
 LONG = {"documents": 60_000, "limit": 64 << 20, "long_line": 500_000_000}
 # What a poisoned corpus may take beyond what a clean one does, of which each record is small.
 RECORDS = 8  # times the largest record allowed: two workers, each with some copies of one
@@ -80,27 +81,30 @@ def check(folder: Path, result: dict[str, Any], *, limit: int) -> None:
 
 @pytest.mark.parametrize(
     "lines",
-    [pytest.param(False, id="auto"), pytest.param(True, id="lines", marks=pytest.mark.long)],
+    [pytest.param(False, id="auto"), pytest.param(True, id="lines", marks=long)],
 )
 def test_the_good_records_come_through(tmp_path: Path, lines: bool) -> None:
     check(tmp_path, run(tmp_path, lines=lines, **SHORT), limit=SHORT["limit"])
 
 
-@pytest.mark.long
+@long
 @pytest.mark.parametrize("lines", [False, True], ids=["auto", "lines"])
 def test_a_line_of_500_mb_and_bombs(tmp_path: Path, lines: bool) -> None:
     check(tmp_path, run(tmp_path, lines=lines, **LONG), limit=LONG["limit"])
 
 
 def test_all_ways_are_in_the_corpus(tmp_path: Path) -> None:
-    corpus = write_poisoned(tmp_path / "corpus", documents=3_000, limit=1000, long_line=1 << 20)
+    corpus = write_poisoned(tmp_path / "corpus", documents=600, limit=1000, long_line=1 << 20)
     reasons = {reason for _, _, reason in corpus.bad}
     assert {reason for _, reason in BAD_LINES} <= reasons
     records = sum(name == "a.jsonl" for name, _, _ in corpus.bad)
-    assert records * EVERY == 3_000
+    assert records * EVERY == 600
 
 
-@pytest.mark.parametrize("name", ["i.jsonl", "j.jsonl", "k.txt", "l.parquet"])
+@pytest.mark.parametrize(
+    "name",
+    ["i.jsonl", "l.parquet", *(pytest.param(name, marks=long) for name in ("j.jsonl", "k.txt"))],
+)
 def test_without_leave_a_lost_file_ends_the_job(tmp_path: Path, name: str) -> None:
     corpus = write_poisoned(tmp_path / "corpus", documents=10, limit=1000, long_line=1 << 20)
     inputs = InputSettings(patterns=(str(corpus.folder / name),))

@@ -60,7 +60,7 @@ def reasons(folder: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("group_by", [None, "id"])
+@pytest.mark.parametrize("group_by", [None, pytest.param("id", marks=pytest.mark.long)])
 def test_counting_sets_such_documents_aside(
     corpus: Corpus, tmp_path: Path, group_by: str | None
 ) -> None:
@@ -170,7 +170,7 @@ def test_the_command_ends_with_a_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "workers"),
     [
-        (signal.SIGTERM, "1"),
+        pytest.param(signal.SIGTERM, "1", marks=pytest.mark.long),
         (signal.SIGINT, "2"),
         pytest.param(signal.SIGTERM, "2", marks=pytest.mark.long),
         pytest.param(signal.SIGINT, "1", marks=pytest.mark.long),

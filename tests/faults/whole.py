@@ -61,7 +61,7 @@ class WholeJob:
     ) -> tuple[jobs.CountSummary, jobs.EncodeSummary]:
         """Do what ``bpe run`` does, in this process."""
         inputs, pretokens = self.inputs(where), PretokenSettings()
-        execution = execution or Execution(workers=2)
+        execution = execution or Execution(workers=1)
         counted = jobs.count(
             inputs=inputs,
             pretokens=pretokens,
