@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import os
 import pty
 import subprocess
@@ -13,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
+from pipelines.cli import main
 from tests.cli import forked
 from tests.shared_data import LONG
 
@@ -84,12 +87,27 @@ def refused(
 ) -> None:
     """Run ``bpe``, which must say why it fails, print nothing else, and make no file in ``cwd``."""
     before = set(cwd.rglob("*"))
-    done = bpe(*arguments, cwd=cwd, status=None)
+    done = in_process(*arguments, cwd=cwd)
     assert done.returncode in status, done.stdout
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
     assert set(cwd.rglob("*")) == before
+
+
+def in_process(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``bpe`` in this process, where what is refused leaves nothing behind."""
+    if FRESH:
+        return bpe(*arguments, cwd=cwd, status=None)
+    out, err, words = io.StringIO(), io.StringIO(), [str(one) for one in arguments]
+    folder = Path.cwd()
+    os.chdir(cwd)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main(words)
+    finally:
+        os.chdir(folder)
+    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
 
 
 def on_a_terminal(

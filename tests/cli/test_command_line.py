@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING, get_args
+from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
@@ -16,10 +17,7 @@ from pipelines import settings
 from pipelines.cli import convert, options
 from pipelines.cli.commands import command_of
 from pipelines.option import declared
-from tests.cli.process import bpe, environment
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.cli.process import bpe, environment, in_process
 
 NAMES = (
     "count",
@@ -42,8 +40,8 @@ TRAIN = ("train", "--counts", "a", "--output", "out", "--vocab-size", "300")
 
 def error(*arguments: str | Path, status: int = 2, **more: Path) -> str:
     """The sentence of a command that is wrong: on stderr, once, and nothing on stdout."""
-    done = bpe(*arguments, status=status, cwd=more.get("cwd"))
-    assert done.stdout == ""
+    done = in_process(*arguments, cwd=more.get("cwd", Path()))
+    assert (done.returncode, done.stdout) == (status, "")
     assert done.stderr.count("bpe: error: ") == 1
     assert "Traceback" not in done.stderr
     return done.stderr.removeprefix("bpe: error: ")

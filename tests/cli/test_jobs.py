@@ -152,6 +152,7 @@ def test_one_bad_record_ends_the_job_or_is_set_aside(tmp_path: Path) -> None:
     assert list((tmp_path / "out" / "dead-letters").iterdir())
 
 
+@pytest.mark.long
 def test_an_input_of_bad_records_alone_is_not_empty(tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text('{"text": 3}\n')
     (tmp_path / "empty.txt").touch()

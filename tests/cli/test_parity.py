@@ -113,6 +113,7 @@ def test_counts_by_group_are_counts(grouped: Path) -> None:
     assert "30.0% of the bytes" in done.stdout
 
 
+@pytest.mark.long
 def test_the_report_compares_the_groups(grouped: Path, model: Path) -> None:
     bpe("report", model, "--output", "report.html", cwd=grouped)
     said = text(section(grouped / "report.html", "parity"))

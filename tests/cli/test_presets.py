@@ -60,6 +60,7 @@ def test_a_configuration_names_a_preset(tmp_path: Path) -> None:
     assert "c.yaml: preset: 'intervew' is unknown: use one of byte-level" in said
 
 
+@pytest.mark.long
 def test_a_preset_runs_a_whole_job(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text(TEXT, "utf-8")
     (tmp_path / "job.yaml").write_text("preset: words\ninput: a.txt\noutput: out\n")

@@ -29,14 +29,8 @@ def test_the_blocks_of_the_readme_run(tmp_path: Path) -> None:
     assert ran.count("python") >= 2
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        pytest.param(path, marks=() if path.name == "chat-jsonl.yaml" else pytest.mark.long)
-        for path in CONFIGS
-    ],
-    ids=lambda path: path.name,
-)
+@pytest.mark.long
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.name)
 def test_every_config_runs(tmp_path: Path, config: Path) -> None:
     texts = [path.read_text("utf-8") for path in sorted((ROOT / "bpe").glob("*.py"))]
     corpus = tmp_path / "c.jsonl"

@@ -149,6 +149,7 @@ def test_jobs_know_the_report_and_the_times(run: Path, tmp_path: Path) -> None:
     assert not (place / "out" / "encoded" / "report.html").exists()
 
 
+@pytest.mark.long
 def test_a_sample_of_the_parts_says_so(run: Path, tmp_path: Path) -> None:
     inputs = InputSettings(patterns=(f"{run}/*.jsonl",), split_size=1024, max_failures=9)
     encode(inputs, run / "out" / "tokenizer.json", tmp_path / "ids")

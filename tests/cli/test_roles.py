@@ -86,6 +86,7 @@ def test_a_transform_writes_the_roles(folder: Path) -> None:
     assert library.Tokenizer.load(folder / "written").roles == tokenizer.roles
 
 
+@pytest.mark.long
 def test_a_job_with_roles(folder: Path) -> None:
     (folder / "template.jinja").write_text("{{ messages[0]['content'] }}", "utf-8")
     (folder / "job.yaml").write_text(

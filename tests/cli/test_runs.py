@@ -191,6 +191,7 @@ def test_a_report_shows_runs_as_text(work: Path, tmp_path: Path) -> None:
     assert "not the tokenizer whose runs are counted there" in failed
 
 
+@pytest.mark.long
 def test_runs_by_group(work: Path, tmp_path: Path) -> None:
     groups = {"a": TEXTS[::3], "b": TEXTS[1::3], "c": ["42"]}
     rows = [{"text": one, "kind": kind} for kind, some in groups.items() for one in some]

@@ -118,6 +118,7 @@ def test_the_summary_tells_of_every_phase(work: Path, tmp_path: Path) -> None:
     assert "superwords, not the 100,000 that were asked for: no pair left" in few
 
 
+@pytest.mark.long
 def test_weights_multiply_runs(work: Path, tmp_path: Path) -> None:
     words = ("--tokenizer", "super/words", "--superwords", "9", *DISJOINT)
     train = ("train", "--counts", "super/runs", "--counts", "super/runs:2", *words)

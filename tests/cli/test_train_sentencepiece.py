@@ -65,6 +65,7 @@ def test_the_same_by_a_configuration_file(folder: Path) -> None:
     assert model.read_bytes() == job_model.read_bytes()
 
 
+@pytest.mark.long
 def test_other_names_and_cuts(folder: Path) -> None:
     named = ("--bos", "<bos>", "--unknown-token", "<?>", "--special-token", "<sep>")
     arguments = ("--pattern", r"\d", "--normalizer", "mark-spaces", "--character-coverage", "1")
