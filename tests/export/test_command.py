@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -15,7 +14,9 @@ from tests.cli.reports import section, sections, table
 from tests.contrast import LEAST, texts_of
 from tests.export import oracle
 from tests.export.exports import check, expected
-from tests.export.oracle import Options
+from tests.export.oracle import Document, Options
+from tests.pipelines.corpora import flip
+from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,99 +77,46 @@ def test_what_is_wrong_is_named(
     assert not (folder / "out").exists()
 
 
-def test_the_summary_counts_rows_files_and_units(folder: Path) -> None:
-    arguments = ("a/ids", "--to", "parquet", "--shuffle", "1", "--json", "-q")
-    summary = json.loads(run(folder, *arguments))
-    parts = list((folder / "out" / "data").iterdir())
-    rows = [row for part in parts for row in pq.read_table(part).to_pylist()]
-    assert summary["rows"] == len(rows) > 0
-    assert summary["tokens"] == sum(len(row["input_ids"]) for row in rows) > 0
-    assert summary["files"] == len(parts)
-    assert (summary["made_units"] > 0, summary["resumed_units"]) == (True, 0)
-    (folder / "out" / "manifest.json").unlink()
-    again = json.loads(run(folder, *arguments, "--resume"))
-    assert (again["made_units"], again["resumed_units"]) == (0, summary["made_units"])
-    assert (again["rows"], again["files"]) == (summary["rows"], summary["files"])
+OPTIONS = Options(
+    validation="20%", pack=16, shuffle=1, mix={"web": "1/2", "code": "1/2"}, token_budget=4000
+)
+MADE = (
+    *("web=a/ids", "code=b/ids", "--to", "parquet", "--pack", "16", "--shuffle", "1"),
+    *("--validation", "20%", "--mix", "web=1/2", "--mix", "code=1/2", "--token-budget", "4k"),
+)
 
 
-def test_an_export_is_no_ids(folder: Path) -> None:
-    run(folder, "a/ids", "--to", "parquet")
-    assert "holds an export" in run(folder, "out", "--to", "bin", "--output", "again", status=1)
-    assert "holds an export" in bpe("decode", "out", cwd=folder, status=1).stderr
-    model = bpe("export", "in", "--to", "bin", "--output", "b", cwd=folder, status=1).stderr
-    assert "in" in model
-
-
-def test_the_summary_says_what_was_made(folder: Path) -> None:
-    arguments = (
-        "web=a/ids",
-        "code=b/ids",
-        "--to",
-        "parquet",
-        "--validation",
-        "20%",
-        "--pack",
-        "16",
-    )
-    mix = ("--mix", "web=1/2", "--mix", "code=1/2", "--token-budget", "4k")
-    summary = json.loads(run(folder, *arguments, *mix, "--json"))
+def test_summary_and_report_say_what_was_made(folder: Path) -> None:
+    said = run(folder, *MADE)
     sources = {"web": folder / "a/ids", "code": folder / "b/ids"}
-    options = Options(
-        validation="20%", pack=16, mix={"web": "1/2", "code": "1/2"}, token_budget=4000
-    )
-    check(sources, folder / "out", options, unit_tokens=1 << 24)
-    halves = oracle.halves(oracle.read(sources), options)
-    train, held_out = halves["train"], halves["validation"]
-    tokens = {half: sum(len(one.ids) for one in some) for half, some in halves.items()}
-    assert summary["documents"] == len(train) + len(held_out)
-    assert summary["tokens"] == sum(tokens.values())
-    assert summary["validation_documents"] == len(held_out)
-    assert summary["validation_tokens"] == tokens["validation"]
-    said = run(folder, *arguments, *mix, "--overwrite")
+    check(sources, folder / "out", OPTIONS, unit_tokens=1 << 24)
+    halves = oracle.halves(oracle.read(sources), OPTIONS)
     for name in sources:
-        taken = sum(len(one.ids) for one in train if one.source_name == name)
+        taken = sum(len(one.ids) for one in halves["train"] if one.source_name == name)
         assert re.search(rf"{name}\b.*{taken:,}", said), said
     assert re.search(r"repeat|epoch|times", said), said
+    check_summary(folder, halves)
+    check_report(folder, sources, halves)
 
 
-def test_a_file_of_options_is_read(folder: Path) -> None:
-    (folder / "job.yaml").write_text("to: bin\npack: 16\nshuffle: 3\nvalidation: 10%\n", "utf-8")
-    run(folder, "web=a/ids", "--config", "job.yaml", "--pack", "32")
-    options = Options(pack=32, shuffle=3, validation="10%")
-    check({"web": folder / "a/ids"}, folder / "out", options, to="bin", unit_tokens=1 << 24)
+def check_summary(folder: Path, halves: dict[str, list[Document]]) -> None:
+    (folder / "out" / "manifest.json").unlink()
+    summary = json.loads(run(folder, *MADE, "--json", "-q", "--resume"))
+    assert summary["documents"] == sum(map(len, halves.values()))
+    assert summary["validation_documents"] == len(halves["validation"])
+    tokens = {half: sum(len(one.ids) for one in some) for half, some in halves.items()}
+    assert summary["tokens"] == sum(tokens.values())
+    assert summary["validation_tokens"] == tokens["validation"]
+    parts = list((folder / "out" / "data").iterdir())
+    assert summary["rows"] == sum(pq.read_metadata(part).num_rows for part in parts)
+    assert summary["files"] == len(parts)
+    assert (summary["made_units"], summary["resumed_units"]) == (0, len(parts))
 
 
-def test_help_stays_short() -> None:
-    said = bpe("export", "--help").stdout
-    assert 0 < len(re.findall(r"^  (?:-\w, )?--", said, re.MULTILINE)) <= 24
-
-
-def test_verify_compares_with_the_sources(folder: Path) -> None:
-    run(folder, "web=a/ids", "code=b/ids", "--to", "mds", "--pack", "16")
-    without = bpe("verify", "out", cwd=folder).stdout
-    given = bpe("verify", "out", "--input", "web=a/ids", "--input", "code=b/ids", cwd=folder).stdout
-    assert without != given
-    path = next((folder / "out").glob("train-*.mds"))
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
-    assert path.name in bpe("verify", "out", cwd=folder, status=1).stderr
-    shutil.rmtree(folder / "out")
-    assert bpe("verify", "out", cwd=folder, status=1).stderr
-
-
-def test_a_report_has_the_rows_and_what_was_taken_of_each_source(folder: Path) -> None:
-    mix = ("--mix", "web=1/2", "--mix", "code=1/2", "--token-budget", "4k")
-    rows = ("--validation", "20%", "--pack", "16", "--shuffle", "1", "--to", "parquet")
-    run(folder, "web=a/ids", "code=b/ids", *rows, *mix)
+def check_report(folder: Path, sources: dict[str, Path], halves: dict[str, list[Document]]) -> None:
     bpe("report", "out", cwd=folder)
     page = folder / "out" / "report.html"
-    options = Options(
-        validation="20%", pack=16, shuffle=1, mix={"web": "1/2", "code": "1/2"}, token_budget=4000
-    )
-    sources = {"web": folder / "a/ids", "code": folder / "b/ids"}
-    halves = oracle.halves(oracle.read(sources), options)
-    parts = expected(sources, options, unit_tokens=1 << 24)
+    parts = expected(sources, OPTIONS, unit_tokens=1 << 24)
     found = section(page, "export")
     heads = ["of", "documents", "rows", "tokens", "pad tokens", "tokens in no row"]
     heads += ["documents in no row", "documents cut", "files", "bytes"]
@@ -183,5 +131,29 @@ def test_a_report_has_the_rows_and_what_was_taken_of_each_source(folder: Path) -
         assert (shown[0], shown[1], shown[3]) == (name, "1/2", "2,000")
         assert (shown[4], shown[6]) == (f"{sum(taken):,}", f"{len(taken):,}")
     assert {"lengths", "manifest-export"} < set(sections(page.read_text("utf-8")))
-    for scheme in ("light", "dark"):
+    for scheme in ("light", "dark") if LONG else ():
         assert [one for one in texts_of(page, scheme) if one.contrast < LEAST] == [], scheme
+
+
+def test_a_file_of_options_is_read(folder: Path) -> None:
+    (folder / "job.yaml").write_text("to: bin\npack: 16\nshuffle: 3\nvalidation: 10%\n", "utf-8")
+    run(folder, "web=a/ids", "--config", "job.yaml", "--pack", "32")
+    options = Options(pack=32, shuffle=3, validation="10%")
+    check({"web": folder / "a/ids"}, folder / "out", options, to="bin", unit_tokens=1 << 24)
+
+
+def test_help_stays_short() -> None:
+    said = bpe("export", "--help").stdout
+    assert 0 < len(re.findall(r"^  (?:-\w, )?--", said, re.MULTILINE)) <= 24
+
+
+def test_an_export_can_be_verified_and_is_no_ids(folder: Path) -> None:
+    run(folder, "web=a/ids", "code=b/ids", "--to", "mds", "--pack", "16")
+    without = bpe("verify", "out", cwd=folder).stdout
+    given = bpe("verify", "out", "--input", "web=a/ids", "--input", "code=b/ids", cwd=folder).stdout
+    assert without != given
+    assert "holds an export" in run(folder, "out", "--to", "bin", "--output", "again", status=1)
+    assert "holds an export" in bpe("decode", "out", cwd=folder, status=1).stderr
+    path = next((folder / "out").glob("train-*.mds"))
+    flip(path)
+    assert path.name in bpe("verify", "out", cwd=folder, status=1).stderr

@@ -9,10 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.process import bpe
-from tests.export.exports import FORMATS, export_and_check, found
+import bpe
+from bpe.roles import Roles
+from pipelines.export.plan import plan_export
+from pipelines.settings import EncodeSettings
+from tests.cli.process import bpe as command
+from tests.export.exports import FORMATS, export_and_check, found, settings_of
 from tests.export.oracle import Options
-from tests.pipelines.corpora import END, sentence, write_jsonl
+from tests.pipelines.corpora import END, encode, sentence, write_jsonl
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
@@ -48,23 +52,28 @@ def test_rows_that_are_counted_are_there(
 
 def test_packed_documents_that_nothing_separates_are_warned_of(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(40)])
-    train = ("train", "--input", corpus.folder, "--vocab-size", "300", "--output", "model", "-q")
-    bpe(*train, "--eos", END, cwd=tmp_path)
-    encode = ("encode", "--input", corpus.folder, "--tokenizer", "model/tokenizer.json", "-q")
-    bpe(*encode, "--output", "glued", cwd=tmp_path)
-    bpe(*encode, "--output", "ended", "--append-token", "eos", cwd=tmp_path)
-    for name in ("glued", "ended"):
-        shutil.copy(tmp_path / "model" / "tokenizer_config.json", tmp_path / name)
-    for name, rows, warned in (
-        ("glued", ("--pack", "16"), True),
-        ("glued", ("--pack", "32", "--packing", "best-fit"), True),
-        ("ended", ("--pack", "16"), False),
-        ("glued", ("--max-tokens", "16"), False),
+    trained = bpe.train(bpe.count_pretokens(["the quick"]), vocab_size=300, special_tokens=[END])
+    with_end = trained.with_roles(Roles(eos=END))
+    for name, tokenizer, append_token in (
+        ("glued", with_end, None),
+        ("ended", with_end, "eos"),
+        ("none", trained, None),
     ):
-        output = ("--output", f"{name}{len(rows[0])}-{rows[1]}")
-        done = bpe("export", name, "--to", "bin", *output, *rows, cwd=tmp_path)
-        assert ("--append-token" in done.stdout) == warned, done.stdout
-    bpe(*train, "--overwrite", cwd=tmp_path)  # whose tokenizer has no such token
-    bpe(*encode, "--output", "none", cwd=tmp_path)
-    done = bpe("export", "none", "--to", "bin", "--output", "o", "--pack", "16", cwd=tmp_path)
-    assert "--append-token" not in done.stdout
+        model = tmp_path / "model" / name / "tokenizer.json"
+        model.parent.mkdir(parents=True)
+        tokenizer.save(model)
+        encoding = EncodeSettings(append_token=append_token)
+        encode(corpus.inputs(), model, tmp_path / name, encoding=encoding)
+        shutil.copytree(model.parent, tmp_path / name, dirs_exist_ok=True)
+    for name, rows, warned in (
+        ("glued", Options(pack=16), True),
+        ("glued", Options(pack=32, packing="best-fit"), True),
+        ("glued", Options(max_tokens=16), False),
+        ("ended", Options(pack=16), False),
+        ("none", Options(pack=16), False),
+    ):
+        directories = {name: str(tmp_path / name)}
+        *_, warning = plan_export(directories, settings_of(rows, "bin"))
+        assert ("--append-token" in warning) == warned
+    done = command("export", "glued", "--to", "bin", "--output", "o", "--pack", "16", cwd=tmp_path)
+    assert "--append-token" in done.stdout
