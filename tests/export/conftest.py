@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-SPLIT = 200  # bytes: eight empty documents
+SPLIT = 400  # bytes: sixteen empty documents
 CORPORA: dict[str, list[dict[str, Any]]] = {
     "web": [
         {"id": f"w{i}", "text": sentence(i, i % 17), "lang": f"l{i % 3}", "score": i / 2}

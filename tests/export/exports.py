@@ -13,9 +13,12 @@ from bpe import Tokenizer
 from pipelines.export.job import ExportJob
 from pipelines.export.manifest import read_export
 from pipelines.export.plan import pinned_before, plan_export
-from pipelines.progress import SlotWriter
-from pipelines.settings import ExportSettings, OutputSettings
+from pipelines.progress import UNSEEN, SlotWriter
+from pipelines.settings import ExportSettings, InputSettings, OutputSettings
 from pipelines.stage.stage import make_unit
+from pipelines.stage.work import temporary_work
+from pipelines.verify.base import Verification
+from pipelines.verify.export import verify_export
 from tests import jobs
 from tests.export import oracle, readers
 from tests.export.oracle import Options, Row
@@ -27,10 +30,12 @@ if TYPE_CHECKING:
 
     from pipelines.export.manifest import ExportManifest
     from pipelines.settings import Execution, ExportFormat
+    from pipelines.stage.record import Record
+    from pipelines.stage.stage import Stage, Unit
     from pipelines.summaries import ExportSummary
 
 FORMATS: tuple[ExportFormat, ...] = ("parquet", "bin", "megatron", "mds", "litdata")
-UNIT = 150  # tokens: a tenth of a corpus here
+UNIT = 300  # tokens: a fifth of a corpus here
 PLAIN = Options()
 
 
@@ -66,21 +71,16 @@ def export(
     options: Options = PLAIN,
     *,
     to: str = "parquet",
-    unit_tokens: int = UNIT,
-    fan_in: int = 256,
     execution: Execution = ONE,
-    overwrite: bool = False,
-    resume: bool = False,
     **of_format: Any,
 ) -> ExportSummary:
     """Run the job as the command does."""
     return jobs.export(
-        sources=[f"{name}={directory}" for name, directory in sources.items()],
-        output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
+        sources=inputs_of(sources).patterns,
+        output=OutputSettings(directory=str(output)),
         settings=settings_of(options, to, **of_format),
         execution=execution,
-        unit_tokens=unit_tokens,
-        fan_in=fan_in,
+        unit_tokens=UNIT,
     )
 
 
@@ -122,13 +122,45 @@ def export_plainly(
         for unit in stage.units():
             if units == stop:
                 return Exported(output=output, units=units, made_units=made, resumed_units=kept)
-            slot = SlotWriter(None, 0)
-            record, resumed = make_unit(stage, unit, slot=slot, stopped=lambda: False)
+            record, resumed = make_here(stage, unit)
             units, made, kept = units + (not resumed), made + (not resumed), kept + resumed
             records.append(record)
         stage.fold(records)
     job.finish()
     return Exported(output=output, units=units, made_units=made, resumed_units=kept)
+
+
+def make_here(stage: Stage, unit: Unit) -> tuple[Record, bool]:
+    """The record of a unit, and whether an earlier run made it."""
+    return make_unit(stage, unit, slot=SlotWriter(None, 0), stopped=lambda: False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainVerification(Verification):
+    """A verification without Beam."""
+
+    def run(self, *checks: Stage, **_: Any) -> None:
+        for stage in checks:
+            stage.fold([make_here(stage, unit)[0] for unit in stage.units()])
+
+
+def verify_plainly(output: Path, sources: Mapping[str, Path] | None = None) -> None:
+    """Check an export without Beam, given its sources against them."""
+    with temporary_work("verify", "") as work:
+        verify_export(
+            PlainVerification(
+                directory=str(output),
+                inputs=inputs_of(sources) if sources else None,
+                work=work,
+                execution=ONE,
+                progress=UNSEEN,
+            )
+        )
+
+
+def inputs_of(sources: Mapping[str, Path | str]) -> InputSettings:
+    """The sources as ``bpe verify --input`` gets them."""
+    return InputSettings(patterns=tuple(f"{name}={one}" for name, one in sources.items()))
 
 
 def expected(
@@ -223,13 +255,8 @@ def export_and_check(
     *,
     to: str = "parquet",
     unit_tokens: int = UNIT,
-    execution: Execution | None = None,
     **arguments: Any,
 ) -> None:
-    """Export, without Beam where no execution is given, and compare."""
-    known: dict[str, Any] = {"to": to, "unit_tokens": unit_tokens, **arguments}
-    if execution is None:
-        export_plainly(sources, output, options, **known)
-    else:
-        export(sources, output, options, execution=execution, **known)
+    """Export, without Beam, and compare."""
+    export_plainly(sources, output, options, to=to, unit_tokens=unit_tokens, **arguments)
     check(sources, output, options, to=to, unit_tokens=unit_tokens)

@@ -16,6 +16,7 @@ from tests.examples import examples
 from tests.export import oracle
 from tests.export.exports import export_and_check, export_plainly, found
 from tests.export.oracle import Options
+from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +43,8 @@ def test_keys_are_xxh64_of_the_ids(ids: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "seed"), [(1000, 0), (1000, 7), (1, 0), (None, 0), (None, 2**63 - 1), (5000, 3)]
+    ("budget", "seed"),
+    [(1000, 7), (None, 2**63 - 1), *([(1000, 0), (1, 0), (None, 0), (5000, 3)] if LONG else [])],
 )
 def test_each_source_has_its_share(
     ids: Callable[[str], Path], tmp_path: Path, budget: int | None, seed: int
@@ -112,16 +114,16 @@ def test_a_coarser_histogram_chooses_the_same(
     monkeypatch.setattr("pipelines.export.choose.BINS", bins)
     sources = {"edges": ids("edges"), "code": ids("code"), "web": ids("web")}
     mix = {"edges": "1/7", "code": "2/7", "web": "4/7"}
-    for budget in (1, 700, 3333):
+    for budget in (1, 700, 3333) if LONG else (bins * 1111,):
         options = Options(mix=mix, token_budget=budget, validation="10%")
         export_and_check(sources, tmp_path / str(budget), options)
 
 
-@pytest.mark.parametrize("shuffle", [None, 4])
+@pytest.mark.parametrize("shuffle", [None, pytest.param(4, marks=pytest.mark.long)])
 def test_of_equal_documents_the_first_are_taken(
     ids: Callable[[str], Path], tmp_path: Path, shuffle: int | None
 ) -> None:
-    for budget in range(1, 1200, 199):
+    for budget in range(1, 1200, 199 if LONG else 400):
         options = Options(token_budget=budget, shuffle=shuffle)
         export_and_check({"twins": ids("twins")}, tmp_path / str(budget), options)
 

@@ -13,7 +13,6 @@ from pipelines.settings import ExportSettings
 from tests.export import oracle
 from tests.export.exports import FORMATS, export_and_check, export_plainly, found
 from tests.export.oracle import Options
-from tests.pipelines.corpora import TWO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +60,7 @@ def test_a_larger_share_holds_out_the_documents_of_a_smaller_one(
 
 def test_packed_rows_mix_no_documents_of_both(ids: Callable[[str], Path], tmp_path: Path) -> None:
     options = Options(validation="1/4", pack=16, shuffle=3)
-    export_and_check({"web": ids("web")}, tmp_path / "out", options, execution=TWO)
+    export_and_check({"web": ids("web")}, tmp_path / "out", options)
     key_of = {one.id: one.key for one in oracle.read({"web": ids("web")})}
     for half, expected in (("validation", True), ("train", False)):
         pieces = [piece for row in rows(tmp_path / "out", half) for piece in row["documents"]]
