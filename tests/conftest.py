@@ -1,6 +1,6 @@
 """Settings of hypothesis: no deadline, since a busy machine is no fault of the code.
 
-``make test-long`` tries eight times as many inputs where a test names no number, and four times
+``make test-long`` tries eight times as many inputs where a test names no number, and ten times
 where it does (`tests.examples`).
 
 ``pytest --hypothesis-profile=brief`` is for instrumented builds, which are several times slower.

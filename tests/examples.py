@@ -1,6 +1,6 @@
 """The number of inputs that hypothesis tries where a test names one.
 
-``make test-long`` tries that many, ``make test`` a quarter.
+``make test-long`` tries that many, ``make test`` a tenth.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from hypothesis import settings
 
 from tests.shared_data import LONG
 
-_SHORT = 4
-_BRIEF = 20  # an instrumented build is several times slower
+_SHORT = 10
+_BRIEF = 40  # an instrumented build is several times slower
 
 
 def examples(number: int) -> settings:

@@ -201,8 +201,9 @@ def test_a_full_cache_forgets_rare_words_only(more_tokens: int) -> None:
     for first in range(0, len(once), 10_000):
         column = pa.array(once[first : first + 10_000])
         found = tokenizer.encode_arrow(column)
-        assert tokenizer.decode_arrow(found)[::997].to_pylist() == [
-            text.replace(" ", "").encode() for text in column[::997].to_pylist()
+        sample = range(0, len(column), 997)
+        assert tokenizer.decode_arrow(found.take(sample)).to_pylist() == [
+            text.replace(" ", "").encode() for text in column.take(sample).to_pylist()
         ]
         assert tokenizer.encode_arrow(pa.array(often), cache_use=use).equals(known)
     # Long words are kept in a ring: the frequent ones come in again when it has gone round.

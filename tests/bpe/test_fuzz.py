@@ -35,8 +35,9 @@ def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_each_target_gets_inputs_and_new_ones_are_kept(tmp_path: Path) -> None:
-    done = run(tmp_path, "--seconds", "6")
+    done = run(tmp_path, "--seconds", "4")
     assert done.returncode == 0, done.stderr
+    assert "no difference, no leak" in done.stdout or not sanitized.finds_leaks()
     for name in fuzz_targets.TARGETS:
         assert f"\n{name} " in done.stdout
     kept = list((tmp_path / "corpus").iterdir())
@@ -89,16 +90,9 @@ def test_the_sanitized_core_tells_branches() -> None:
 
 
 @SANITIZED
-def test_no_leak_is_no_failure(tmp_path: Path) -> None:
-    done = run(tmp_path, "--seconds", "5")
-    assert done.returncode == 0, done.stderr
-    assert "no difference, no leak" in done.stdout
-
-
-@SANITIZED
 @pytest.mark.parametrize("what", ["memory", "object"])
 def test_a_leak_on_purpose_is_found(what: str, tmp_path: Path) -> None:
-    done = run(tmp_path, "--seconds", "5", "--leak", what)
+    done = run(tmp_path, "--seconds", "1", "--leak", what)
     assert done.returncode == 1
     assert "LeakSanitizer: detected memory leaks" in done.stderr
     # Through functions of Python, which keeps no frame pointers, the stack is not found so fast.

@@ -8,15 +8,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tokenizers import Regex, pre_tokenizers
 
 import bpe
 from bpe.counting import PretokenCounter
 from bpe.errors import PretokenizerError
-from bpe.pretokenizer import PATTERNS, Pretokenizer
+from bpe.pretokenizer import Pretokenizer
 from bpe.reference import pretokenize as reference
 from tests.bpe.test_pattern_table import searched
-from tests.bpe.texts import code_points, every_code_point, strings
+from tests.bpe.texts import strings
 from tests.examples import examples
 
 
@@ -127,7 +126,7 @@ def test_a_pattern_that_looks_around_itself_is_refused() -> None:
     ]
 
 
-# Several patterns, and the scanners of Hugging Face's pre-tokenizers.
+# Several patterns.
 
 
 def test_one_pattern_in_a_list_is_that_pattern_or_name() -> None:
@@ -139,40 +138,3 @@ def test_one_pattern_in_a_list_is_that_pattern_or_name() -> None:
     for patterns in ((), ("a", ""), ("a", "("), ("a", 1)):
         with pytest.raises(PretokenizerError):
             Pretokenizer(pattern=patterns)  # type: ignore[arg-type]
-
-
-@given(text=strings())
-@examples(200)
-def test_several_patterns_cut_as_several_splits_of_huggingface(text: str) -> None:
-    patterns = (PATTERNS["llama3"], r"\p{N}", "[aeiou]+")
-    theirs = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in patterns]
-    )
-    expected = [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
-    assert Pretokenizer(pattern=patterns).split(text) == expected
-    assert Pretokenizer(pattern=("llama3", *patterns[1:])).split(text) == expected
-
-
-HUGGINGFACE = {
-    "bert": pre_tokenizers.BertPreTokenizer(),
-    "words": pre_tokenizers.WhitespaceSplit(),
-    "spaces": pre_tokenizers.Split(" ", "removed"),
-}
-
-
-def new_punctuation() -> set[str]:
-    """Its pre-tokenizer of BERT knows the punctuation of Unicode 8, ours that of Unicode 16."""
-    pieces = HUGGINGFACE["bert"].pre_tokenize_str
-    cut = Pretokenizer("bert").split
-    return {c for c in code_points() if len(pieces(f"a{c}b")) != len(cut(f"a{c}b"))}
-
-
-def test_text_is_cut_as_by_the_pretokenizers_of_huggingface() -> None:
-    differences = new_punctuation()
-    assert len(differences) < 200
-    for text in every_code_point(without="".join(differences)):
-        for begin in range(0, len(text), 100_000):
-            part = text[begin : begin + 100_000]
-            for name, theirs in HUGGINGFACE.items():
-                expected = [piece.encode() for piece, _ in theirs.pre_tokenize_str(part)]
-                assert Pretokenizer(name).split(part) == expected

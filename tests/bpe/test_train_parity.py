@@ -21,6 +21,7 @@ from bpe.reference import parity as reference
 from bpe.ties import TIES
 from bpe.training_report import Training
 from tests.bpe.oracle import in_order
+from tests.examples import examples
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ RATIOS = st.sampled_from([0.5, 1.0, 1.5, 3])
 
 @pytest.mark.parametrize("ties", RULES)
 @given(data=st.data(), groups=GROUPS)
+@examples(100)
 def test_the_core_is_the_reference(
     ties: str, data: st.DataObject, groups: list[dict[str, int]]
 ) -> None:

@@ -23,6 +23,7 @@ from bpe.reference import train as reference
 from bpe.ties import TIES
 from bpe.training_report import TrainedMerge
 from tests.bpe import huggingface_trainer as reference_huggingface
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from bpe.reference.train import Words
@@ -82,6 +83,7 @@ def words_over(alphabet: list[bytes]) -> st.SearchStrategy[Words]:
 @pytest.mark.parametrize("pair_counts", PAIR_COUNTS)
 @pytest.mark.parametrize("alphabet", [ALPHABET, ROWS])
 @given(data=st.data(), merges=st.integers(0, 20), min_frequency=st.integers(1, 3))
+@examples(100)
 def test_engine_is_the_reference(
     ties: str,
     alphabet: list[bytes],
