@@ -140,12 +140,13 @@ format: $(VENV)/.lint ## bring the sources into shape
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(filter-out %_tables.h,$(NATIVE)) tests/bpe/sanitized.cpp tests/native/core.cpp
 
-# What runs the core; what only compares it with other libraries, or reads files, is left out.
+# What runs the core; what only compares it with other libraries, reads files, or says what merges
+# mean, is left out.
 SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
-    arrow count_runs counts counts_of_runs counts_runs counts_special counts_weights decode encode \
+    arrow count_runs counts counts_runs counts_special counts_weights decode encode \
     encode_characters encode_cut encode_dropout encode_word_piece encoder_core \
     fuzz never_split pattern_table pretokenize reference superwords tokenizer train train_models \
-    train_parity train_pruned train_repeated_strings))
+    train_parity train_repeated_strings))
 sanitize: $(SANITIZED)/.built ## the core's tests under AddressSanitizer and UBSan
 	$(IN_SANITIZED) $(NO_LEAKS) $(CURDIR)/$(PYTEST) -q -p no:cacheprovider --hypothesis-profile=brief \
 	    $(SANITIZE_TESTS)

@@ -217,12 +217,13 @@ def main() -> None:
     parser.add_argument("--input-file", type=Path, default=Path("build/fuzz/input"))
     parser.add_argument("--corpus", type=Path, default=Path("build/fuzz/corpus"))
     parser.add_argument("--replay", type=Path, help="run one input that was left")
-    parser.add_argument("--leak", choices=("memory", "object"), help="leak on purpose")
+    kinds = ("memory", "object")
+    parser.add_argument("--leak", nargs="*", choices=kinds, default=[], help="leak on purpose")
     options = parser.parse_args()
     given = Input.read(options.replay) if options.replay else None  # before it is overwritten
     fuzzer = Fuzzer(options.input_file, options.corpus, hangs=HANGS)
-    if options.leak:
-        sanitized.leak(options.leak)
+    for kind in options.leak:
+        sanitized.leak(kind)
     if given:
         fuzzer.run(given)
     else:

@@ -45,9 +45,9 @@ def test_every_way_to_drop_has_its_probability() -> None:
         assert abs(found[ids] - rows * probability) < 5 * deviation
 
 
-def test_a_piece_of_a_megabyte() -> None:
+def test_a_long_piece() -> None:
     tokenizer = small_tokenizer("none")
-    for text in (b"a" * 2**20, b" the" * 2**18):
+    for text in (b"a" * 2**18, b" the" * 2**16):
         ids = tokenizer.encode(text, dropout=0.5)
         assert tokenizer.decode_bytes(ids) == text
 
