@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import regex
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from bpe._native import SortedCounts
     from bpe.models import Model
     from bpe.reference.train import Learnt
+
+Value = TypeVar("Value")
 
 
 class ByReference:
@@ -177,13 +179,26 @@ def alphabet_of(words: Iterable[bytes], model: Model, *, initial: str = "") -> l
     return sorted(symbols.union(model.symbols(b"")))
 
 
+def known(value: Value | None) -> Value:
+    """The value, which must be there."""
+    assert value is not None
+    return value
+
+
+def training_of(tokenizer: Tokenizer) -> Training:
+    """The report of a training."""
+    return known(tokenizer.training)
+
+
+def merged(tokenizer: Tokenizer) -> list[tuple[bytes, bytes]]:
+    """The pairs that training merged, without their counts."""
+    return [(merge.left, merge.right) for merge in training_of(tokenizer).merges]
+
+
 def in_order(counts: PretokenCounts) -> list[tuple[bytes, int]]:
     """The pre-tokens in the order of first occurrence."""
-    assert counts.first_documents is not None
-    assert counts.first_positions is not None
-    places = zip(
-        counts.first_documents.to_pylist(), counts.first_positions.to_pylist(), strict=True
-    )
+    documents, positions = known(counts.first_documents), known(counts.first_positions)
+    places = zip(documents.to_pylist(), positions.to_pylist(), strict=True)
     return [item for _, item in sorted(zip(places, counts.items(), strict=True))]
 
 
@@ -228,8 +243,7 @@ def learn(
 
 def learnt(tokenizer: Tokenizer) -> Learnt:
     """The same of a tokenizer that was trained."""
-    training = tokenizer.training
-    assert training is not None
+    training = training_of(tokenizer)
     pruned = training.pruned or {"first_affected_merge": None}
     specials = len(tokenizer.special_tokens)
     tokens = [token for token in tokenizer.tokens[specials:] if token is not None]
@@ -256,13 +270,12 @@ def learn_superwords(
     **settings: Any,
 ) -> superwords.LearntSuperwords:
     """The superwords that ``bpe.reference`` learns from runs."""
-    assert words.training is not None
     strings = [token for token in words.tokens if token is not None]
     return superwords.train(
         [(tuple(map(words.token_bytes, run)), count) for run, count in sorted(runs.items())],
         words=strings,
-        start=strings[: words.training.initial_vocab] if boundless else strings,
-        steps=steps_of(words.training) if boundless else [],
+        start=strings[: training_of(words).initial_vocab] if boundless else strings,
+        steps=steps_of(training_of(words)) if boundless else [],
         most=most,
         forbidden=tuple(token.encode() for token in words.special_tokens),
         **settings,

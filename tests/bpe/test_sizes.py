@@ -4,6 +4,7 @@ import pytest
 
 import bpe
 from bpe import CharacterLevel, WordPiece
+from tests.bpe.oracle import training_of
 
 TEXTS = ["playing played plays play player", "low lower lowest low", "the player is playing"] * 2
 
@@ -16,10 +17,9 @@ def trained(model: bpe.models.Model, vocab_size: int) -> bpe.Tokenizer:
 @pytest.mark.parametrize("model", [bpe.ByteLevel(), CharacterLevel(unknown="<unk>")])
 def test_one_training_tells_of_every_size(model: bpe.models.Model) -> None:
     largest = trained(model, 400)
-    assert largest.training is not None
-    table = largest.training.curve()
+    table = training_of(largest).curve()
     assert [row.vocab_size for row in table] == list(
-        range(largest.training.initial_vocab, len(largest) + 1)
+        range(training_of(largest).initial_vocab, len(largest) + 1)
     )
     words = [word for text in TEXTS for word in text.split()]
     for row in table[:: len(table) // 4]:
@@ -34,8 +34,7 @@ def test_one_training_tells_of_every_size(model: bpe.models.Model) -> None:
 
 
 def test_sizes_are_taken_as_near_as_there_are_any() -> None:
-    training = trained(bpe.ByteLevel(), 270).training
-    assert training is not None
+    training = training_of(trained(bpe.ByteLevel(), 270))
     rows = training.curve([100, 256, 260, 5000])
     assert [row.vocab_size for row in rows] == [256, 256, 260, 270]
     for wrong in (0, -1, True, 2.5):
@@ -46,15 +45,13 @@ def test_sizes_are_taken_as_near_as_there_are_any() -> None:
 def test_words_that_are_dropped_or_whole_do_not_count() -> None:
     texts = ["see https://a.example/b twice twice", "see https://a.example/b once"]
     counts = bpe.count_pretokens(texts, pretokenizer="words", never_split=["url"])
-    training = bpe.train(counts, vocab_size=257, prune_below=2).training
-    assert training is not None
+    training = training_of(bpe.train(counts, vocab_size=257, prune_below=2))
     assert training.initial_words == 4
     assert training.curve([1])[0].tokens_per_word == (2 * 3 + 2 * 5) / 4
 
 
 def test_nothing_has_no_average() -> None:
-    training = bpe.train(bpe.count_pretokens([]), vocab_size=256).training
-    assert training is not None
+    training = training_of(bpe.train(bpe.count_pretokens([]), vocab_size=256))
     assert training.curve() == [(256, 0, 0.0, 0.0)]
 
 

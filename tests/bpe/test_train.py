@@ -11,6 +11,7 @@ import bpe
 from bpe import CharacterLevel, PretokenCounts, Tokenizer, WordPiece, train
 from bpe.errors import SpecialTokenError, TrainingError
 from bpe.ties import TIES
+from tests.bpe.oracle import training_of
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.shared_data import LONG
 
@@ -25,10 +26,9 @@ def trained(
 
 def steps(tokenizer: Tokenizer) -> list[tuple[str, str, int]]:
     """The merges as text, with their counts."""
-    assert tokenizer.training is not None
     return [
         (merge.left.decode(), merge.right.decode(), merge.count)
-        for merge in tokenizer.training.merges
+        for merge in training_of(tokenizer).merges
     ]
 
 
@@ -36,7 +36,6 @@ def steps(tokenizer: Tokenizer) -> list[tuple[str, str, int]]:
 def test_the_example_of_wikipedia(ties: str) -> None:
     """``aaabdaaabac`` (en.wikipedia.org/wiki/Byte-pair_encoding): aa, then ab, then both."""
     tokenizer = trained({"aaabdaaabac": 1}, merges=3, ties=ties)
-    assert tokenizer.training is not None
     merges = steps(tokenizer)
     assert merges[0] == ("a", "a", 4)
     # Then (a, b) and (aa, a) occur twice each: Wikipedia takes the first, so do smallest strings.
@@ -49,7 +48,7 @@ def test_the_example_of_wikipedia(ties: str) -> None:
         "first-seen": [("aa", "a", 2), ("aaa", "b", 2)],
     }
     assert merges[1:] == expected[ties]
-    assert [merge.tokens_left for merge in tokenizer.training.merges] == [9, 7, 5]
+    assert [merge.tokens_left for merge in training_of(tokenizer).merges] == [9, 7, 5]
     tokens = [tokenizer.token_bytes(i) for i in tokenizer.encode("aaabdaaabac")]
     assert tokens == [b"aaab", b"d", b"aaab", b"a", b"c"]
 
@@ -121,8 +120,7 @@ def test_what_is_refused(arguments: dict[str, Any], message: str) -> None:
 
 def test_vocab_size_above_what_the_corpus_gives_ends_early_and_says_so() -> None:
     tokenizer = trained({"abc": 5}, merges=1000)
-    assert tokenizer.training is not None
-    assert tokenizer.training.stopped == "no pair left"
+    assert training_of(tokenizer).stopped == "no pair left"
     assert len(tokenizer) == 258
     assert trained({"abc": 5}, merges=2).training.stopped == "vocabulary full"  # type: ignore[union-attr]
 
@@ -137,8 +135,7 @@ def test_both_limits_hold() -> None:
         (4, None, "no pair left"),
         (0, None, "merge limit"),
     ):
-        training = train(counts, vocab_size=vocab_size, max_merges=max_merges).training
-        assert training is not None
+        training = training_of(train(counts, vocab_size=vocab_size, max_merges=max_merges))
         assert training.stopped == stopped
 
 
@@ -170,9 +167,8 @@ def letters_of(alphabet: bytes, size: int) -> bytes:
 def test_a_long_pretoken(ties: str, letters: bytes) -> None:
     word = letters_of(letters, 1_000_000 if LONG else 200_000)
     tokenizer = trained({word: 1}, merges=744, ties=ties)
-    assert tokenizer.training is not None
     tokens = tokenizer.encode(word)
-    assert len(tokens) == tokenizer.training.tokens
+    assert len(tokens) == training_of(tokenizer).tokens
     assert tokenizer.decode_bytes(tokens) == word
 
 

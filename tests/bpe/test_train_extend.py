@@ -15,7 +15,7 @@ from bpe.pair_counts import PAIR_COUNTS
 from bpe.reference import encode as reference_encode
 from bpe.reference import train as reference
 from bpe.ties import TIES
-from tests.bpe.oracle import in_order, learnt
+from tests.bpe.oracle import in_order, known, learnt, training_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,9 +123,8 @@ def test_encoding_ends_where_training_does(
     The tokens left after the last merge are the tokens of the words.
     """
     new = train(PretokenCounts.from_items(words), extend=old, max_merges=merges)
-    assert new.training is not None
-    assert new.training.initial_tokens == sum(len(old.encode(w)) * n for w, n in words.items())
-    assert new.training.tokens == sum(len(new.encode(w)) * n for w, n in words.items())
+    assert training_of(new).initial_tokens == sum(len(old.encode(w)) * n for w, n in words.items())
+    assert training_of(new).tokens == sum(len(new.encode(w)) * n for w, n in words.items())
     ranks: dict[tuple[bytes, bytes], int] = {}
     for pair in pairs(new):
         ranks.setdefault(pair, len(ranks))
@@ -145,9 +144,8 @@ def test_what_pruning_could_have_changed(
     counts = PretokenCounts.from_items(words | {"c": below}, track_order=True)
     new = train(counts, extend=old, max_merges=merges, prune_below=below)
     kept = counts.pruned(below)
-    assert kept.prune is not None
     limits: dict[str, Any] = {"ties": "bytes-min", "max_merges": merges}
-    assert learnt_from(old, new) == learn(old, kept, pruned=kept.prune.max_pair, **limits)
+    assert learnt_from(old, new) == learn(old, kept, pruned=known(kept.prune).max_pair, **limits)
 
 
 @given(words=words_of("ab@"), merges=st.integers(0, 8))
@@ -172,9 +170,7 @@ def test_a_smaller_one_is_in_it(
     if smaller < len(new):
         trained = train(counts, extend=old, vocab_size=smaller)
         assert truncated == trained
-        assert truncated.training is not None
-        assert trained.training is not None
-        assert truncated.training.merges == trained.training.merges
+        assert training_of(truncated).merges == training_of(trained).merges
     with pytest.raises(TokenizerError, match="is not between"):
         new.truncated(len(old) - 1)
 
@@ -185,14 +181,12 @@ def test_files_keep_it(tmp_path: Path) -> None:
     old.save(tmp_path / "old.json")
     more = bpe.count_pretokens(["die neue niedrige Niederung"] * 2)
     new = train(more, extend=Tokenizer.load(tmp_path / "old.json"), vocab_size=270)
-    assert new.training is not None
-    assert new.training.extends is not None
-    assert new.training.extends.sha256 == old.sha256
-    assert (new.training.extends.vocab_size, new.training.extends.merges) == (262, 5)
+    extends = known(training_of(new).extends)
+    assert (extends.sha256, extends.vocab_size, extends.merges) == (old.sha256, 262, 5)
     new.save(tmp_path / "new.json")
-    new.training.save(tmp_path / "training.json")
+    training_of(new).save(tmp_path / "training.json")
     assert Tokenizer.load(tmp_path / "new.json") == new
-    assert bpe.Training.load(tmp_path / "training.json") == new.training
+    assert bpe.Training.load(tmp_path / "training.json") == training_of(new)
 
 
 def test_hugging_face_reads_it_where_special_tokens_stand_among_the_others(tmp_path: Path) -> None:

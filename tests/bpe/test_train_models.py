@@ -7,6 +7,7 @@ from bpe import (
     WordPiece,
     train,
 )
+from tests.bpe.oracle import training_of
 
 
 def test_the_unknown_token_of_a_model_is_special() -> None:
@@ -20,8 +21,7 @@ def test_the_unknown_token_of_a_model_is_special() -> None:
 def test_scores_are_compared_exactly() -> None:
     """1 / (2^59 - 1) is more than 1 / 2^59, which no floating-point number tells apart."""
     counts = PretokenCounts.from_items({"ab": 2**59, "cd": 2**59 - 1}, pretokenizer="words")
-    training = train(counts, max_merges=2, model=WordPiece()).training
-    assert training is not None
+    training = training_of(train(counts, max_merges=2, model=WordPiece()))
     assert [merge.left for merge in training.merges] == [b"c", b"a"]
 
 
@@ -32,8 +32,7 @@ def test_word_piece_joins_what_is_rare_apart() -> None:
     tokenizer = train(counts, max_merges=3, ties="first-seen", model=WordPiece())
     # The corpus of huggingface.co/learn/llm-course/chapter6/6, which takes (hu, ##g) at last: it
     # gives that pair a score of 1/15, but 10 / (15 * 15) is less than 5 / (15 * 5).
-    training = tokenizer.training
-    assert training is not None
+    training = training_of(tokenizer)
     assert [(one.left, one.right, one.count) for one in training.merges] == [
         (b"##g", b"##s", 5),
         (b"h", b"##u", 15),

@@ -20,7 +20,7 @@ from bpe.errors import BpeError, CountsError, TrainingError
 from bpe.reference import parity as reference
 from bpe.ties import TIES
 from bpe.training_report import Training
-from tests.bpe.oracle import in_order
+from tests.bpe.oracle import in_order, known, merged, training_of
 from tests.examples import examples
 from tests.shared_data import shared_file
 
@@ -44,9 +44,7 @@ def words_of(counts: PretokenCounts) -> Words:
 
 
 def parity_of(tokenizer: bpe.Tokenizer) -> Parity:
-    assert tokenizer.training is not None
-    assert tokenizer.training.parity is not None
-    return tokenizer.training.parity
+    return known(training_of(tokenizer).parity)
 
 
 def words(letters: str) -> st.SearchStrategy[dict[str, int]]:
@@ -98,8 +96,7 @@ def test_the_core_is_the_reference(
         ratios=ratios,
         **settings,
     )
-    training, parity = tokenizer.training, parity_of(tokenizer)
-    assert training is not None
+    training, parity = training_of(tokenizer), parity_of(tokenizer)
     assert parity.chosen_by == tuple(step.group for step in steps)
     assert [(m.left, m.right, m.count, m.tokens_left) for m in training.merges] == [
         (step.left, step.right, step.count, sum(step.tokens)) for step in steps
@@ -129,10 +126,7 @@ def test_a_vocabulary_that_is_full_ends_training(groups: list[dict[str, int]], s
         vocab_size=size,
         min_frequency=1,
     )
-    assert tokenizer.training is not None
-    assert [(merge.left, merge.right) for merge in tokenizer.training.merges] == [
-        (step.left, step.right) for step in steps
-    ]
+    assert merged(tokenizer) == [(step.left, step.right) for step in steps]
     assert len(tokenizer) <= size
 
 
@@ -142,9 +136,7 @@ def test_one_group_is_ordinary_training(words: dict[str, int]) -> None:
     alone = train_parity({"en": counts}, max_merges=20, ties="bytes-min", min_frequency=1)
     ordinary = bpe.train(counts, max_merges=20)
     assert alone == ordinary
-    assert alone.training is not None
-    assert ordinary.training is not None
-    assert dataclasses.replace(alone.training, parity=None) == ordinary.training
+    assert dataclasses.replace(training_of(alone), parity=None) == training_of(ordinary)
 
 
 def test_the_group_that_is_compressed_worst_chooses() -> None:
@@ -154,10 +146,7 @@ def test_the_group_that_is_compressed_worst_chooses() -> None:
     }
     dev = {"en": counts_of({"abcd": 1}), "ja": counts_of({"xyzxyz": 1})}
     tokenizer = train_parity(counts, dev=dev, max_merges=4)
-    assert tokenizer.training is not None
-    assert [merge.left + merge.right for merge in tokenizer.training.merges] == [
-        *(b"xy", b"ab", b"xyz", b"abab")
-    ]
+    assert merged(tokenizer) == [(b"x", b"y"), (b"a", b"b"), (b"xy", b"z"), (b"ab", b"ab")]
     parity = parity_of(tokenizer)
     # ja: 6 tokens, then 4, as en has; en, the first of equals, then 3; ja, 4, then 2.
     assert parity.chosen_by == (1, 0, 1, 0)
@@ -180,8 +169,7 @@ def test_the_report_can_be_saved_and_truncated() -> None:
     tokenizer = train_parity(
         counts, max_merges=6, global_merges=2, window=3, ratios=dict.fromkeys(NAMES, 1.5)
     )
-    training = tokenizer.training
-    assert training is not None
+    training = training_of(tokenizer)
     assert Training.read(training.to_json().encode(), where="training.json") == training
     short = parity_of(tokenizer.truncated(258))
     assert short.chosen_by == parity_of(tokenizer).chosen_by[:2] == (None, None)
@@ -196,18 +184,12 @@ def test_pruned_counts_say_which_merge_could_be_another() -> None:
     dev = {"en": counts_of({"abab": 1}), "ja": counts_of({"xyx": 1})}
     exact = train_parity(counts, dev=dev, max_merges=4)
     pruned = train_parity(counts, dev=dev, max_merges=4, prune_below=2)
-    assert exact.training is not None
-    assert pruned.training is not None
-    assert exact.training.pruned is None
-    assert pruned.training.pruned is not None
-    assert pruned.training.pruned["occurrences"] == 1
-    affected = pruned.training.pruned["first_affected_merge"] or 0
-    chosen = [(merge.left, merge.right) for merge in pruned.training.merges[:affected]]
-    assert chosen == [(merge.left, merge.right) for merge in exact.training.merges[:affected]]
+    assert training_of(exact).pruned is None
+    assert known(training_of(pruned).pruned)["occurrences"] == 1
+    affected = known(training_of(pruned).pruned)["first_affected_merge"] or 0
+    assert merged(pruned)[:affected] == merged(exact)[:affected]
     alone = train_parity(counts, max_merges=4, prune_below=2)
-    assert alone.training is not None
-    assert alone.training.pruned is not None
-    assert alone.training.pruned["first_affected_merge"] == 0
+    assert known(training_of(alone).pruned)["first_affected_merge"] == 0
 
 
 def test_counts_may_be_functions() -> None:
@@ -298,5 +280,4 @@ def test_the_merges_are_those_of_the_published_program(
     tokenizer = train_parity(counts, dev=dev, max_merges=2_000, **settings)
     lines = shared_file(f"superwords/parity/{variant}.merges").read_text(encoding="utf-8")
     expected = [tuple(map(from_text, line.split(" "))) for line in lines.splitlines()[1:]]
-    assert tokenizer.training is not None
-    assert [(merge.left, merge.right) for merge in tokenizer.training.merges] == expected
+    assert merged(tokenizer) == expected

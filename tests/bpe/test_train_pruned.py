@@ -15,6 +15,7 @@ import bpe
 from bpe import ByteLevel, CharacterLevel, PretokenCounts, Pretokenizer, Tokenizer, WordPiece, train
 from bpe.counts import combine
 from tests.bpe.fuzz_targets import SETTINGS
+from tests.bpe.oracle import known, merged, training_of
 from tests.examples import examples
 from tests.shared_data import shared_file
 
@@ -22,26 +23,18 @@ if TYPE_CHECKING:
     from bpe.models import Model
 
 
-def pairs(tokenizer: Tokenizer) -> list[tuple[bytes, bytes]]:
-    """The merges without their counts, which are less where words are missing."""
-    assert tokenizer.training is not None
-    return [(merge.left, merge.right) for merge in tokenizer.training.merges]
-
-
 def first_affected(tokenizer: Tokenizer) -> int | None:
     """The merge that training names."""
-    assert tokenizer.training is not None
-    assert tokenizer.training.pruned is not None
-    return tokenizer.training.pruned["first_affected_merge"]
+    return known(training_of(tokenizer).pruned)["first_affected_merge"]
 
 
 def check(full: Tokenizer, pruned: Tokenizer) -> int:
     """The merges before the affected one are equal; returns how many they are."""
     affected = first_affected(pruned)
     if affected is None:
-        assert pairs(pruned) == pairs(full)
-        return len(pairs(full))
-    assert pairs(pruned)[:affected] == pairs(full)[:affected]
+        assert merged(pruned) == merged(full)
+        return len(merged(full))
+    assert merged(pruned)[:affected] == merged(full)[:affected]
     return affected
 
 
@@ -113,8 +106,7 @@ def test_a_corpus(model: Model) -> None:
     cut = "gpt2" if isinstance(model, ByteLevel) else "words"
     counts = bpe.count_pretokens(texts, pretokenizer=cut)
     full = train(counts, max_merges=1000, model=model)
-    assert full.training is not None
-    assert full.training.pruned is None
+    assert training_of(full).pruned is None
     for below in (2, 5):
         pruned = train(counts, max_merges=1000, model=model, prune_below=below)
         assert check(full, pruned) < 1000
@@ -123,8 +115,7 @@ def test_a_corpus(model: Model) -> None:
 def test_a_clear_lead_is_certain() -> None:
     counts = PretokenCounts.from_items({"ab": 100, "cd": 50, "ad": 2})
     tokenizer = train(counts, max_merges=2, prune_below=3)
-    assert tokenizer.training is not None
-    assert tokenizer.training.pruned == {
+    assert training_of(tokenizer).pruned == {
         "below": 3,
         "distinct_pretokens": 1,
         "occurrences": 2,
@@ -148,8 +139,8 @@ def test_characters_that_are_the_end_of_a_word_count_for_both(end: str, merges: 
     model = CharacterLevel(end_of_word=end)
     full = train(counts, max_merges=merges + 1, model=model)
     pruned = train(counts, max_merges=merges + 1, model=model, prune_below=21)
-    assert pairs(full)[merges] == (b"a", end.encode())
-    assert pairs(pruned)[merges] == (b"c", b"d")
+    assert merged(full)[merges] == (b"a", end.encode())
+    assert merged(pruned)[merges] == (b"c", b"d")
     assert check(full, pruned) <= merges
 
 
@@ -159,7 +150,7 @@ def test_word_piece_is_certain_of_nothing() -> None:
     model = WordPiece()
     full = train(counts, max_merges=1, model=model)
     pruned = train(counts, max_merges=1, model=model, prune_below=2)
-    assert pairs(full) == [(b"x", b"##y")]
+    assert merged(full) == [(b"x", b"##y")]
     assert first_affected(pruned) == 0
 
 
@@ -172,7 +163,6 @@ def test_frequencies_are_those_of_the_corpus_whatever_the_unit() -> None:
     )
     assert counts.scale == 2
     tokenizer = train(counts, vocab_size=300, min_frequency=2)
-    assert pairs(tokenizer) == [(b"a", b"b")]
-    assert pairs(train(counts, vocab_size=300, prune_below=2)) == [(b"a", b"b")]
-    assert tokenizer.training is not None
-    assert tokenizer.training.counts["scale"] == 2
+    assert merged(tokenizer) == [(b"a", b"b")]
+    assert merged(train(counts, vocab_size=300, prune_below=2)) == [(b"a", b"b")]
+    assert training_of(tokenizer).counts["scale"] == 2

@@ -23,6 +23,7 @@ from bpe.formats.cut_at_marks import WORDS
 from bpe.models import BYTE_TOKENS, SENTENCEPIECE_BPE
 from bpe.reference.train import train as reference_train
 from bpe.roles import Roles
+from tests.bpe.oracle import training_of
 from tests.bpe.texts import library_sources, strings
 from tests.examples import examples
 from tests.shared_data import shared_rows
@@ -97,8 +98,7 @@ def test_merges_and_lengths_are_those_of_the_readable_twin(
         forbidden=apart,
         apart=apart,
     )
-    assert ours.training is not None
-    assert list(ours.training.merges) == theirs.merges
+    assert list(training_of(ours).merges) == theirs.merges
     learnt = theirs.tokens[len(alphabet) :]
     if model.byte_fallback:
         expected = [b"<unk>", *BYTE_TOKENS, *learnt, *sorted(alphabet)]
@@ -108,7 +108,7 @@ def test_merges_and_lengths_are_those_of_the_readable_twin(
     # What training says of the length of the corpus is what encoding gives.
     state = ours.parts.__getstate__() | {"pretokenizer": bpe.Pretokenizer("none")}
     ids = bpe.Tokenizer(**state).encode_arrow(pa.array(list(words))).to_pylist()
-    assert ours.training.tokens == sum(
+    assert training_of(ours).tokens == sum(
         len(row) * count for row, count in zip(ids, words.values(), strict=True)
     )
 
@@ -162,8 +162,7 @@ def test_the_corpora(corpus: str, tmp_path: Path) -> None:
     assert theirs.encode(texts) == ids
     hugging_face = tokenizers.Tokenizer.from_str(ours.to_json())
     assert [one.ids for one in hugging_face.encode_batch(texts, add_special_tokens=False)] == ids
-    assert ours.training is not None
-    assert ours.training.tokens == sum(map(len, ids))
+    assert training_of(ours).tokens == sum(map(len, ids))
 
 
 def test_the_layout_and_the_files(tmp_path: Path) -> None:
@@ -180,8 +179,7 @@ def test_the_layout_and_the_files(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(ours)) == ours  # noqa: S301 - ours
     # Of a character that has a token, no text gives the bytes.
     assert all(ours.tokens[id_] in BYTE_TOKENS for id_ in ours.unreachable())
-    training = ours.training
-    assert training is not None
+    training = training_of(ours)
     assert training.character_coverage == "1999/2000"
     training.save(tmp_path / "training.json")
     assert bpe.Training.load(tmp_path / "training.json") == training
@@ -192,20 +190,16 @@ def test_a_smaller_vocabulary_is_as_if_trained(size: int) -> None:
     texts = ["the cat sat on the mat, 日本"] * 3 + ["a cat and a hat in the sun"] * 2
     whole = trained(texts, max_merges=60)
     size = min(259 + 20 + size, len(whole))
-    assert whole.training is not None
-    size = max(size, whole.training.initial_vocab)
+    size = max(size, training_of(whole).initial_vocab)
     smaller = whole.truncated(size)
     trained_so = trained(texts, vocab_size=size, max_merges=60)
     assert smaller == trained_so
-    assert smaller.training is not None
-    assert trained_so.training is not None
-    assert smaller.training.merges == trained_so.training.merges
+    assert training_of(smaller).merges == training_of(trained_so).merges
 
 
 def test_a_token_of_a_byte_is_never_merged() -> None:
     ours = trained(["<0x0A> " * 50], vocab_size=400)
-    assert ours.training is not None
-    assert ours.training.stopped == "no pair left"
+    assert training_of(ours).stopped == "no pair left"
     assert ours.token_id("<0x0A>") not in {result for _, _, result in ours.merges}
     assert ours.token_id("<0x0A>") not in ours.encode("<0x0A>x<0x0A>")
     assert ours.decode(ours.encode("<0x0A>\n")) == "<0x0A>\n"
@@ -216,8 +210,7 @@ def test_coverage_is_exact() -> None:
     shares = {0.9995: "1999/2000", Fraction(9_999, 10_003): "9999/10003", "1": "1"}
     for share, text in shares.items():
         ours = trained(texts, max_merges=0, character_coverage=share)
-        assert ours.training is not None
-        assert ours.training.character_coverage == text
+        assert training_of(ours).character_coverage == text
     made = trained(texts, max_merges=0, character_coverage=Fraction(9_999, 10_003))
     assert made.token_id("b") is not None
     assert made.token_id("c") is None

@@ -19,10 +19,13 @@ from bpe import PretokenCounts, Tokenizer, Training
 from bpe.counts import CutRuns, Runs, combine
 from bpe.errors import TrainingError
 from bpe.pair_counts import PAIR_COUNTS
+from tests.bpe.oracle import known, training_of
 from tests.bpe.test_counts_of_runs import counts_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from bpe.training_report import SuperwordTraining
 
 IdRuns = dict[tuple[int, ...], int]
 
@@ -31,6 +34,19 @@ def counts_for(words: Tokenizer, runs: IdRuns) -> PretokenCounts:
     """Counts of runs of a tokenizer."""
     found = Runs(tokenizer=words.text_sha256, merge_pattern=r"\p{L}", max_run=None, id_bytes=2)
     return replace(counts_of(runs, found), pretokenizer=words.pretokenizer)
+
+
+def learnt_by(counts: PretokenCounts, **settings: Any) -> SuperwordTraining:
+    """The report of superwords that are trained on runs."""
+    return known(training_of(bpe.train_superwords(counts, **settings)).superwords)
+
+
+def check_same(one: SuperwordTraining, other: SuperwordTraining, first: int | None) -> None:
+    """Compare the merges before the first that may differ."""
+    pairs, expected = (
+        [(merge.left, merge.right) for merge in some.merges[:first]] for some in (one, other)
+    )
+    assert pairs == expected
 
 
 TEXTS = st.lists(
@@ -51,9 +67,8 @@ RUNS = bpe.count_runs(CORPUS, tokenizer=WORDS_OF_CORPUS)
 def test_training_json_keeps_it(tmp_path: Path, boundless: bool) -> None:
     limit: dict[str, Any] = {"boundless": True} if boundless else {"superwords": 3}
     tokenizer = bpe.train_superwords(lambda: RUNS, tokenizer=WORDS_OF_CORPUS, **limit)
-    assert tokenizer.training is not None
-    tokenizer.training.save(tmp_path / "training.json")
-    assert Training.load(tmp_path / "training.json") == tokenizer.training
+    training_of(tokenizer).save(tmp_path / "training.json")
+    assert Training.load(tmp_path / "training.json") == training_of(tokenizer)
     assert dict(tokenizer.special_tokens) == {"<s>": 0}
 
 
@@ -68,9 +83,7 @@ def test_weights_of_words_and_runs_may_differ() -> None:
 def test_a_tokenizer_without_a_record_of_its_training_gets_one() -> None:
     words = WORDS_OF_CORPUS.with_training(None)
     tokenizer = bpe.train_superwords(RUNS, tokenizer=words, superwords=2)
-    assert tokenizer.training is not None
-    assert tokenizer.training.extends is not None
-    assert tokenizer.training.extends.merges == len(words.merges)
+    assert known(training_of(tokenizer).extends).merges == len(words.merges)
     assert tokenizer == bpe.train_superwords(RUNS, tokenizer=WORDS_OF_CORPUS, superwords=2)
 
 
@@ -101,26 +114,15 @@ def test_superwords_are_exact_up_to_the_first_that_cuts_may_have_changed(
     limit = {"superwords": None if boundless else superwords, "boundless": boundless}
     settings: dict[str, Any] = {"min_frequency": least, "pair_counts": pair_counts, **limit}
     exact, cut = (
-        bpe.train_superwords(
+        learnt_by(
             bpe.count_runs(texts, tokenizer=words, max_run=longest),
             tokenizer=words,
             prune_below=below if longest else 1,
             **settings,
-        ).training
+        )
         for longest in (None, max_run)
     )
-    assert exact is not None
-    assert exact.superwords is not None
-    assert cut is not None
-    assert cut.superwords is not None
-    assert cut.superwords.cut is not None
-    first = cut.superwords.cut["first_affected_merge"]
-    pairs, expected = (
-        [(merge.left, merge.right) for merge in one.superwords.merges[:first]]
-        for one in (cut, exact)
-        if one.superwords is not None
-    )
-    assert pairs == expected
+    check_same(cut, exact, known(cut.cut)["first_affected_merge"])
 
 
 AMBIGUOUS = Tokenizer(  # in runs, abc is one token, or two in two ways
@@ -148,19 +150,11 @@ def check_certain(runs: IdRuns, max_run: int | None, **settings: Any) -> int | N
             cut=CutRuns(pairs=pairs.total(), max_pair=max(pairs.values(), default=0)),
         )
     below = settings.pop("prune_below", 1)
-    full = bpe.train_superwords(counts, tokenizer=AMBIGUOUS, **settings).training
-    less = bpe.train_superwords(kept, tokenizer=AMBIGUOUS, prune_below=below, **settings).training
-    assert full is not None
-    assert full.superwords is not None
-    assert less is not None
-    assert less.superwords is not None
-    lost = less.superwords.pruned or less.superwords.cut
+    full = learnt_by(counts, tokenizer=AMBIGUOUS, **settings)
+    less = learnt_by(kept, tokenizer=AMBIGUOUS, prune_below=below, **settings)
+    lost = less.pruned or less.cut
     first = None if lost is None else lost["first_affected_merge"]
-    found, expected = (
-        [(merge.left, merge.right) for merge in one.merges[:first]]
-        for one in (less.superwords, full.superwords)
-    )
-    assert found == expected
+    check_same(less, full, first)
     return first
 
 
@@ -216,13 +210,10 @@ def test_what_cuts_of_long_runs_could_have_changed() -> None:
     words = bpe.train(bpe.count_pretokens(texts), max_merges=60)
     for max_run, affected, lost in ((2, 2, (5, 3)), (4, 2, (5, 3)), (6, None, (0, 0))):
         counts = bpe.count_runs(texts, tokenizer=words, max_run=max_run)
-        training = bpe.train_superwords(counts, tokenizer=words, superwords=3).training
-        assert training is not None
-        assert training.superwords is not None
-        cut = training.superwords.cut
+        training = training_of(bpe.train_superwords(counts, tokenizer=words, superwords=3))
+        cut = known(known(training.superwords).cut)
         assert cut == {"pairs": lost[0], "max_pair": lost[1], "first_affected_merge": affected}
-        shorter = training.truncated(len(words) + 2).superwords
-        assert shorter is not None
+        shorter = known(training.truncated(len(words) + 2).superwords)
         assert shorter.cut == {**cut, "first_affected_merge": None}
         assert copy.deepcopy(training) == training
         assert Training.read(training.to_json().encode(), where="test") == training
@@ -232,21 +223,17 @@ def test_great_weights_of_runs_that_were_cut() -> None:
     texts = [" a" * 5]
     words = bpe.train(bpe.count_pretokens(texts), max_merges=1)
     counts = bpe.count_runs(texts, tokenizer=words, max_run=2)
-    training = bpe.train_superwords(2**60 * counts, tokenizer=words, superwords=1).training
-    assert training is not None
-    assert training.superwords is not None
-    assert training.superwords.cut == {"pairs": 2**62, "max_pair": 2**62, "first_affected_merge": 0}
+    cut = learnt_by(2**60 * counts, tokenizer=words, superwords=1).cut
+    assert cut == {"pairs": 2**62, "max_pair": 2**62, "first_affected_merge": 0}
 
 
 def test_where_words_were_dropped_runs_do_not_say_how_long_the_corpus_is() -> None:
     texts = [" abcd"] * 10 + [" a ab abc"] * 4
     words = bpe.train(bpe.count_pretokens(texts), max_merges=9, prune_below=5)
     runs = bpe.count_runs(texts, tokenizer=words)
-    training = bpe.train_superwords(runs, tokenizer=words, superwords=9).training
-    assert training is not None
-    assert words.training is not None
+    training = training_of(bpe.train_superwords(runs, tokenizer=words, superwords=9))
     assert training.bytes_per_token is None
-    assert training.curve() == words.training.curve()
+    assert training.curve() == training_of(words).curve()
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from bpe.byte_alphabet import to_text
 from bpe.errors import TokenizerFileError
 from bpe.files import is_intact
 from bpe.training_report import TrainedMerge, Training
+from tests.bpe.oracle import training_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,10 +35,9 @@ def test_round_trip_of_everything(tmp_path: Path, model: bpe.models.Model) -> No
     cut = bpe.Pretokenizer("words", normalizer=("lowercase",), never_split=("email",))
     words = {"<</w>": 3, "é": 2, "née": 2, "a@b.org": 4, "rare": 1}
     counts = bpe.PretokenCounts.from_items(words, pretokenizer=cut)
-    training = bpe.train(counts, max_merges=9, model=model, prune_below=2).training
-    assert training is not None
+    training = training_of(bpe.train(counts, max_merges=9, model=model, prune_below=2))
     assert training.whole_words
-    assert training.pruned is not None
+    assert training.pruned
     path = tmp_path / "training.json"
     training.save(path)
     assert Training.load(path) == training
@@ -54,8 +54,7 @@ _TEXT = st.one_of(st.text('}{,": left\\\né', max_size=20), st.just('}, {"left":
 
 @given(pairs=st.lists(st.tuples(_TEXT, _TEXT), max_size=6), of_bytes=st.booleans())
 def test_each_merge_is_a_line(pairs: list[tuple[str, str]], of_bytes: bool) -> None:
-    training = trained().training
-    assert training is not None
+    training = training_of(trained())
     merges = tuple(TrainedMerge(a.encode(), b.encode(), 7, 5) for a, b in pairs)
     model = bpe.ByteLevel() if of_bytes else bpe.CharacterLevel(unknown="<unk>")
     text = replace(training, model=model, merges=merges).to_json()
@@ -74,8 +73,7 @@ def test_each_merge_is_a_line(pairs: list[tuple[str, str]], of_bytes: bool) -> N
 
 def test_fields(tmp_path: Path) -> None:
     tokenizer = trained()
-    assert tokenizer.training is not None
-    fields = json.loads(tokenizer.training.to_json())
+    fields = json.loads(training_of(tokenizer).to_json())
     assert fields["ties"] == "bytes-min"
     assert fields["initial_tokens"] == len("the cat sat on the mat — naïve".encode())
     assert fields["counts"]["documents"] == 1
@@ -88,8 +86,7 @@ def test_fields(tmp_path: Path) -> None:
 
 
 def test_a_file_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
-    training = trained().training
-    assert training is not None
+    training = training_of(trained())
     fields = json.loads(training.to_json())
     assert len(fields.pop("checksum")) == 64
     (tmp_path / "training.json").write_text(json.dumps(fields))
@@ -123,8 +120,7 @@ def test_a_file_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
     ],
 )
 def test_broken_files_are_refused(tmp_path: Path, damage: object, message: str) -> None:
-    training = trained().training
-    assert training is not None
+    training = training_of(trained())
     path = tmp_path / "training.json"
     assert callable(damage)
     path.write_text(damage(training.to_json()), encoding="utf-8")

@@ -17,6 +17,7 @@ from bpe import (
     train,
 )
 from bpe.errors import TokenizerError
+from tests.bpe.oracle import training_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 
 def test_the_curve_tells_bytes_per_token() -> None:
     counts = PretokenCounts.from_items({"abab": 3, "xyz": 1})
-    training = train(counts, max_merges=2).training
-    assert training is not None
+    training = training_of(train(counts, max_merges=2))
     assert [tuple(point) for point in training.curve()] == [
         (256, 15, 15 / 4, 1.0),
         (257, 9, 9 / 4, 15 / 9),
@@ -59,8 +59,7 @@ def test_a_tokenizer_that_was_loaded(tmp_path: Path) -> None:
 def test_word_piece_needs_its_training(tmp_path: Path) -> None:
     counts = PretokenCounts.from_items({"abab": 3, "abc": 1}, pretokenizer="words")
     trained = train(counts, max_merges=3, model=WordPiece())
-    assert trained.training is not None
-    trained.training.save(tmp_path / "training.json")
+    training_of(trained).save(tmp_path / "training.json")
     again = Tokenizer(
         tokens=trained.tokens,
         merges=[],
