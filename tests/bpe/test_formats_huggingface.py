@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerFast
 import bpe
 from bpe.formats.huggingface_cuts import NAMED
 from bpe.pretokenizer import LOSSY, PATTERNS
+from tests.bpe.huggingface import ids_of, loaded, written
 from tests.bpe.texts import CHARACTERS, library_sources
 from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
 from tests.examples import examples
@@ -29,15 +30,6 @@ OLD_CHARACTERS = st.sampled_from(CHARACTERS) | st.characters(max_codepoint=0x4FF
 PATTERN = r"(?i:'s|'t)|\p{Lu}\p{Ll}*|[\p{Ll}\p{M}]{1,4}| ?[^\s\p{L}]+$|\s+(?!\S)|\s"
 
 
-def huggingface(tokenizer: bpe.Tokenizer) -> tokenizers.Tokenizer:
-    return tokenizers.Tokenizer.from_str(tokenizer.to_json())
-
-
-def ids(theirs: tokenizers.Tokenizer, text: str) -> list[int]:
-    encoded: list[int] = theirs.encode(text, add_special_tokens=False).ids
-    return encoded
-
-
 @pytest.fixture(
     scope="module",
     params=[(name, whole) for name in (*bpe.PRETOKENIZERS, PATTERN) for whole in (False, True)],
@@ -49,7 +41,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[bpe.Tokenizer, tokenizers.Toke
     ours = small_tokenizer(
         name, pattern=pattern, ignore_merges=whole, special_tokens=("<|endoftext|>", "<|end|>")
     )
-    return ours, huggingface(ours)
+    return ours, written(ours)
 
 
 def test_a_name_that_drops_text_has_a_step_of_its_own() -> None:
@@ -61,7 +53,7 @@ def test_a_name_that_drops_text_has_a_step_of_its_own() -> None:
 def check(pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer], text: str) -> None:
     ours, theirs = pair
     encoded = ours.encode(text, allowed_special="all")
-    assert encoded == ids(theirs, text)
+    assert encoded == ids_of(theirs, text)
     if ours.lossless:
         assert theirs.decode(encoded, skip_special_tokens=False) == text
 
@@ -89,9 +81,8 @@ def test_the_file_is_as_they_write_it(
     pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer], tmp_path: Path
 ) -> None:
     ours, theirs = pair
-    ours.save(tmp_path / "ours.json")
     theirs.save(str(tmp_path / "theirs.json"))
-    assert (tmp_path / "ours.json").read_text() == (tmp_path / "theirs.json").read_text()
+    assert ours.to_json() == (tmp_path / "theirs.json").read_text()
 
 
 @given(table=merge_tables(), text=st.text("abc", max_size=80), whole=st.booleans())
@@ -104,7 +95,7 @@ def test_any_merges(table: MergeTable, text: str, whole: bool) -> None:
         pretokenizer=bpe.Pretokenizer("none"),
         ignore_merges=whole,
     )
-    assert ids(huggingface(ours), text) == ours.encode(text)
+    assert ids_of(written(ours), text) == ours.encode(text)
 
 
 @pytest.mark.shared
@@ -168,21 +159,20 @@ def test_what_they_train_and_save(
     texts = [source.decode("utf-8", "replace") for source in library_sources(100_000)]
     theirs.train_from_iterator(texts, trainer)
     theirs.add_tokens(["<tool>", "foo bar"])
-    theirs.save(str(tmp_path / "theirs.json"))
-    ours = bpe.Tokenizer.load(tmp_path / "theirs.json")
+    ours = loaded(theirs)
     assert expected in (ours.pretokenizer.name, ours.pretokenizer.pattern)
     assert list(ours.special_tokens) == ["<s>", "</s>"]
     assert list(ours.added_tokens) == ["<tool>", "foo bar"]
     for text in (*texts[:5], "a<s> <tool>b</s>foo barfoo", "It's 1234  \n x é漢語🙂 "):
-        assert ours.encode(text, allowed_special="all") == ids(theirs, text)
+        assert ours.encode(text, allowed_special="all") == ids_of(theirs, text)
     # What we write of it is read as the same by them.
-    again = huggingface(ours)
+    again = written(ours)
     assert again.get_vocab() == theirs.get_vocab()
-    assert ids(again, texts[0]) == ids(theirs, texts[0])
+    assert ids_of(again, texts[0]) == ids_of(theirs, texts[0])
 
 
 def test_tokens_that_are_added_get_the_ids_they_have_there(tmp_path: Path) -> None:
-    theirs = huggingface(small_tokenizer(special_tokens=()))
+    theirs = written(small_tokenizer(special_tokens=()))
     theirs.add_tokens(["<a>", "<b>"])
     theirs.add_special_tokens(["<c>"])
     # Out of the vocabulary, where they have written them, and into added_tokens alone.
@@ -212,16 +202,15 @@ def test_old_files_have_merges_as_strings_and_no_type(tmp_path: Path) -> None:
 
 
 def test_a_template_is_kept_and_not_applied(tmp_path: Path) -> None:
-    theirs = huggingface(small_tokenizer())
+    theirs = written(small_tokenizer())
     end = theirs.token_to_id("<|end|>")
     theirs.post_processor = processors.TemplateProcessing(
         single="<|end|> $A", special_tokens=[("<|end|>", end)]
     )
-    theirs.save(str(tmp_path / "theirs.json"))
-    ours = bpe.Tokenizer.load(tmp_path / "theirs.json")
-    assert ours.encode("word") == ids(theirs, "word")
-    assert huggingface(ours).encode("word").ids == [end, *ours.encode("word")]
-    assert ours.to_json() == (tmp_path / "theirs.json").read_text()
+    ours = loaded(theirs)
+    assert ours.encode("word") == ids_of(theirs, "word")
+    assert written(ours).encode("word").ids == [end, *ours.encode("word")]
+    assert ours.to_json() == theirs.to_str(pretty=True)
 
 
 # Post-processors.
@@ -264,12 +253,11 @@ def test_what_of_a_file_is_not_applied_is_said(
 ) -> None:
     counts = bpe.count_pretokens(["low lower lowest"])
     trained = bpe.train(counts, vocab_size=262, special_tokens=list(BEGIN))
-    theirs = tokenizers.Tokenizer.from_str(trained.to_json())
+    theirs = written(trained)
     if processor is not None:
         theirs.post_processor = processor
-    theirs.save(str(tmp_path / "theirs.json"))
-    ours = bpe.Tokenizer.load(tmp_path / "theirs.json")
-    assert ours.encode("low") == theirs.encode("low", add_special_tokens=False).ids
+    ours = loaded(theirs)
+    assert ours.encode("low") == ids_of(theirs, "low")
     assert ("post-processor not applied" in repr(ours)) == (named is not None)
     if named is None:
         assert ours.not_applied == ()

@@ -9,10 +9,8 @@ from __future__ import annotations
 import functools
 import json
 import random
-import tempfile
 import unicodedata
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -36,11 +34,15 @@ from bpe.formats.huggingface_cuts import read_normalizer, write_normalizer
 from bpe.formats.strict_json import Entry
 from bpe.normalizer import NORMALIZERS, normalize, normalize_column
 from bpe.pretokenizer import PATTERNS
+from tests.bpe.huggingface import ids_of, loaded, written
 from tests.bpe.models import make
 from tests.bpe.texts import code_points, library_sources
 from tests.bpe.vocabularies import small_tokenizer
 from tests.examples import examples
 from tests.shared_data import LONG
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 UNKNOWN = "[UNK]"
 OLD = unicodedata.ucd_3_2_0
@@ -76,19 +78,13 @@ TEXTS = [
 CHECKED = TEXTS if LONG else TEXTS[::-6]
 
 
-def loaded(theirs: tokenizers.Tokenizer, folder: Path) -> bpe.Tokenizer:
-    path = folder / "theirs.json"
-    theirs.save(str(path))
-    return bpe.Tokenizer.load(path)
-
-
 def check(ours: bpe.Tokenizer, theirs: tokenizers.Tokenizer) -> None:
     """Equal ids; and what we write of it is read as the same by them and by us."""
-    again = tokenizers.Tokenizer.from_str(ours.to_json())
+    again = written(ours)
     for text in CHECKED:
-        expected = theirs.encode(text, add_special_tokens=False).ids
+        expected = ids_of(theirs, text)
         assert ours.encode(text) == expected, text
-        assert again.encode(text, add_special_tokens=False).ids == expected
+        assert ids_of(again, text) == expected
 
 
 # Normalizers.
@@ -133,7 +129,7 @@ def test_every_bert_normalizer(
     theirs.normalizer = normalizers.BertNormalizer(
         clean_text=clean, handle_chinese_chars=han, strip_accents=strip, lowercase=lower
     )
-    check(loaded(theirs, tmp_path), theirs)
+    check(loaded(theirs), theirs)
 
 
 def test_the_shape_of_qwen2(tmp_path: Path) -> None:
@@ -153,7 +149,7 @@ def test_the_shape_of_qwen2(tmp_path: Path) -> None:
     )
     theirs.train_from_iterator(TEXTS, trainer)
     theirs.add_special_tokens(["<|endoftext|>", "<|im_start|>"])
-    ours = loaded(theirs, tmp_path)
+    ours = loaded(theirs)
     assert ours.pretokenizer == bpe.Pretokenizer("qwen2", normalizer=("nfc",))
     check(ours, theirs)
     text = "e\u0301<|im_start|>Å\u0301 <|endoftext|>"
@@ -164,21 +160,21 @@ def test_added_tokens_are_looked_for_in_the_text_or_in_normalized_text(tmp_path:
     theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
     theirs.normalizer = normalizers.Lowercase()
     theirs.add_tokens([tokenizers.AddedToken("<Tool>", normalized=False)])
-    ours = loaded(theirs, tmp_path)
+    ours = loaded(theirs)
     for text in ("<Tool>", "<tool>", "a<TOOL> <Tool>b"):
         assert ours.encode(text) == theirs.encode(text).ids
     theirs.add_tokens(["<Other>"])  # normalized, as it is by default
-    ours = loaded(theirs, tmp_path)
+    ours = loaded(theirs)
     for text in ("<Other>", "a<OTHER> <oth", "<Tool><other>", "<tool><Other>"):
         assert ours.encode(text) == theirs.encode(text).ids
     assert ours.decode(ours.encode("<OTHER>")) == "<Other>"
     theirs.add_tokens(["<OTHER>"])
     with pytest.raises(TokenizerFileError, match=r"added_tokens: .* '<OTHER>' is '<other>' in nor"):
-        loaded(theirs, tmp_path)
+        loaded(theirs)
     theirs.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents()])
     theirs.add_tokens(["\u0301"])
     with pytest.raises(TokenizerFileError, match="is '' in normalized text, where Hugging Face"):
-        loaded(theirs, tmp_path)
+        loaded(theirs)
 
 
 SPACES = [" " * 23, " " * 21, " \t \t", "|||EMAIL|||"]  # no merge makes them
@@ -201,8 +197,7 @@ def neox() -> tuple[bpe.Tokenizer, tokenizers.Tokenizer]:
     theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
     theirs.normalizer = normalizers.NFC()
     theirs.add_tokens(SPACES)
-    with tempfile.TemporaryDirectory() as folder:
-        return loaded(theirs, Path(folder)), theirs
+    return loaded(theirs), theirs
 
 
 @pytest.mark.parametrize("content", ["<tool>", "TASK", "e\u0301", "a", "\u0301|", ";", "ᄀ"])
@@ -212,7 +207,7 @@ def test_tokens_that_a_composition_may_touch_are_found_behind_it(
     theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
     theirs.normalizer = normalizers.NFC()
     theirs.add_tokens([content])
-    ours = loaded(theirs, tmp_path)
+    ours = loaded(theirs)
     for mark in ("", "\u0338", "\u0301", "\u1161", " "):
         text = f"{content}{mark}{content} é{content}"
         assert ours.encode(text) == theirs.encode(text).ids
@@ -252,7 +247,7 @@ def test_several_cuts(cuts: list[Any], use_regex: bool, tmp_path: Path) -> None:
     theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
     last = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)
     theirs.pre_tokenizer = pre_tokenizers.Sequence([*cuts, last])
-    check(loaded(theirs, tmp_path), theirs)
+    check(loaded(theirs), theirs)
 
 
 # Characters.
@@ -266,7 +261,7 @@ def test_characters_that_they_can_express(tmp_path: Path) -> None:
         vocab_size=800, special_tokens=["[UNK]"], limit_alphabet=90, show_progress=False
     )
     theirs.train_from_iterator(TEXTS, trainer)
-    ours = loaded(theirs, tmp_path)
+    ours = loaded(theirs)
     assert ours.model == bpe.CharacterLevel(end_of_word="", unknown="[UNK]")
     check(ours, theirs)
     assert json.loads(ours.to_json())["version"] == "1.0"
@@ -289,7 +284,7 @@ def test_characters_that_we_cannot(settings_: dict[str, Any], named: str, tmp_pa
     theirs = tokenizers.Tokenizer(models.BPE(vocab=vocab, merges=[], **settings_))
     theirs.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     with pytest.raises(TokenizerFileError, match=named):
-        loaded(theirs, tmp_path)
+        loaded(theirs)
 
 
 # WordPiece.
@@ -321,13 +316,13 @@ def word_piece(**settings_: Any) -> tokenizers.Tokenizer:
 )
 def test_files_of_their_word_piece_tokenizer(settings_: dict[str, Any], tmp_path: Path) -> None:
     theirs = word_piece(**settings_)
-    ours = loaded(theirs, tmp_path)
+    ours = loaded(theirs)
     assert isinstance(ours.model, bpe.WordPiece)
     assert ours.model.prefix == settings_.get("wordpieces_prefix", "##")
     check(ours, theirs)
     assert set(ours.special_tokens) == {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
     text = "one [SEP] two [MASK]s"
-    expected = theirs.encode(text, add_special_tokens=False).ids
+    expected = ids_of(theirs, text)
     assert ours.encode(text, allowed_special="all") == expected
 
 

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import functools
 import json
-import tempfile
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -25,9 +23,13 @@ from bpe.models import BYTE_TOKENS
 from bpe.reference import pretokenize as reference
 from bpe.reference.encode import decode as reference_decode
 from bpe.reference.encode import encode as reference_encode
+from tests.bpe.huggingface import ids_of, loaded, written
 from tests.bpe.texts import library_sources, strings
 from tests.examples import examples
 from tests.shared_data import shared_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MARK = "▁"
 SPECIAL = ["<unk>", "<s>", "</s>"]
@@ -118,19 +120,12 @@ KINDS = {
 }
 
 
-def loaded(theirs: tokenizers.Tokenizer) -> bpe.Tokenizer:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "theirs.json")
-        theirs.save(str(path))
-        return bpe.Tokenizer.load(path)
-
-
 @functools.cache
 def of_kind(kind: str) -> tuple[bpe.Tokenizer, tokenizers.Tokenizer, tokenizers.Tokenizer]:
     """Ours, theirs, and theirs of the file that ours writes."""
     theirs = KINDS[kind]()
     ours = loaded(theirs)
-    return ours, theirs, tokenizers.Tokenizer.from_str(ours.to_json())
+    return ours, theirs, written(ours)
 
 
 ATOMS = [
@@ -145,14 +140,14 @@ ATOMS = [
 @given(text=st.lists(st.sampled_from(ATOMS), max_size=16).map("".join) | strings())
 @examples(150)
 def test_any_text(kind: str, text: str) -> None:
-    ours, theirs, written = of_kind(kind)
-    ids = theirs.encode(text, add_special_tokens=False).ids
+    ours, theirs, again = of_kind(kind)
+    ids = ids_of(theirs, text)
     assert ours.encode(text, allowed_special="all") == ids
-    assert written.encode(text, add_special_tokens=False).ids == ids
+    assert ids_of(again, text) == ids
     for skip in (False, True):
         expected = theirs.decode(ids, skip_special_tokens=skip)
         assert ours.decode(ids, skip_special_tokens=skip) == expected
-        assert written.decode(ids, skip_special_tokens=skip) == expected
+        assert again.decode(ids, skip_special_tokens=skip) == expected
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -187,7 +182,7 @@ def test_any_bytes_as_by_the_readable_twin(kind: str, text: str, malformed: byte
 def test_columns_and_files(kind: str, tmp_path: Path) -> None:
     ours, theirs, _ = of_kind(kind)
     texts = ["", " ", "a b", "<s> a  b", "</s>", "日本語 😀"]
-    expected = [theirs.encode(text, add_special_tokens=False).ids for text in texts]
+    expected = [ids_of(theirs, text) for text in texts]
     rows = ours.encode_arrow(pa.array(texts), allowed_special="all")
     assert rows.to_pylist() == expected
     assert ours.decode_arrow(rows).to_pylist() == [ours.decode(ids).encode() for ids in expected]
@@ -212,7 +207,7 @@ def test_the_corpora(kind: str, corpus: str) -> None:
     rows = ours.encode_arrow(pa.array(texts)).to_pylist()
     for text, ids in zip(texts, rows, strict=True):
         if not any(token in text for token in SPECIAL):
-            assert ids == theirs.encode(text, add_special_tokens=False).ids
+            assert ids == ids_of(theirs, text)
             assert ours.decode(ids) == theirs.decode(ids, skip_special_tokens=False)
 
 
@@ -249,7 +244,7 @@ def test_words_are_cut_only_where_no_merge_crosses() -> None:
     ours = loaded(theirs)
     assert ours.pretokenizer.name == "none"
     for text in ("the tree", " e  e e", "e"):
-        assert ours.encode(text) == theirs.encode(text, add_special_tokens=False).ids
+        assert ours.encode(text) == ids_of(theirs, text)
 
 
 def test_a_decoder_of_metaspace() -> None:

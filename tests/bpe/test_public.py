@@ -11,11 +11,11 @@ from importlib.metadata import version
 import pyarrow as pa
 import pytest
 import tiktoken
-import tokenizers
 
 import bpe
 from bpe.errors import EncodingError, UnknownCharacterError
 from bpe.pretokenizer import PATTERNS
+from tests.bpe.huggingface import written
 from tests.bpe.oracle import known, training_of
 from tests.bpe.vocabularies import small_tokenizer
 
@@ -73,7 +73,7 @@ def test_gaps_are_no_tokens() -> None:
 
 def test_the_names_of_hugging_face_mean_the_same() -> None:
     ours = trained()
-    theirs = tokenizers.Tokenizer.from_str(ours.to_json())
+    theirs = written(ours)
     assert theirs.get_vocab() == ours.get_vocab()
     assert theirs.get_vocab_size() == ours.vocab_size
     for id_ in (0, 5, 264, 265):

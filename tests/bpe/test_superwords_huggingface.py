@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import bpe
 from bpe.errors import InexpressibleError, TokenizerError, TokenizerFileError
 from bpe.formats.huggingface_superwords import PUBLISHED
+from tests.bpe.huggingface import ids_of, written
 from tests.bpe.test_superwords import with_superwords
 from tests.bpe.vocabularies import BYTES
 
@@ -30,16 +31,6 @@ _PIECES = [
     *("中", "文", " 中", "中A", "д", "Д", " д", "и", "И", "\u01c5", "1", "a1", " ", "  ", "\n"),
 ]  # fmt: skip
 pieces = st.lists(st.sampled_from(_PIECES), max_size=12).map("".join)
-
-
-def theirs(tokenizer: bpe.Tokenizer) -> tokenizers.Tokenizer:
-    """Hugging Face's tokenizer of our file."""
-    return tokenizers.Tokenizer.from_str(tokenizer.to_json())
-
-
-def ids(tokenizer: tokenizers.Tokenizer, text: str) -> list[int]:
-    encoded: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    return encoded
 
 
 @st.composite
@@ -92,12 +83,12 @@ def test_what_is_written_gives_the_same_ids(
     tmp_path_factory: pytest.TempPathFactory, tokenizer: bpe.Tokenizer, rows: list[str]
 ) -> None:
     try:
-        other = theirs(tokenizer)
+        other = written(tokenizer)
     except InexpressibleError as error:
         assert "exact there only if" in str(error)  # noqa: PT017 - or it is written
         return
     expected = [tokenizer.encode(text) for text in rows]
-    assert [ids(other, text) for text in rows] == expected
+    assert [ids_of(other, text) for text in rows] == expected
     path = tmp_path_factory.mktemp("files") / "x.json"
     tokenizer.save(path)
     assert [bpe.Tokenizer.load(path).encode(text) for text in rows] == expected
@@ -125,7 +116,7 @@ def english(name: str) -> bpe.Tokenizer:
 @pytest.mark.parametrize("name", NAMES)
 def test_all_named_pretokenizers_are_written_and_read_back(tmp_path: Path, name: str) -> None:
     tokenizer = english(name)
-    other = theirs(tokenizer)
+    other = written(tokenizer)
     generator = random.Random(2)
     parts = [" of", " the", "the", " I've", " I", "'ve", "rust", "x", " in", "'s", "get", "ing"]
     parts += [
@@ -146,8 +137,8 @@ def test_all_named_pretokenizers_are_written_and_read_back(tmp_path: Path, name:
     ]
     for _ in range(300):
         text = "".join(generator.choices(parts, k=20))
-        assert ids(other, text) == tokenizer.encode(text)
-    assert tokenizer.token_id(" of the") in ids(other, "one of the")
+        assert ids_of(other, text) == tokenizer.encode(text)
+    assert tokenizer.token_id(" of the") in ids_of(other, "one of the")
     tokenizer.save(tmp_path)
     back = bpe.Tokenizer.load(tmp_path)
     assert back.superwords == tokenizer.superwords
@@ -157,7 +148,7 @@ def test_all_named_pretokenizers_are_written_and_read_back(tmp_path: Path, name:
     (tmp_path / "edited.json").write_text(json.dumps(edited), "utf-8")
     loaded = bpe.Tokenizer.load(tmp_path / "edited.json")
     assert loaded.superwords == []
-    assert loaded.encode("one of the") == ids(
+    assert loaded.encode("one of the") == ids_of(
         tokenizers.Tokenizer.from_file(str(tmp_path / "edited.json")), "one of the"
     )
 
@@ -173,7 +164,7 @@ def test_a_run_ends_where_words_would_be_joined() -> None:
         pretokenizer=tokenizer.pretokenizer,
     )
     for text in (" I'verust", " I've been rust", " of the I'verust of the"):
-        assert ids(theirs(joins), text) == joins.encode(text)
+        assert ids_of(written(joins), text) == joins.encode(text)
 
 
 def test_many_words_that_begin_alike_in_a_long_run() -> None:
@@ -185,8 +176,8 @@ def test_many_words_that_begin_alike_in_a_long_run() -> None:
             known[token] = len(tokens)
             tokens.append(token)
             merges.append((known[token[:-1]], token[-1], known[token]))
-    ids_of = [(known[left], known[right]) for left, right in pairwise(words)]
-    superwords = [(*pair, len(tokens) + rank) for rank, pair in enumerate(ids_of)]
+    pairs_of_ids = [(known[left], known[right]) for left, right in pairwise(words)]
+    superwords = [(*pair, len(tokens) + rank) for rank, pair in enumerate(pairs_of_ids)]
     tokens += [left + right for left, right in pairwise(words)]
     tokenizer = bpe.Tokenizer(
         tokens=tokens,
@@ -195,7 +186,7 @@ def test_many_words_that_begin_alike_in_a_long_run() -> None:
         pretokenizer=bpe.Pretokenizer("o200k"),
     )
     text = b"".join(words[-2:] * 20_000 + words).decode()
-    assert ids(theirs(tokenizer), text) == tokenizer.encode(text)
+    assert ids_of(written(tokenizer), text) == tokenizer.encode(text)
 
 
 REFUSED: dict[str, dict[str, Any]] = {
@@ -212,7 +203,7 @@ def test_what_is_not_exact_is_refused(condition: str) -> None:
     with pytest.raises(InexpressibleError, match=f"only if .*{condition}") as refused:
         tokenizer.to_json()
     if "or `approximate`" in str(refused.value):
-        assert theirs(tokenizer.approximate())
+        assert written(tokenizer.approximate())
     else:
         with pytest.raises(InexpressibleError):
             tokenizer.approximate().to_json()
@@ -246,7 +237,7 @@ def test_a_contraction_of_o200k_may_hold_both_parts(pair: tuple[str, str]) -> No
             tokenizer.to_json()
         return
     for text in ("lM", "a'lM", "a'llM", "a'LlM"):
-        assert ids(theirs(tokenizer), text) == tokenizer.encode(text)
+        assert ids_of(written(tokenizer), text) == tokenizer.encode(text)
 
 
 # The form that SuperBPE publishes.
@@ -259,9 +250,9 @@ def test_the_approximate_form_has_all_merges_under_the_published_pattern(tmp_pat
     assert form.merges == [*tokenizer.merges, *tokenizer.superwords]
     assert (form.superwords, form.training) == ([], None)
     assert form.pretokenizer == bpe.Pretokenizer(pattern=PUBLISHED)
-    other = theirs(form)
+    other = written(form)
     for text in ("one of the", " I'verust of then", "--the of the  a\n"):
-        assert ids(other, text) == form.encode(text)
+        assert ids_of(other, text) == form.encode(text)
         assert form.decode(form.encode(text)) == text
     assert form.encode(" of then") != tokenizer.encode(" of then")
     form.save(tmp_path)
@@ -276,8 +267,8 @@ def test_any_tokenizer_has_the_approximate_form(tokenizer: bpe.Tokenizer, rows: 
     if not tokenizer.superwords:
         return
     form = tokenizer.approximate()
-    other = theirs(form)
-    assert [ids(other, text) for text in rows] == form.encode_batch(rows)
+    other = written(form)
+    assert [ids_of(other, text) for text in rows] == form.encode_batch(rows)
 
 
 @pytest.fixture(scope="module")
@@ -310,7 +301,7 @@ def test_published_files_are_read(published: Path, rows: list[str]) -> None:
     tokenizer = bpe.Tokenizer.load(published)
     assert tokenizer.token_id(" by the way") is not None
     assert tokenizer.superwords == []
-    assert [ids(other, text) for text in rows] == tokenizer.encode_batch(rows)
+    assert [ids_of(other, text) for text in rows] == tokenizer.encode_batch(rows)
     assert [tokenizer.decode(row) for row in tokenizer.encode_batch(rows)] == rows
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-import tokenizers
 
 import bpe
 from bpe.byte_alphabet import from_text
+from tests.bpe.huggingface import written
 from tests.bpe.oracle import known, training_of
 from tests.shared_data import LONG, shared_file
 
@@ -86,7 +86,7 @@ def test_hugging_faces_file_gives_the_same_ids(
     table = pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["text"])
     texts = [str(text) for text in table["text"][:: 1 if LONG else 40]]
     for form in (tokenizer, tokenizer.approximate()):
-        theirs = tokenizers.Tokenizer.from_str(form.to_json())
+        theirs = written(form)
         for first in range(0, len(texts), 1000):
             some = texts[first : first + 1000]
             encoded = theirs.encode_batch(some, add_special_tokens=False)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -18,11 +16,15 @@ from tokenizers import models, normalizers, pre_tokenizers
 import bpe
 from bpe.errors import TokenizerError, TokenizerFileError, TrainingError
 from bpe.special_tokens import SpecialCutter, TokenFlags
+from tests.bpe.huggingface import ids_of, loaded, written
 from tests.bpe.oracle import cut_at_tokens
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import MALFORMED, code_points, strings
 from tests.examples import examples
 from tests.shared_data import shared_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CONTENTS = ["<m>", "<mask>", "a", "the", "é", "\n", "  ", "<s>", ">a", "x y", "漢", "_", "the the"]
 ATOMS = [
@@ -78,13 +80,6 @@ def theirs(
     return made
 
 
-def loaded(made: tokenizers.Tokenizer) -> bpe.Tokenizer:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "theirs.json")
-        made.save(str(path))
-        return bpe.Tokenizer.load(path)
-
-
 # Bytes and results of merges are no added tokens here.
 NAMED = [content for content in CONTENTS if content not in ("a", "the", "_", "  ", "\n", "é")]
 
@@ -95,12 +90,12 @@ def test_ids_are_theirs(tokens: dict[str, TokenFlags], text: str, special: bool)
     tokens = {content: flags for content, flags in tokens.items() if content in NAMED}
     made = theirs(tokens, special=special)
     ours = loaded(made)
-    expected = made.encode(text, add_special_tokens=False).ids
+    expected = ids_of(made, text)
     assert ours.encode(text, allowed_special="all") == expected
     column = ours.encode_arrow(pa.array([text, text]), allowed_special="all")
     assert column.to_pylist() == [expected, expected]
-    again = tokenizers.Tokenizer.from_str(ours.to_json())
-    assert again.encode(text, add_special_tokens=False).ids == expected
+    again = written(ours)
+    assert ids_of(again, text) == expected
     assert json.loads(again.to_str())["added_tokens"] == json.loads(made.to_str())["added_tokens"]
 
 
@@ -169,12 +164,12 @@ def test_in_normalized_text(
     except TokenizerFileError as error:
         assert "in normalized text, as another one is" in str(error)  # noqa: PT017
         return
-    expected = made.encode(text, add_special_tokens=False).ids
+    expected = ids_of(made, text)
     assert ours.encode(text, allowed_special="all") == expected
     column = ours.encode_arrow(pa.array([text, text]), allowed_special="all")
     assert column.to_pylist() == [expected, expected]
-    again = tokenizers.Tokenizer.from_str(ours.to_json())
-    assert again.encode(text, add_special_tokens=False).ids == expected
+    again = written(ours)
+    assert ids_of(again, text) == expected
 
 
 def test_single_word_that_the_model_makes_too_is_refused() -> None:

@@ -9,11 +9,10 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,10 +22,14 @@ from bpe.formats.cut_at_marks import WORDS
 from bpe.models import BYTE_TOKENS, SENTENCEPIECE_BPE
 from bpe.reference.train import train as reference_train
 from bpe.roles import Roles
+from tests.bpe.huggingface import ids_of, written
 from tests.bpe.oracle import training_of
 from tests.bpe.texts import library_sources, strings
 from tests.examples import examples
 from tests.shared_data import shared_rows
+
+if TYPE_CHECKING:
+    import tokenizers
 
 sentencepiece = pytest.importorskip("sentencepiece", reason="no sentencepiece here")
 
@@ -131,7 +134,7 @@ def in_both() -> tuple[tokenizers.Tokenizer, Any]:
         of_sources().save(path)
         theirs = sentencepiece.SentencePieceProcessor()
         theirs.LoadFromSerializedProto(path.read_bytes())
-    return tokenizers.Tokenizer.from_str(of_sources().to_json()), theirs
+    return written(of_sources()), theirs
 
 
 ATOMS = [
@@ -148,7 +151,7 @@ def test_ids_are_equal_in_both_libraries(text: str) -> None:
     assert theirs.encode(text) == ids
     assert theirs.decode(ids) == of_sources().decode(ids) == text.replace(MARK, " ")
     if not any(special in text for special in SPECIAL):
-        assert hugging_face.encode(text, add_special_tokens=False).ids == ids
+        assert ids_of(hugging_face, text) == ids
 
 
 @pytest.mark.shared
@@ -160,7 +163,7 @@ def test_the_corpora(corpus: str, tmp_path: Path) -> None:
     theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "tokenizer.model"))
     ids = ours.encode_arrow(pa.array(texts)).to_pylist()
     assert theirs.encode(texts) == ids
-    hugging_face = tokenizers.Tokenizer.from_str(ours.to_json())
+    hugging_face = written(ours)
     assert [one.ids for one in hugging_face.encode_batch(texts, add_special_tokens=False)] == ids
     assert training_of(ours).tokens == sum(map(len, ids))
 
