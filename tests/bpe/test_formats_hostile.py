@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import json
 import tracemalloc
 from typing import TYPE_CHECKING, Any
@@ -22,25 +21,27 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
+GOOD = bpe.Tokenizer(
+    tokens=[*BYTES, b"th", b"the", b"<s>", b"<tool>"],
+    merges=[(116, 104, 256), (256, 101, 257)],
+    pretokenizer=bpe.Pretokenizer("llama3"),
+    special_tokens={"<s>": 258},
+    added_tokens={"<tool>": 259},
+).to_json()
+
+
 def good() -> Json:
     """A tokenizer.json with two merges and two added tokens."""
-    tokenizer = bpe.Tokenizer(
-        tokens=[*BYTES, b"th", b"the", b"<s>", b"<tool>"],
-        merges=[(116, 104, 256), (256, 101, 257)],
-        pretokenizer=bpe.Pretokenizer("llama3"),
-        special_tokens={"<s>": 258},
-        added_tokens={"<tool>": 259},
-    )
-    file: Json = json.loads(tokenizer.to_json())
+    file: Json = json.loads(GOOD)
     return file
 
 
 ABSENT = object()
 
 
-def set_in(file: Json, place: str, value: Any) -> Json:
-    """A copy with another value, or none if ``ABSENT``, at a place like ``model.merges.0``."""
-    file = copy.deepcopy(file)
+def edited(place: str, value: Any) -> bytes:
+    """The file with another value, or none if ``ABSENT``, at a place like ``model.merges.0``."""
+    file = good()
     at: Any = file
     *steps, last = place.split(".")
     for step in steps:
@@ -49,11 +50,11 @@ def set_in(file: Json, place: str, value: Any) -> Json:
         del at[last]
     else:
         at[int(last) if isinstance(at, list) else last] = value
-    return file
+    return json.dumps(file).encode()
 
 
-def refused(path: Path, data: bytes | str, match: str) -> None:
-    path.write_bytes(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
+def refused(path: Path, data: bytes, match: str) -> None:
+    path.write_bytes(data)
     with pytest.raises(TokenizerFileError, match=match) as caught:
         bpe.Tokenizer.load(path)
     assert str(path) in str(caught.value)
@@ -65,7 +66,7 @@ THE = {**good()["added_tokens"][0], "id": 257, "content": "the"}
 
 def test_the_good_file_loads(tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(good()))
+    path.write_text(GOOD)
     assert bpe.Tokenizer.load(path).encode("the") == [257]
 
 
@@ -196,7 +197,7 @@ def cut_by(**changes: Any) -> Json:
 def test_what_cannot_be_honoured_is_refused_by_name(
     place: str, value: Any, named: str, tmp_path: Path
 ) -> None:
-    refused(tmp_path / "tokenizer.json", json.dumps(set_in(good(), place, value)), named)
+    refused(tmp_path / "tokenizer.json", edited(place, value), named)
 
 
 def test_added_tokens_that_overlap_but_are_looked_for_apart(tmp_path: Path) -> None:
@@ -401,9 +402,9 @@ def test_a_tokenizer_json_defines_its_own_pretokenizer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write"),
     [
-        ("tokenizer.json", lambda: json.dumps(set_in(good(), "model.vocab.th", 900_000)).encode()),
+        ("tokenizer.json", lambda: edited("model.vocab.th", 900_000)),
         ("x.tiktoken", lambda: ranks((5, b"BQ== 900000"))),
-        ("tokenizer.json", lambda: json.dumps(set_in(good(), "model.vocab.th", 10**9)).encode()),
+        ("tokenizer.json", lambda: edited("model.vocab.th", 10**9)),
     ],
 )
 def test_memory_is_bounded_by_the_file(

@@ -7,6 +7,7 @@ Oniguruma follow older versions of Unicode than 16.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import random
 import unicodedata
@@ -118,10 +119,10 @@ def test_any_steps(steps: list[str], number: int) -> None:
     )
 
 
-@pytest.mark.parametrize("clean", [False, True])
-@pytest.mark.parametrize("han", [False, True])
-@pytest.mark.parametrize("strip", [None, False, True])
-@pytest.mark.parametrize("lower", [False, True])
+BERT = [*itertools.product((False, True), (False, True), (None, False, True), (False, True))]
+
+
+@pytest.mark.parametrize(("clean", "han", "strip", "lower"), BERT if LONG else BERT[::5])
 def test_every_bert_normalizer(
     clean: bool, han: bool, strip: bool | None, lower: bool, tmp_path: Path
 ) -> None:
@@ -242,7 +243,7 @@ SPLIT = pre_tokenizers.Split
     ],
     ids=str,
 )
-@pytest.mark.parametrize("use_regex", [False, True])
+@pytest.mark.parametrize("use_regex", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_several_cuts(cuts: list[Any], use_regex: bool, tmp_path: Path) -> None:
     theirs = tokenizers.Tokenizer.from_str(small_tokenizer(special_tokens=()).to_json())
     last = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)

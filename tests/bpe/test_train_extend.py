@@ -16,6 +16,7 @@ from bpe.reference import encode as reference_encode
 from bpe.reference import train as reference
 from bpe.ties import TIES
 from tests.bpe.oracle import in_order, known, learnt, training_of
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,6 +96,7 @@ def learnt_from(old: Tokenizer, new: Tokenizer) -> reference.Learnt:
     least=st.integers(1, 3),
     pair_counts=st.sampled_from(PAIR_COUNTS),
 )
+@examples(100)
 def test_the_learner_goes_on_where_the_tokenizer_ends(
     ties: str, old: Tokenizer, words: dict[str, int], merges: int, least: int, pair_counts: str
 ) -> None:

@@ -24,6 +24,7 @@ from tests.export.exports import FORMATS, export_plainly, inputs_of
 from tests.export.exports import verify_plainly as verify
 from tests.export.oracle import Options
 from tests.pipelines.corpora import flip, tree
+from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +69,10 @@ def output(exported: Callable[..., Exported], tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("to", "name"),
-    [*zip(FORMATS, itertools.cycle(OPTIONS)), *(("parquet", name) for name in [*OPTIONS][1:])],
+    [
+        *zip(FORMATS, itertools.cycle(OPTIONS)),
+        *(("parquet", name) for name in OPTIONS if LONG or name == "packed"),
+    ],
 )
 def test_what_was_exported_is_right(
     sources: dict[str, Path], exported: Callable[..., Exported], to: str, name: str
