@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 SEPARATOR = "<|endoftext|>"
-"""What documents are joined with for those that take one buffer."""
+"""The separator of documents for those that take one buffer."""
 
 
 @dataclass(frozen=True, kw_only=True)

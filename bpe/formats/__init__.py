@@ -34,7 +34,7 @@ FORMATS: tuple[Format, ...] = (
 """All formats; a file is of the first that its name fits."""
 
 ENDINGS = tuple(dict.fromkeys(ending for format_ in FORMATS for ending in format_.endings))
-"""How the names of tokenizer files of all formats end."""
+"""The ends of the names of tokenizer files, of all formats."""
 
 USUAL_NAMES = tuple(name for format_ in reversed(FORMATS) for name in format_.usual_names)
 """The names of tokenizer files in a directory; if it holds several, the first is read."""

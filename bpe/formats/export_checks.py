@@ -29,7 +29,7 @@ LossName: TypeAlias = Literal[
     "roles",
 ]
 LEAVE_OUT: tuple[LossName, ...] = get_args(LossName)
-"""What :meth:`bpe.Tokenizer.save` can leave out of a file that cannot hold it."""
+"""The parts that :meth:`bpe.Tokenizer.save` can leave out of a file that cannot hold them."""
 
 Kind: TypeAlias = Literal["tiktoken", "vocab", "model", "tokenizer.json"]
 Fate: TypeAlias = Literal["held", "lost", "reported", "refused"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from bpe.formats.strict_json import Entry
 
 PUBLISHED = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
-"""Where SuperBPE's published tokenizers cut in their second phase (arXiv 2503.13423)."""
+"""The cut of SuperBPE's published tokenizers in their second phase (arXiv 2503.13423)."""
 
 # Bounds of the work, which a file that is read may ask for.
 _MOST_PAIRS = 1 << 20
