@@ -12,6 +12,7 @@ import inspect
 import re
 import sys
 import textwrap
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,9 +62,9 @@ CHOSEN = {
 
 HEAD = """# Commands and configuration keys
 
-Every command with its options, and every key of a configuration file.
-`scripts/generate_reference.py` generates this page from the commands; it is identical to
-`bpe COMMAND --help-all`. `--help` is shorter.
+Every command with its options, and every key of a configuration file, as
+`bpe COMMAND --help-all` prints them. `--help` is shorter. `scripts/generate_reference.py` generates
+this page.
 
 | exit status | meaning | retry? |
 |---|---|---|
@@ -77,6 +78,13 @@ the arguments after `--` to Beam unchanged, as in `-- --region=europe-west1`.
 
 Whole numbers may have a unit: `32k` is 32,000, `1.5M` is 1,500,000, `10B` is 10 billion,
 `2Ki` is 2,048. Sizes are in bytes, or with a unit such as `64MiB` or `64MB`.
+
+"""
+_SEVERAL = 5  # commands: an option that as many have is described once
+_SHARED = """
+## Options of several commands
+
+Each command names those that it takes.
 
 """
 _KEYS = """
@@ -100,26 +108,50 @@ def page() -> str:
         parts.append(f"| [`bpe {command.name}`](#bpe-{command.name}) | {_cell(does)} |\n")
     keys = "Keys of configuration files (`--config` and `bpe run`)."
     parts.append(f"| [keys](#configuration-keys) | {keys} |\n")
-    parts += (_command(command) for command in commands)
-    parts.append(_keys(commands))
+    uses = Counter(row for command in commands for row in _rows(command))
+    rows = {row: one for command in commands for row, one in _rows(command).items()}
+    shared = {row: one for row, one in rows.items() if uses[row] >= _SEVERAL}
+    parts += (_command(command, shared) for command in commands)
+    parts += (_SHARED, _tables(shared).rstrip("\n"), "\n", _keys(commands))
     return "".join(parts)
 
 
-def _command(command: click.Command) -> str:
-    context = click.Context(
-        command, info_name=command.name, parent=click.Context(bpe, info_name="bpe")
-    )
-    command.get_help(context)  # applies the preset that is the command's default
+def _command(command: click.Command, shared: Mapping[str, click.Option]) -> str:
+    context, rows = _context(command), _rows(command)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     parts = [f"\n## bpe {command.name}\n\n```text\n{usage}\n```\n\n", _prose(command.help or "")]
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    for group in GROUPS:
-        of_group = [one for one in options if group_of(one) == group]
-        if of_group:
-            parts.append(f"| {group} | meaning | default |\n|---|---|---|\n")
-            parts += (*(_option(one, context.default_map or {}) for one in of_group), "\n")
+    parts.append(_tables({row: one for row, one in rows.items() if row not in shared}))
+    names = [f"`{name}`" for row, one in rows.items() if row in shared for name in one.opts]
+    if names:
+        parts.append(
+            f"And [options of several commands](#options-of-several-commands): {', '.join(names)}."
+            "\n\n"
+        )
     examples = (command.epilog or "").replace("\b\nExample:\n", "")
     parts.append(f"```console\n{_examples(examples)}```\n")
+    return "".join(parts)
+
+
+def _context(command: click.Command) -> click.Context:
+    parent = click.Context(bpe, info_name="bpe")
+    context = click.Context(command, info_name=command.name, parent=parent)
+    command.get_help(context)  # applies the preset that is the command's default
+    return context
+
+
+def _rows(command: click.Command) -> dict[str, click.Option]:
+    """The options of a command, by their rows of a table."""
+    defaults = _context(command).default_map or {}
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    return {_option(one, defaults): one for one in options}
+
+
+def _tables(rows: Mapping[str, click.Option]) -> str:
+    parts: list[str] = []
+    for group in GROUPS:
+        of_group = [row for row, one in rows.items() if group_of(one) == group]
+        if of_group:
+            parts += (f"| {group} | meaning | default |\n|---|---|---|\n", *of_group, "\n")
     return "".join(parts)
 
 
@@ -153,7 +185,7 @@ def _default(option: click.Option, defaults: Mapping[str, Any]) -> str:
     value = option.to_info_dict()["default"]
     if value is None or value is False or value == ():
         return ""
-    return f"`{value}`"
+    return f"`{', '.join(value) if isinstance(value, list) else value}`"
 
 
 def _keys(commands: list[click.Command]) -> str:
