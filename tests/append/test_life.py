@@ -433,6 +433,7 @@ def test_a_file_must_be_complete(folder: Path) -> None:
     assert appended(complete_when="marker").documents == 3
 
 
+@pytest.mark.long
 def test_counts_that_grow_while_they_are_verified(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

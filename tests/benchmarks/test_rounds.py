@@ -15,7 +15,6 @@ from benchmarks.corpora import ENGLISH, column, text_bytes
 from benchmarks.processes import ContenderError
 from benchmarks.rounds import measure
 from benchmarks.work import Contender, Work
-from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,18 +43,18 @@ def work(*contenders: Contender) -> Work:
     )
 
 
+@pytest.mark.long
 def test_equal_outputs_are_timed_in_rounds_and_make_a_table(tmp_path: Path) -> None:
     ours = encoder("beam-bpe", who="beam-bpe", size=200_000)
     theirs = encoder("tiktoken", who="tiktoken", size=200_000)
-    rounds = 2 if LONG else 1
-    measured = measure(work(ours, theirs), rounds=rounds, say=silent)
+    measured = measure(work(ours, theirs), rounds=2, say=silent)
     found = measured["contenders"]
     assert found["beam-bpe"]["digest"] == found["tiktoken"]["digest"]
     assert found["beam-bpe"]["text_bytes"] >= 200_000
     for figures in found.values():
         assert [set(one) for one in figures["rounds"]] == [
             {"cold", "warm", "load", "load and cold"}
-        ] * rounds
+        ] * 2
         assert figures["medians"]["memory"] > 1e6
     (cell,) = measured["cells"]
     assert cell["against"] == "tiktoken"

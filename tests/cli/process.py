@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import IO
+from unittest.mock import patch
 
 from pipelines.cli import main
 from tests.cli import forked
@@ -87,7 +88,7 @@ def refused(
 ) -> None:
     """Run ``bpe``, which must say why it fails, print nothing else, and make no file in ``cwd``."""
     before = set(cwd.rglob("*"))
-    done = in_process(*arguments, cwd=cwd)
+    done = in_process(*arguments, cwd=cwd, status=None)
     assert done.returncode in status, done.stdout
     assert message in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
@@ -95,19 +96,27 @@ def refused(
     assert set(cwd.rglob("*")) == before
 
 
-def in_process(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``bpe`` in this process, where what is refused leaves nothing behind."""
+def in_process(
+    *arguments: str | Path | bytes, cwd: Path | None = None, status: int | None = 0
+) -> subprocess.CompletedProcess[str]:
+    """Run a command that only reads, or is refused, as `bpe` does, but in this process."""
     if FRESH:
-        return bpe(*arguments, cwd=cwd, status=None)
-    out, err, words = io.StringIO(), io.StringIO(), [str(one) for one in arguments]
+        return bpe(*arguments, cwd=cwd, status=status)
+    out, err, words = io.StringIO(), io.StringIO(), [os.fsdecode(one) for one in arguments]
     folder = Path.cwd()
-    os.chdir(cwd)
+    os.chdir(cwd or folder)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = main(words)
+        with (
+            patch.dict(os.environ, COLUMNS="100"),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            done = main(words)
     finally:
         os.chdir(folder)
-    return subprocess.CompletedProcess(words, status, out.getvalue(), err.getvalue())
+    if status is not None:
+        assert done == status, f"exit {done}\n{out.getvalue()}\n{err.getvalue()}"
+    return subprocess.CompletedProcess(words, done, out.getvalue(), err.getvalue())
 
 
 def on_a_terminal(

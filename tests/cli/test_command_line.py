@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 import pytest
@@ -17,7 +16,12 @@ from pipelines import settings
 from pipelines.cli import convert, options
 from pipelines.cli.commands import command_of
 from pipelines.option import declared
-from tests.cli.process import bpe, environment, in_process
+from tests.cli import process
+from tests.cli.process import environment
+from tests.cli.process import in_process as bpe
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAMES = (
     "count",
@@ -40,8 +44,8 @@ TRAIN = ("train", "--counts", "a", "--output", "out", "--vocab-size", "300")
 
 def error(*arguments: str | Path, status: int = 2, **more: Path) -> str:
     """The sentence of a command that is wrong: on stderr, once, and nothing on stdout."""
-    done = in_process(*arguments, cwd=more.get("cwd", Path()))
-    assert (done.returncode, done.stdout) == (status, "")
+    done = bpe(*arguments, status=status, cwd=more.get("cwd"))
+    assert done.stdout == ""
     assert done.stderr.count("bpe: error: ") == 1
     assert "Traceback" not in done.stderr
     return done.stderr.removeprefix("bpe: error: ")
@@ -252,7 +256,7 @@ def test_nothing_to_read_is_named(tmp_path: Path) -> None:
 def test_a_failed_job_shows_its_traceback_on_demand(tmp_path: Path) -> None:
     for done in (
         bpe(*COUNT, "--traceback", cwd=tmp_path, status=1),
-        bpe(*COUNT, cwd=tmp_path, status=1, BPE_DEBUG="1"),
+        process.bpe(*COUNT, cwd=tmp_path, status=1, BPE_DEBUG="1"),
     ):
         assert "Traceback (most recent call last)" in done.stderr
         assert "\nbpe: error: " in done.stderr

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # What no test has: a store, and a program of another project.
 NOT_HERE = re.compile(r"s3://|configs/runners/")
-# The slowest: the README's blocks run the demo, and other tests what the others do.
-SLOW = re.compile(r"bpe run |--superwords|--extend|--mix|bpe report ")
+# Jobs, which other tests run; all that these name exists (test_completion.py).
+JOB = re.compile(r"bpe (run|count|encode|verify|export|report) |--input|--parity|--mix")
 EXAMPLES = [
     command
     for block in blocks(ROOT / "docs" / "commands.md")
@@ -96,7 +96,7 @@ PUBLISHED = re.compile(r"\b\w+_base\.tiktoken")
             example,
             marks=[
                 *[pytest.mark.shared][: PUBLISHED.search(example) is not None],
-                *[pytest.mark.long][: SLOW.search(example) is not None],
+                *[pytest.mark.long][: JOB.search(example) is not None],
             ],
         )
         for example in EXAMPLES

@@ -10,7 +10,9 @@ import pytest
 from rich.cells import cell_len
 
 import bpe as library
-from tests.cli.process import bpe, on_a_terminal
+from tests.cli import process
+from tests.cli.process import in_process as bpe
+from tests.cli.process import on_a_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,7 +141,9 @@ def test_show_as_json(work: Path) -> None:
 
 
 def test_show_takes_any_bytes_and_any_terminal(work: Path) -> None:
-    done = bpe("show", "model/tokenizer.json", b"\xff\xe4x", cwd=work, PYTHONIOENCODING="ascii")
+    done = process.bpe(
+        "show", "model/tokenizer.json", b"\xff\xe4x", cwd=work, PYTHONIOENCODING="ascii"
+    )
     assert done.stdout.startswith("\\xff\\xe4x\n")
 
 

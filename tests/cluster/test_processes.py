@@ -77,6 +77,7 @@ def test_free_ports_differ() -> None:
     assert len(set(free_ports(20))) == 20
 
 
+@pytest.mark.long
 def test_workers_lack_our_package(pieces: None, tmp_path: Path) -> None:
     code = "import apache_beam, pyarrow, zstandard; import bpe"
     done = subprocess.run(
