@@ -1,9 +1,11 @@
-"""Tokenizers of Hugging Face's ``tokenizers`` as ours, and ours as theirs."""
+"""Tokenizers of Hugging Face's ``tokenizers`` as ours, ours as theirs, and edits of their files."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import tokenizers
 
@@ -27,3 +29,19 @@ def ids_of(theirs: tokenizers.Tokenizer, text: str) -> list[int]:
     """Their ids of a text, without what a post-processor adds."""
     ids: list[int] = theirs.encode(text, add_special_tokens=False).ids
     return ids
+
+
+ABSENT = object()
+
+
+def edited(file: str, place: str, value: Any) -> str:
+    """The file with another value, or none if ``ABSENT``, at a place like ``model.merges.0``."""
+    content = at = json.loads(file)
+    *steps, last = (int(step) if step.isdigit() else step for step in place.split("."))
+    for step in steps:
+        at = at[step]
+    if value is ABSENT:
+        del at[last]
+    else:
+        at[last] = value
+    return json.dumps(content)

@@ -11,6 +11,7 @@ import tokenizers
 import bpe
 from bpe import formats
 from bpe.errors import TokenizerError
+from tests.bpe.huggingface import edited
 from tests.bpe.models import make
 from tests.bpe.vocabularies import BYTES, small_tokenizer
 
@@ -188,57 +189,45 @@ def test_it_converts_to_nothing_that_would_lose_it(tmp_path: Path) -> None:
 # What is refused.
 
 
-def good() -> dict[str, Any]:
-    tokenizer = make(
-        ["<unk>", "a", "</w>", "a</w>"],
-        [("a", "</w>")],
-        special=["<unk>"],
-        model=bpe.CharacterLevel(unknown="<unk>"),
-    )
-    file: dict[str, Any] = json.loads(tokenizer.to_json(dialect="beam-bpe"))
-    return file
+GOOD = make(
+    ["<unk>", "a", "</w>", "a</w>"],
+    [("a", "</w>")],
+    special=["<unk>"],
+    model=bpe.CharacterLevel(unknown="<unk>"),
+).to_json(dialect="beam-bpe")
 
 
 @pytest.mark.parametrize(
     ("place", "value", "named"),
     [
-        (("normalizer",), "nfc", "normalizer: expected a list"),
-        (("normalizer",), ["nfx"], "pre_tokenizer: unknown normalizer 'nfx'"),
-        (("pre_tokenizer",), None, "pre_tokenizer: expected an object"),
-        (("pre_tokenizer", "name"), "gpt9", "unknown pre-tokenizer 'gpt9'"),
-        (("pre_tokenizer", "pattern"), "a", "either a name or a pattern"),
-        (("pre_tokenizer", "pattern"), ["(", "b"], "pre_tokenizer"),
-        (("pre_tokenizer", "never_split"), ["("], r"the pattern '\(' does not compile"),
-        (("pre_tokenizer", "never_split"), [7], r"never_split\[0\]: expected a string, found 7"),
-        (("pre_tokenizer", "shiny"), 1, "'shiny' is not supported"),
-        (("decoder",), {"type": "Fuse"}, "decoder: 'Fuse' is not supported"),
-        (("model", "type"), "BPE", "model.type: 'BPE' is not supported: use ByteLevel, Char"),
-        (("model", "end_of_word"), 1, "model: end_of_word 1 is not a string"),
-        (
-            ("model", "unknown"),
-            "a</w",
-            "the unknown token .* of the model is not in the vocabulary",
-        ),
-        (("model", "prefix"), "##", "model: 'prefix' is not supported"),
-        (("model", "ignore_merges"), "no", "ignore_merges: expected true or false"),
-        (("model", "vocab", "a"), 10**9, "model.vocab.a: 1000000000 is not an id"),
-        (("model", "vocab", "a"), 0, "'<unk>' is added under the id 0 of another token"),
-        (("model", "vocab", "\ud800"), 9, "lone surrogate"),
-        (("model", "vocab", ""), 9, "the token with the id 9 is empty"),
-        (("model", "merges"), [["a", "b"]], r"merges\[0\]: 'b' is not in the vocabulary"),
-        (("added_tokens", 0, "id"), 10**9, r"added_tokens\[0\].id: 1000000000 is not an id"),
-        (("added_tokens", 0, "id"), True, r"added_tokens\[0\].id: True is not an id"),
-        (("version",), "beam-bpe-2", "version: 'beam-bpe-2' is not supported"),
+        ("normalizer", "nfc", "normalizer: expected a list"),
+        ("normalizer", ["nfx"], "pre_tokenizer: unknown normalizer 'nfx'"),
+        ("pre_tokenizer", None, "pre_tokenizer: expected an object"),
+        ("pre_tokenizer.name", "gpt9", "unknown pre-tokenizer 'gpt9'"),
+        ("pre_tokenizer.pattern", "a", "either a name or a pattern"),
+        ("pre_tokenizer.pattern", ["(", "b"], "pre_tokenizer"),
+        ("pre_tokenizer.never_split", ["("], r"the pattern '\(' does not compile"),
+        ("pre_tokenizer.never_split", [7], r"never_split\[0\]: expected a string, found 7"),
+        ("pre_tokenizer.shiny", 1, "'shiny' is not supported"),
+        ("decoder", {"type": "Fuse"}, "decoder: 'Fuse' is not supported"),
+        ("model.type", "BPE", "model.type: 'BPE' is not supported: use ByteLevel, Char"),
+        ("model.end_of_word", 1, "model: end_of_word 1 is not a string"),
+        ("model.unknown", "a</w", "the unknown token .* of the model is not in the vocabulary"),
+        ("model.prefix", "##", "model: 'prefix' is not supported"),
+        ("model.ignore_merges", "no", "ignore_merges: expected true or false"),
+        ("model.vocab.a", 10**9, "model.vocab.a: 1000000000 is not an id"),
+        ("model.vocab.a", 0, "'<unk>' is added under the id 0 of another token"),
+        ("model.vocab.\ud800", 9, "lone surrogate"),
+        ("model.vocab.", 9, "the token with the id 9 is empty"),
+        ("model.merges", [["a", "b"]], r"merges\[0\]: 'b' is not in the vocabulary"),
+        ("added_tokens.0.id", 10**9, r"added_tokens\[0\].id: 1000000000 is not an id"),
+        ("added_tokens.0.id", True, r"added_tokens\[0\].id: True is not an id"),
+        ("version", "beam-bpe-2", "version: 'beam-bpe-2' is not supported"),
     ],
 )
-def test_broken_files(place: tuple[Any, ...], value: Any, named: str, tmp_path: Path) -> None:
-    file = good()
-    at: Any = file
-    for step in place[:-1]:
-        at = at[step]
-    at[place[-1]] = value
+def test_broken_files(place: str, value: Any, named: str, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(file))
+    path.write_text(edited(GOOD, place, value))
     with pytest.raises(TokenizerError, match=named) as caught:
         bpe.Tokenizer.load(path)
     assert str(path) in str(caught.value)
@@ -246,12 +235,11 @@ def test_broken_files(place: tuple[Any, ...], value: Any, named: str, tmp_path: 
 
 @pytest.mark.parametrize("key", ["pattern", "never_split"])
 def test_patterns_that_grow_when_they_are_compiled(key: str, tmp_path: Path) -> None:
-    file = good()
-    file["pre_tokenizer"] = {"name": None, "pattern": "a", key: [r"(?:\p{L}{9999}){9999}"]}
+    cut = {"name": None, "pattern": "a", key: [r"(?:\p{L}{9999}){9999}"]}
     path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(file))
+    path.write_text(edited(GOOD, "pre_tokenizer", cut))
     with pytest.raises(TokenizerError, match=r"pre_tokenizer: .* repetitions written out"):
         bpe.Tokenizer.load(path)
-    cut = bpe.Pretokenizer(pattern="a{9999}")  # what cannot be read is not written
+    large = bpe.Pretokenizer(pattern="a{9999}")  # what cannot be read is not written
     with pytest.raises(TokenizerError, match="repetitions written out"):
-        bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=cut).save(path)
+        bpe.Tokenizer(tokens=BYTES, merges=(), pretokenizer=large).save(path)

@@ -12,6 +12,7 @@ import tokenizers
 
 import bpe
 from bpe.errors import BpeError, TokenizerFileError
+from tests.bpe.huggingface import ABSENT, edited
 from tests.bpe.vocabularies import BYTES, small_tokenizer, write_ranks
 
 if TYPE_CHECKING:
@@ -34,23 +35,6 @@ def good() -> Json:
     """A tokenizer.json with two merges and two added tokens."""
     file: Json = json.loads(GOOD)
     return file
-
-
-ABSENT = object()
-
-
-def edited(place: str, value: Any) -> bytes:
-    """The file with another value, or none if ``ABSENT``, at a place like ``model.merges.0``."""
-    file = good()
-    at: Any = file
-    *steps, last = place.split(".")
-    for step in steps:
-        at = at[int(step) if isinstance(at, list) else step]
-    if value is ABSENT:
-        del at[last]
-    else:
-        at[int(last) if isinstance(at, list) else last] = value
-    return json.dumps(file).encode()
 
 
 def refused(path: Path, data: bytes, match: str) -> None:
@@ -197,7 +181,7 @@ def cut_by(**changes: Any) -> Json:
 def test_what_cannot_be_honoured_is_refused_by_name(
     place: str, value: Any, named: str, tmp_path: Path
 ) -> None:
-    refused(tmp_path / "tokenizer.json", edited(place, value), named)
+    refused(tmp_path / "tokenizer.json", edited(GOOD, place, value).encode(), named)
 
 
 def test_added_tokens_that_overlap_but_are_looked_for_apart(tmp_path: Path) -> None:
@@ -402,9 +386,9 @@ def test_a_tokenizer_json_defines_its_own_pretokenizer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write"),
     [
-        ("tokenizer.json", lambda: edited("model.vocab.th", 900_000)),
+        ("tokenizer.json", lambda: edited(GOOD, "model.vocab.th", 900_000).encode()),
         ("x.tiktoken", lambda: ranks((5, b"BQ== 900000"))),
-        ("tokenizer.json", lambda: edited("model.vocab.th", 10**9)),
+        ("tokenizer.json", lambda: edited(GOOD, "model.vocab.th", 10**9).encode()),
     ],
 )
 def test_memory_is_bounded_by_the_file(

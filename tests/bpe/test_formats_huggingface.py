@@ -20,7 +20,7 @@ from tests.bpe.huggingface import ids_of, loaded, written
 from tests.bpe.texts import CHARACTERS, library_sources
 from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
 from tests.examples import examples
-from tests.shared_data import shared_file
+from tests.shared_data import LONG, shared_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,12 @@ PATTERN = r"(?i:'s|'t)|\p{Lu}\p{Ll}*|[\p{Ll}\p{M}]{1,4}| ?[^\s\p{L}]+$|\s+(?!\S)
 
 @pytest.fixture(
     scope="module",
-    params=[(name, whole) for name in (*bpe.PRETOKENIZERS, PATTERN) for whole in (False, True)],
+    params=[
+        (name, whole)
+        for name in (*bpe.PRETOKENIZERS, PATTERN)
+        for whole in (False, True)
+        if LONG or not whole or name == PATTERN
+    ],
     ids=str,
 )
 def pair(request: pytest.FixtureRequest) -> tuple[bpe.Tokenizer, tokenizers.Tokenizer]:

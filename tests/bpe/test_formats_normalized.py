@@ -35,7 +35,7 @@ from bpe.formats.huggingface_cuts import read_normalizer, write_normalizer
 from bpe.formats.strict_json import Entry
 from bpe.normalizer import NORMALIZERS, normalize, normalize_column
 from bpe.pretokenizer import PATTERNS
-from tests.bpe.huggingface import ids_of, loaded, written
+from tests.bpe.huggingface import edited, ids_of, loaded, written
 from tests.bpe.models import make
 from tests.bpe.texts import code_points, library_sources
 from tests.bpe.vocabularies import small_tokenizer
@@ -350,30 +350,32 @@ def test_word_pieces_of_ours_open_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("place", "value", "named"),
     [
-        ("max_input_chars_per_word", 0, "max_input_chars_per_word: 0 is not a number"),
-        ("max_input_chars_per_word", True, "max_input_chars_per_word: True is not a number"),
-        ("max_input_chars_per_word", None, "max_input_chars_per_word: None is not a number"),
-        ("continuing_subword_prefix", None, "continuing_subword_prefix: expected a string"),
-        ("unk_token", None, "unk_token: expected a string"),
-        ("unk_token", "", "unk_token: is empty"),
-        ("unk_token", "[OTHER]", "the unknown token .* of the model is not in the vocabulary"),
-        ("merges", [], "model: 'merges' is not supported"),
-        ("vocab", {"[UNK]": 10**9}, "1000000000 is not an id"),
-        ("vocab", {"[UNK]": 0, "": 1}, "the token with the id 1 is empty"),
-        ("vocab", {"[UNK]": 0, "\ud800": 1}, "lone surrogate"),
-        ("vocab", {"[UNK]": 0, "a": 0}, "have the same id 0"),
+        ("model.max_input_chars_per_word", 0, "max_input_chars_per_word: 0 is not a number"),
+        ("model.max_input_chars_per_word", True, "max_input_chars_per_word: True is not a number"),
+        ("model.max_input_chars_per_word", None, "max_input_chars_per_word: None is not a number"),
+        ("model.continuing_subword_prefix", None, "continuing_subword_prefix: expected a string"),
+        ("model.unk_token", None, "unk_token: expected a string"),
+        ("model.unk_token", "", "unk_token: is empty"),
+        (
+            "model.unk_token",
+            "[OTHER]",
+            "the unknown token .* of the model is not in the vocabulary",
+        ),
+        ("model.merges", [], "model: 'merges' is not supported"),
+        ("model.vocab", {"[UNK]": 10**9}, "1000000000 is not an id"),
+        ("model.vocab", {"[UNK]": 0, "": 1}, "the token with the id 1 is empty"),
+        ("model.vocab", {"[UNK]": 0, "\ud800": 1}, "lone surrogate"),
+        ("model.vocab", {"[UNK]": 0, "a": 0}, "have the same id 0"),
+        (
+            "pre_tokenizer",
+            {"type": "ByteLevel", "add_prefix_space": False},
+            "WordPiece over bytes is not supported",
+        ),
     ],
 )
 def test_broken_word_pieces(place: str, value: Any, named: str, tmp_path: Path) -> None:
-    tokenizer = make(["[UNK]", "a", "##b"], model=bpe.WordPiece())
-    file = json.loads(tokenizer.to_json())
-    file["model"][place] = value
+    good = make(["[UNK]", "a", "##b"], model=bpe.WordPiece()).to_json()
     path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(file))
+    path.write_text(edited(good, place, value))
     with pytest.raises(TokenizerFileError, match=named):
-        bpe.Tokenizer.load(path)
-    file = json.loads(tokenizer.to_json())
-    file["pre_tokenizer"] = {"type": "ByteLevel", "add_prefix_space": False}
-    path.write_text(json.dumps(file))
-    with pytest.raises(TokenizerFileError, match="WordPiece over bytes is not supported"):
         bpe.Tokenizer.load(path)

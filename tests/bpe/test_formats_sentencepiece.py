@@ -23,7 +23,7 @@ from bpe.models import BYTE_TOKENS
 from bpe.reference import pretokenize as reference
 from bpe.reference.encode import decode as reference_decode
 from bpe.reference.encode import encode as reference_encode
-from tests.bpe.huggingface import ids_of, loaded, written
+from tests.bpe.huggingface import edited, ids_of, loaded, written
 from tests.bpe.texts import library_sources, strings
 from tests.examples import examples
 from tests.shared_data import shared_rows
@@ -313,17 +313,6 @@ def test_words_behind_a_special_token_are_counted_without_a_mark() -> None:
     assert dict(again.items()) == {"▁a▁b".encode(): 2}
 
 
-def with_entry(place: str, value: Any) -> tokenizers.Tokenizer:
-    """A file with one entry changed, as a tokenizer that saves it."""
-    file = json.loads(KINDS["llama2"]().to_str())
-    *parents, key = place.split(".")
-    entry = file
-    for parent in parents:
-        entry = entry[parent]
-    entry[key] = value
-    return tokenizers.Tokenizer.from_str(json.dumps(file))
-
-
 @pytest.mark.parametrize(
     ("place", "value", "named"),
     [
@@ -348,11 +337,12 @@ def with_entry(place: str, value: Any) -> tokenizers.Tokenizer:
     ],
 )
 def test_what_is_refused(place: str, value: Any, named: str | None) -> None:
+    theirs = tokenizers.Tokenizer.from_str(edited(KINDS["llama2"]().to_str(), place, value))
     if named is None:
-        assert loaded(with_entry(place, value)) == of_kind("llama2")[0]
+        assert loaded(theirs) == of_kind("llama2")[0]
         return
     with pytest.raises(TokenizerFileError, match=named):
-        loaded(with_entry(place, value))
+        loaded(theirs)
 
 
 def test_bytes_without_a_token_are_refused() -> None:
