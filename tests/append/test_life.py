@@ -483,16 +483,6 @@ def test_the_loop_stops_when_it_is_told_to(folder: Path) -> None:
     assert "1 document (jsonl)" in done.stdout
 
 
-@pytest.mark.long
-def test_two_writers_are_refused(folder: Path) -> None:
-    command = (*COMMANDS["encode"], "--output", "out")
-    with running(*command, "--watch", "0.2", "--settle", "0", cwd=folder) as process:
-        wait_for(lambda: taken(folder / "out") == 1, process)
-        said = bpe(*command, "--append", cwd=folder, status=1)
-        assert "another job is writing to it" in said.stderr
-    verify(folder)
-
-
 @pytest.mark.parametrize(
     ("command", "message"),
     [

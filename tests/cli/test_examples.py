@@ -18,15 +18,16 @@ from pipelines.cli.commands import bpe as group
 from tests.cli.conftest import TEXTS
 from tests.cli.pages import blocks, commands_of, make_command
 from tests.cli.process import ROOT
-from tests.shared_data import LONG, shared_file
+from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 # What no test has: a store, and a program of another project.
 NOT_HERE = re.compile(r"s3://|configs/runners/")
-# Jobs, which other tests run; all that these name exists (test_completion.py).
-JOB = re.compile(r"bpe (run|count|encode|verify|export|report) |--input|--parity|--mix")
+# Jobs, which other tests run, and published vocabularies; that their options exist is tested
+# by test_completion.py.
+LONG = re.compile(r"bpe (run|count|encode|verify|export|report) |--input|--parity|_base")
 EXAMPLES = [
     command
     for block in blocks(ROOT / "docs" / "commands.md")
@@ -96,7 +97,7 @@ PUBLISHED = re.compile(r"\b\w+_base\.tiktoken")
             example,
             marks=[
                 *[pytest.mark.shared][: PUBLISHED.search(example) is not None],
-                *[pytest.mark.long][: JOB.search(example) is not None],
+                *[pytest.mark.long][: LONG.search(example) is not None],
             ],
         )
         for example in EXAMPLES
@@ -111,8 +112,6 @@ def test_an_example_runs(
     shutil.copytree(folder, here)
     monkeypatch.chdir(here)
     for name in PUBLISHED.findall(example):
-        if not LONG:
-            pytest.skip("of a published vocabulary: make test-long")
         shutil.copy(shared_file(f"vocabs/{name}"), here / name)
     if "~" in example or not example.startswith("bpe "):
         env = make_command(tmp_path)

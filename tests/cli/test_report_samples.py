@@ -145,6 +145,9 @@ def test_only_the_parts_of_the_sample_are_read(folder: Path, tmp_path: Path) -> 
     rows = expected(all_rows(corpus, chosen))
     for block, (file, number, _) in zip(blocks(corpus / "report.html"), rows, strict=True):
         assert f"(row {number} of {file}, from 0)" in block
+    page = text((corpus / "report.html").read_text("utf-8"))
+    assert f"is of 2 of {len(files)} parts of the encoded corpus" in page
+    assert f"Only 2 of {len(files)} parts were read for this" in page
 
 
 def test_a_corpus_without_rows_has_no_samples(folder: Path, tmp_path: Path) -> None:

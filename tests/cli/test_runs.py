@@ -21,7 +21,6 @@ from tests.cli.process import bpe, refused
 from tests.cli.reports import section, sections, table, text
 from tests.cli.runs_corpus import END, texts, words_of, write_corpus
 from tests.pipelines.beam_runs import pipeline
-from tests.pipelines.corpora import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,19 +86,6 @@ def test_how_runs_are_found(work: Path, tmp_path: Path) -> None:
     assert f"max_pair={value['cut']['max_pair']}); counting again gives CutRuns(" in wrong.stderr
 
 
-@pytest.mark.long
-def test_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:
-    prune = ("--prune-below", "2", "--output", tmp_path / "runs")
-    bpe(*COUNT, "--input", "corpus", *prune, cwd=work)
-    counts = expected(work).pruned(2)
-    found = PretokenCounts.load(tmp_path / "runs")
-    assert_same(found, counts)
-    assert found.prune == counts.prune
-    assert found.prune is not None
-    assert found.prune.distinct_pretokens > 0
-    bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work)
-
-
 def test_verify_knows_runs(work: Path, tmp_path: Path) -> None:
     runs = f"{expected(work).totals.pretokens:,} runs in 16 files"
     for arguments in ((), ("--input", "corpus")):
@@ -114,18 +100,6 @@ def test_verify_knows_runs(work: Path, tmp_path: Path) -> None:
     (tmp_path / "corpus" / "a.jsonl").write_text(changed, "utf-8")
     wrong = bpe("verify", "runs", "--input", tmp_path / "corpus", cwd=work, status=1)
     assert "in byte order, the run of row" in wrong.stderr
-
-
-@pytest.mark.long
-def test_a_tokenizer_that_is_lost_is_put_back(work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work / "runs", tmp_path / "runs")
-    again = (*COUNT, "--input", "corpus", "--output", tmp_path / "runs", "--resume")
-    assert "complete already" in bpe(*again, cwd=work).stdout
-    (tmp_path / "runs" / "tokenizer.json").unlink()
-    assert "complete already" not in bpe(*again, cwd=work).stdout
-    assert tree(tmp_path / "runs") == tree(work / "runs")
-    bpe("count", "--input", "corpus", "--output", tmp_path / "runs", "--overwrite", cwd=work)
-    assert not (tmp_path / "runs" / "tokenizer.json").exists()
 
 
 PLAIN = "count --input corpus"

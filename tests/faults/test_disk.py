@@ -112,36 +112,6 @@ def test_a_read_only_output_is_named(
     assert outcome(seen) == made
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["encode", "run"])
-def test_a_disk_that_becomes_read_only(
-    undisturbed: Undisturbed,
-    whole: WholeJob,
-    disk: Disk,
-    tmp_path: Path,
-    name: str,
-) -> None:
-    """As a kernel does with a disk that fails, while a job writes to it."""
-    out, seen = disk.path / "out", disk.outside / "out"
-    command = command_of(name, undisturbed, whole, tmp_path, out)
-    made = made_by(name, undisturbed, whole)
-    assert disk.remount("rw,size=16m")
-    with running(*command, inside=disk.inside) as process:
-        until(lambda: len(parts(seen)) >= 3, process)
-        until(lambda: disk.remount("ro,size=16m"), process)
-        status, errors = ended(process)
-    (error,) = errors
-    assert status == 1
-    assert f"{out}/" in error
-    assert READ_ONLY in error
-    assert disk.remount("rw,size=16m")
-    assert parts(seen) != []
-    assert list(seen.rglob("encoded/manifest.json")) == []
-    bpe(*command, "--resume", inside=disk.inside)
-    assert outcome(seen) == made
-    assert temporaries(seen) == []
-
-
 def parts(directory: Path) -> list[Path]:
     """Of an encoding."""
     return list(directory.rglob("train-*.parquet"))
