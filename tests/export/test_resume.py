@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from bpe.files import CHECKSUM, with_checksum
-from pipelines.errors import InputError, OutputError
+from pipelines.errors import InputError, OutputError, StoppedError
+from pipelines.export.plan import plan_export
+from pipelines.export.source import read_blocks
 from pipelines.output.names import json_bytes
 from pipelines.stage.record import read_records, write_records
 from tests.cli.process import bpe
-from tests.export.exports import export_and_check, export_plainly
+from tests.export.exports import export_and_check, export_plainly, settings_of
 from tests.export.oracle import Options
 from tests.pipelines.corpora import flip, sentence, tree, write_jsonl
 from tests.shared_data import LONG
@@ -147,11 +149,12 @@ STOPPED: dict[str, tuple[ExportFormat, Options]] = {
 def test_an_export_that_was_stopped_goes_on(
     sources: dict[str, Path], tmp_path: Path, *, name: str, damage: bool
 ) -> None:
-    """Again and again; also where a bit of each file that the first run left was flipped."""
+    """Again and again; or before its last unit, and a bit of each file was flipped then."""
     to, options = STOPPED[name]
     few: dict[str, Any] = {"to": to, "unit_tokens": 400}
     units = export_plainly(sources, tmp_path / "whole", options, **few).units
-    output, stop = tmp_path / "out", 1 if LONG and not damage else max(units // 3, 1)
+    output = tmp_path / "out"
+    stop = units - 1 if damage else 1 if LONG else max(units // 3, 1)
     made = export_plainly(sources, output, options, **few, stop=stop).units
     assert made == stop
     if damage:
@@ -160,6 +163,13 @@ def test_an_export_that_was_stopped_goes_on(
         made += export_plainly(sources, output, options, **few, stop=stop, resume=True).units
     assert made >= units if damage else made == units
     assert tree(output) == tree(tmp_path / "whole")
+
+
+def test_a_unit_that_is_to_stop_reads_no_further(sources: dict[str, Path]) -> None:
+    directories = {name: str(directory) for name, directory in sources.items()}
+    plan, pins, _ = plan_export(directories, settings_of(PLAIN, "bin"))
+    with pytest.raises(StoppedError):
+        list(read_blocks(plan, pins[0], stopped=lambda: True))
 
 
 def flip_all(output: Path) -> None:
