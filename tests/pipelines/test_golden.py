@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shlex
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.process import bpe
+from pipelines.cli import main
 from tests.pipelines.corpora import sentence, small_tokenizer, write_corpus
 from tests.pipelines.test_keep import jsonl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 GOLDEN = Path(__file__).with_name("golden.json")
 ALL = "--input 'in/*.txt' --input 'in/b/*.jsonl*' --input in/c.parquet"
@@ -105,15 +109,18 @@ def run(folder: Path, command: str) -> dict[str, str]:
         made = [one for one in COMMANDS if one.split()[:2] == ["encode", source]]
         if made and not (folder / source).exists():  # this test alone was asked for
             run(folder, made[0])
-    bpe(verb, *rest, "--output", output, "--workers", "1", "--quiet", cwd=folder)
+    assert main([verb, *rest, "--output", output, "--workers", "1", "--quiet"]) == 0
     return hashes(folder / output)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The working folder of the commands."""
     folder = tmp_path_factory.mktemp("golden")
     prepare(folder)
-    return folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield folder
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: "-".join(one.split()[:2]))
@@ -124,6 +131,7 @@ def test_outputs_are_as_before(folder: Path, command: str) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         prepare(Path(made))
+        os.chdir(made)
         rows = {command: run(Path(made), command) for command in COMMANDS}
     text = ",\n".join(f"{json.dumps(command)}: {json.dumps(rows[command])}" for command in rows)
     GOLDEN.write_text(f"{{\n{text}\n}}\n", "utf-8")

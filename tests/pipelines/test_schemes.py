@@ -32,7 +32,6 @@ from tests.pipelines.corpora import (
     KINDS,
     ONE,
     SPLIT,
-    TWO,
     Corpus,
     small_tokenizer,
     tree,
@@ -74,7 +73,7 @@ def encode_in_store() -> jobs.EncodeSummary:
         inputs=INPUTS,
         tokenizer=f"{MODEL}/tokenizer.json",
         output=OutputSettings(directory=IDS + "/"),
-        execution=TWO,
+        execution=ONE,
     )
 
 
