@@ -16,6 +16,7 @@ from pipelines.errors import ConfigError, InputError, JobError, RecordError, Ver
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
 from tests.pipelines.corpora import dead_letters, encode
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +64,7 @@ def expected(record: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-@pytest.mark.parametrize("split_size", [None, 90])
+@pytest.mark.parametrize("split_size", long_but([None, 90], 90))
 def test_fields_pass_through_with_their_types(
     model: Path, tmp_path: Path, split_size: int | None
 ) -> None:

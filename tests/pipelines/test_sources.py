@@ -16,6 +16,7 @@ from tests import jobs
 from tests.cli.process import bpe
 from tests.pipelines.corpora import count, encode, sentence, train
 from tests.pipelines.test_train_mix import MIX
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,7 @@ def named(folder: Path, *, split_size: int | None = None, **fields: object) -> I
     return InputSettings.of(patterns, split_size=split_size, **{**FIELDS, **fields})
 
 
-@pytest.mark.parametrize("split_size", [None, 300])
+@pytest.mark.parametrize("split_size", long_but([None, 300], 300))
 def test_each_source_has_its_fields_and_its_totals(
     folder: Path, model: Path, tmp_path: Path, split_size: int | None
 ) -> None:

@@ -15,6 +15,7 @@ from pipelines.errors import ConfigError, JobError, OutputError
 from pipelines.settings import CountsInput, PretokenSettings, TrainSettings
 from tests.pipelines.beam_runs import assert_that, pipeline
 from tests.pipelines.corpora import ONE, Corpus, count, train, tree
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("ties", ["id-min", "first-seen"])
+@pytest.mark.parametrize("ties", long_but(["id-min", "first-seen"], "first-seen"))
 def test_the_tokenizer_is_the_one_trained_in_memory(
     corpus: Corpus, base: Path, tmp_path: Path, ties: str
 ) -> None:

@@ -24,6 +24,7 @@ from pipelines.settings import (
 )
 from tests import jobs
 from tests.pipelines.corpora import ONE, count, sentence, train, tree
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,7 +116,7 @@ def test_the_tokenizer_is_that_of_the_counts_of_each_source(
     assert summary.documents == load_counts(str(tmp_path / "model/counts")).totals.documents == 54
 
 
-@pytest.mark.parametrize("share_of", ["pretokens", "tokens"])
+@pytest.mark.parametrize("share_of", long_but(["pretokens", "tokens"], "tokens"))
 def test_shares_are_of_what_is_asked_for(
     folder: Path, counted: Path, tmp_path: Path, share_of: ShareOf
 ) -> None:
