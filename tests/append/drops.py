@@ -219,10 +219,12 @@ class Dropping:
 
 
 @contextmanager
-def running(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+def running(
+    *arguments: str, cwd: Path, program: list[str] = BPE
+) -> Iterator[subprocess.Popen[str]]:
     """``bpe`` in a process of its own, which is gone behind the block."""
     process = subprocess.Popen(
-        [*BPE, *arguments],
+        [*program, *arguments],
         cwd=cwd,
         env=environment(),
         stdout=subprocess.PIPE,

@@ -34,7 +34,7 @@ from pipelines.settings import (
 from pipelines.verify import counts as verify_counts
 from tests import jobs
 from tests.append.drops import WAIT, running, taken, wait_for
-from tests.cli.process import bpe, refused
+from tests.cli.process import bpe, command, refused
 from tests.pipelines.corpora import small_tokenizer, train
 
 if TYPE_CHECKING:
@@ -459,8 +459,8 @@ def test_counts_that_grow_while_they_are_verified(
     [("encode", signal.SIGTERM), pytest.param("count", signal.SIGINT, marks=pytest.mark.long)],
 )
 def test_a_signal_ends_the_loop_cleanly(folder: Path, what: str, which: signal.Signals) -> None:
-    command = (*COMMANDS[what], "--output", "out", "--watch", "0.2", "--settle", "0")
-    with running(*command, cwd=folder) as process:
+    watch = (*COMMANDS[what], "--output", "out", "--watch", "0.2", "--settle", "0")
+    with running(*watch, cwd=folder, program=command()) as process:
         wait_for(lambda: taken(folder / "out") == 1, process)
         write(folder, "b", ["lazy dog"])
         wait_for(lambda: taken(folder / "out") == 2, process)

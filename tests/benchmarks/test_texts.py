@@ -21,11 +21,11 @@ def test_new_words_are_all_distinct_and_cut_evenly() -> None:
 
 
 def test_each_copy_has_the_same_documents_in_another_order() -> None:
-    texts = column(MULTILINGUAL, 200_000).to_pylist()
-    copies = [one.to_pylist() for one in texts_of(MULTILINGUAL, 200_000, "shuffled")]
+    texts = column(MULTILINGUAL, 50_000).to_pylist()
+    copies = [one.to_pylist() for one in texts_of(MULTILINGUAL, 50_000, "shuffled")]
     assert [sorted(copy) for copy in copies] == [sorted(texts)] * COPIES
     assert len({tuple(copy) for copy in [texts, *copies]}) == 1 + COPIES
-    again = [one.to_pylist() for one in texts_of(MULTILINGUAL, 200_000, "shuffled")]
+    again = [one.to_pylist() for one in texts_of(MULTILINGUAL, 50_000, "shuffled")]
     assert again == copies
 
 

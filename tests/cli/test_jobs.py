@@ -201,6 +201,7 @@ def test_a_stream_that_is_closed_does_not_end_a_job(
     assert (tmp_path / "out" / "manifest.json").exists()
 
 
+@pytest.mark.long
 def test_progress_that_nobody_reads_does_not_end_a_job(work: Path, tmp_path: Path) -> None:
     count = [*BPE, "count", "--input", "corpus", "--output", str(tmp_path / "out")]
     reader, writer = os.pipe()
