@@ -102,8 +102,9 @@ def in_process(
     """Run a command that only reads, or is refused, as `bpe` does, but in this process."""
     if FRESH:
         return bpe(*arguments, cwd=cwd, status=status)
-    out, err, words = io.StringIO(), io.StringIO(), [os.fsdecode(one) for one in arguments]
-    folder = Path.cwd()
+    words, folder = [os.fsdecode(one) for one in arguments], Path.cwd()
+    written = io.BytesIO(), io.BytesIO()
+    out, err = (io.TextIOWrapper(one, "utf-8", write_through=True) for one in written)
     os.chdir(cwd or folder)
     try:
         with (
@@ -114,9 +115,10 @@ def in_process(
             done = main(words)
     finally:
         os.chdir(folder)
+    stdout, stderr = (one.getvalue().decode() for one in written)
     if status is not None:
-        assert done == status, f"exit {done}\n{out.getvalue()}\n{err.getvalue()}"
-    return subprocess.CompletedProcess(words, done, out.getvalue(), err.getvalue())
+        assert done == status, f"exit {done}\n{stdout}\n{stderr}"
+    return subprocess.CompletedProcess(words, done, stdout, stderr)
 
 
 def on_a_terminal(
