@@ -12,7 +12,7 @@ from bpe import CharacterLevel, PretokenCounts, Tokenizer, WordPiece, train
 from bpe.errors import SpecialTokenError, TrainingError
 from bpe.ties import TIES
 from tests.bpe.oracle import training_of
-from tests.bpe.steps import assert_linear, counts_steps
+from tests.bpe.steps import INSTRUMENTED, assert_linear, counts_steps
 from tests.shared_data import LONG
 
 
@@ -165,7 +165,7 @@ def letters_of(alphabet: bytes, size: int) -> bytes:
 @pytest.mark.parametrize("ties", TIES)
 @pytest.mark.parametrize("letters", ALPHABETS)
 def test_a_long_pretoken(ties: str, letters: bytes) -> None:
-    word = letters_of(letters, 1_000_000 if LONG else 200_000)
+    word = letters_of(letters, 1_000_000 if LONG else 20_000 if INSTRUMENTED else 200_000)
     tokenizer = trained({word: 1}, merges=744, ties=ties)
     tokens = tokenizer.encode(word)
     assert len(tokens) == training_of(tokenizer).tokens
