@@ -22,7 +22,7 @@ import bpe
 from benchmarks.corpora import ROOT
 from benchmarks.foundation import SHARED, commit, processor, say
 from bpe.counting import PretokenCounter
-from bpe.counts.files import run_to_ipc, shard_bytes
+from bpe.counts.files import counts_to_ipc, shard_bytes
 from bpe.pretokenizer import Pretokenizer
 
 RESULTS = ROOT / "benchmarks" / "results" / "growth.json"
@@ -62,7 +62,7 @@ def measured(corpus: str) -> dict[str, Any]:
         "points": points,
         "heaps": {"k": float(np.exp(k)), "beta": float(beta)},
         "word_bytes": memoryview(run.data).nbytes / distinct,
-        "travelling_bytes": len(run_to_ipc(run)) / distinct,
+        "travelling_bytes": len(counts_to_ipc(run)) / distinct,
         "file_bytes": len(shard_bytes(run)) / distinct,
         "count_seconds_per_gb": seconds / total * 1e9,
         "train_seconds": trained,

@@ -28,7 +28,7 @@ from benchmarks import synthetic
 from benchmarks.corpora import DATA, ROOT
 from benchmarks.foundation import commit, processor
 from bpe.counts import PretokenCounts, Totals
-from bpe.counts.files import run_table, run_to_ipc
+from bpe.counts.files import counts_table, counts_to_ipc
 from bpe.pretokenizer import Pretokenizer
 from pipelines.count.beam import merge_shards
 from pipelines.count.results import write_manifest
@@ -106,7 +106,7 @@ def make(folder: Path, distinct: int, bundles: int) -> None:
     for bundle in range(bundles):
         run = synthetic.run_of(words, synthetic.bundle_counts(counts, bundle, bundles))
         for shard, part in enumerate(run.split(SHARDS)):
-            (folder / "runs" / f"{bundle:05d}-{shard:05d}").write_bytes(run_to_ipc(part))
+            (folder / "runs" / f"{bundle:05d}-{shard:05d}").write_bytes(counts_to_ipc(part))
     (folder / "pretokens").write_text(str(counts.sum()), "ascii")
 
 
@@ -140,7 +140,7 @@ def compare(folder: Path, distinct: int) -> None:
     """Fail where the merged counts are not those that were cut into bundles."""
     merged = PretokenCounts.load(folder / "counts")
     made = synthetic.run_of(np.load(folder / "words.npy"), synthetic.counts(distinct))
-    if not merged.to_table().equals(run_table(made)):
+    if not merged.to_table().equals(counts_table(made)):
         raise click.ClickException("the merged counts are not those that were made")
 
 

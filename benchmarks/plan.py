@@ -285,7 +285,7 @@ def plan(growth: Result, merge_step: Result) -> str:
         "bytes shuffled, at most": lambda one: _memory(one.shuffled),
         "distinct pre-tokens in all": lambda one: _million(one.distinct),
         "`--shards`": lambda one: f"{one.shards:,}",
-        "sorted runs shuffled, at most": lambda one: _million(one.splits * one.shards),
+        "partial counts shuffled, at most": lambda one: _million(one.splits * one.shards),
         "memory of merging a shard": lambda one: _memory(
             one.distinct / one.shards * one.merging_bytes_each
         ),

@@ -87,7 +87,7 @@ def compared(corpus: str) -> dict[str, Any]:
         ways[way] = {
             "distinct": len(kept),
             "longest": max(len(key) for key, _ in kept.items()) // 2,
-            "tokens": memoryview(kept.run.data).nbytes // 2,
+            "tokens": memoryview(kept.sorted_counts.data).nbytes // 2,
             "first_affected": first_affected(training),
             "first_other": next(others, None),
             "others": len(set(pairs) - set(exact)),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from bpe.counts.files import run_from_table
+from bpe.counts.files import counts_from_table
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -88,4 +88,4 @@ def run_of(codes: npt.NDArray[np.uint64], numbers: npt.NDArray[np.int64]) -> Sor
         [None, pa.py_buffer(offsets), pa.py_buffer(np.concatenate(data))],
     )
     table = pa.table({"pretoken": keys, "count": pa.array(numbers)})
-    return run_from_table(table, where="synthetic counts")
+    return counts_from_table(table, where="synthetic counts")

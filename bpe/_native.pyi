@@ -222,18 +222,18 @@ class SortedCounts:
         """The sum of the counts; OverflowError past 2^63 - 1."""
 
     def split(self, shards: int) -> list[SortedCounts]:
-        """One run for each shard, by ``stable_hash(key) % shards``."""
+        """The sorted counts of each shard, by ``stable_hash(key) % shards``."""
 
     def misplaced(self, shard: int, shards: int) -> int:
         """The first row whose key belongs to another shard, or -1."""
 
 def prune_run(
-    run: SortedCounts, below: int, id_bytes: int = 0
+    counts: SortedCounts, below: int, id_bytes: int = 0
 ) -> tuple[SortedCounts, int, int, int, Buffer]:
     """The rows with a count of at least ``below``, and what the others were.
 
     Args:
-        run: counts.
+        counts: the pre-tokens.
         below: the limit.
         id_bytes: the bytes of an id, if keys are ids.
 
@@ -243,7 +243,7 @@ def prune_run(
         byte was the last (256). Of ids: sums of the pairs with a hash (65,536), then zeros.
     """
 
-def merge_runs(runs: list[SortedCounts]) -> SortedCounts:
+def add_counts(counts: list[SortedCounts]) -> SortedCounts:
     """Adds counts, keeps the earliest place; OverflowError past 2^63 - 1."""
 
 def stable_hash(data: Readable) -> int:

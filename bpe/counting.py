@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import text_array, text_column, values_of
-from bpe._native import Counter, SortedCounts, merge_runs
+from bpe._native import Counter, SortedCounts, add_counts
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import PretokenCounts, text_bytes
 from bpe.errors import CountsError, PatternTimeoutError
@@ -66,7 +66,7 @@ def count_pretokens(
 
     totals = count_blocks(texts, add)
     return PretokenCounts(
-        run=merge_runs(counter.drain(1)),
+        sorted_counts=add_counts(counter.drain(1)),
         pretokenizer=cut,
         special_tokens=special,
         totals=totals,
@@ -135,7 +135,7 @@ _ROWS = 1024  # texts prepared at a time
 
 
 class PretokenCounter:
-    """Counts pre-tokens, and drains them as sorted runs, one for each shard.
+    """Counts pre-tokens, and drains them as sorted counts, one object for each shard.
 
     The caller bounds memory: check ``nbytes`` between blocks, and drain. Threads may share a
     counter; they take turns.
@@ -209,7 +209,7 @@ class PretokenCounter:
         return sum(add() for add in prepared)
 
     def drain(self, shards: int) -> list[SortedCounts]:
-        """All counts as one run for each shard, sorted by bytes; the counter is empty afterwards.
+        """Sorted counts for each shard; the counter is empty afterwards.
 
         A pre-token belongs to the shard ``stable_hash(pretoken) % shards``.
         """

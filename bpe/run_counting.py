@@ -75,9 +75,9 @@ def count_runs(
     """
     counter = RunCounter(tokenizer, merge_pattern=merge_pattern, max_run=max_run)
     totals = count_blocks(texts, lambda block, _: counter.add(block))
-    run, *pairs = counter.drain(1)
+    counts, *pairs = counter.drain(1)
     return PretokenCounts(
-        run=run,
+        sorted_counts=counts,
         pretokenizer=tokenizer.pretokenizer,
         special_tokens=tuple(tokenizer.special_tokens),
         totals=totals,
@@ -186,7 +186,7 @@ class RunCounter:
         counter.add(TextColumn(ids.tobytes(), ends.data, 8, 0, len(sizes)))
 
     def drain(self, shards: int) -> list[SortedCounts]:
-        """All counts as one run of counts for each shard; the counter is empty afterwards.
+        """Sorted counts for each shard; the counter is empty afterwards.
 
         Where long runs are cut, one run more, for :meth:`bpe.counts.CutRuns.of`: the counts of the
         pairs of tokens in these.

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import utf8
-from bpe._native import merge_runs
+from bpe._native import add_counts
 from bpe.counts import PretokenCounts, Totals
-from bpe.counts.files import run_from_ipc, run_from_table, run_table
+from bpe.counts.files import counts_from_ipc, counts_from_table, counts_table
 from bpe.errors import BpeError, EncodingError
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.count.steps import FLUSH_BYTES, shard_messages
@@ -455,10 +455,10 @@ class TextCounters(Generic[Key, Element]):
         return dict(sorted(reasons.items()))
 
 
-def sorted_runs(
+def sorted_messages(
     pairs: Iterable[tuple[bytes, int]], shards: int, transform: str
 ) -> Iterator[tuple[int, bytes]]:
-    """One run, as Arrow IPC, for each shard that has any of these pre-tokens; counts are added up.
+    """Sorted counts, as Arrow IPC, of each shard that has any of these pre-tokens.
 
     Args:
         pairs: pre-tokens with counts, as elements of a pipeline hold them.
@@ -483,7 +483,7 @@ def sorted_runs(
             "count": pa.array([counts[one] for one in pretokens], pa.int64()),
         }
     )
-    return shard_messages(run_from_table(table, where="counts").split(shards))
+    return shard_messages(counts_from_table(table, where="counts").split(shards))
 
 
 def _no_count(pair: object, counts: Mapping[bytes, int]) -> str:
@@ -500,38 +500,38 @@ def _no_count(pair: object, counts: Mapping[bytes, int]) -> str:
     return ""
 
 
-def count_pairs(run: SortedCounts) -> Iterator[tuple[bytes, int]]:
-    """Each pre-token of a run with its count, in byte order."""
-    table = run_table(run).select(["pretoken", "count"])
+def count_pairs(counts: SortedCounts) -> Iterator[tuple[bytes, int]]:
+    """Each pre-token with its count, in byte order."""
+    table = counts_table(counts).select(["pretoken", "count"])
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
 
 
 def counts_of_messages(messages: Iterable[bytes], pretokens: PretokenSettings) -> PretokenCounts:
-    """Counts out of runs of different shards, or of the same; of how many texts is not known.
+    """Counts out of messages of different shards, or of the same; of how many texts is not known.
 
     Args:
-        messages: runs as Arrow IPC.
+        messages: sorted counts as Arrow IPC.
         pretokens: how the text was cut.
 
     Raises:
         InputError: a count passes 2^63 - 1.
     """
     try:
-        run = merge_runs([run_from_ipc(message) for message in messages])
-        total = run.total()
+        counts = add_counts([counts_from_ipc(message) for message in messages])
+        total = counts.total()
     except OverflowError as error:
         raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
     return PretokenCounts(
-        run=run,
+        sorted_counts=counts,
         pretokenizer=pretokens.cut,
         special_tokens=pretokens.special_tokens,
-        totals=Totals(bytes=pretoken_bytes(run), pretokens=total),
+        totals=Totals(bytes=pretoken_bytes(counts), pretokens=total),
     )
 
 
-def pretoken_bytes(run: SortedCounts) -> int:
-    """Bytes of all occurrences of the pre-tokens of a run."""
-    table = run_table(run)
+def pretoken_bytes(counts: SortedCounts) -> int:
+    """Bytes of all occurrences of the pre-tokens."""
+    table = counts_table(counts)
     lengths = pc.binary_length(table["pretoken"]).to_numpy().astype(object)
     return int((lengths * table["count"].to_numpy()).sum())  # Python's integers, of any size

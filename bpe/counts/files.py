@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from bpe._arrow import binary_rows, int64_array, values_of
 from bpe._inputs_file import INPUTS
-from bpe._native import SortedCounts, merge_runs
+from bpe._native import SortedCounts, add_counts
 from bpe.counts.manifest import (
     DATA,
     MANIFEST_NAME,
@@ -46,27 +46,26 @@ _TRAVEL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=
 
 
 def counts_schema(*, ordered: bool) -> pa.Schema:
-    """Columns of a run: ``pretoken``, ``count``; with order, where each was first seen."""
+    """Columns of sorted counts: ``pretoken``, ``count``; with order, where each was first seen."""
     columns = (*_COUNTS, *_ORDER) if ordered else _COUNTS
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])
 
 
-def run_table(run: SortedCounts) -> pa.Table:
-    """A run as an Arrow table over the same memory."""
-    columns = [binary_rows(run.data, run.offsets), int64_array(run.counts)]
-    if run.documents is not None and run.positions is not None:
-        columns += [int64_array(run.documents), int64_array(run.positions)]
+def counts_table(counts: SortedCounts) -> pa.Table:
+    """Sorted counts as an Arrow table over the same memory."""
+    columns = [binary_rows(counts.data, counts.offsets), int64_array(counts.counts)]
+    if counts.documents is not None and counts.positions is not None:
+        columns += [int64_array(counts.documents), int64_array(counts.positions)]
     ordered = len(columns) > len(_COUNTS)
     return pa.Table.from_arrays(columns, schema=counts_schema(ordered=ordered))
 
 
-def run_from_table(table: pa.Table, *, where: str) -> SortedCounts:
-    """The run of a table with the schema above; ``binary`` keys are allowed.
+def counts_from_table(table: pa.Table, *, where: str) -> SortedCounts:
+    """The sorted counts of a table with the schema above; ``binary`` keys are allowed.
 
     Raises:
-        CountsError: the columns differ, there are nulls, or the rows are not a run: a key is
-            empty, out of order or a duplicate, or a count is not positive. The message begins
-            with ``where``.
+        CountsError: the columns differ, there are nulls, a key is empty, out of order or a
+            duplicate, or a count is not positive. The message begins with ``where``.
     """
     names = table.schema.names
     ordered = len(names) > len(_COUNTS)
@@ -93,7 +92,7 @@ def run_from_table(table: pa.Table, *, where: str) -> SortedCounts:
         raise CountsError(f"{where}: {error}") from error
 
 
-def shard_bytes(run: SortedCounts) -> bytes:
+def shard_bytes(counts: SortedCounts) -> bytes:
     """The Parquet file of a shard.
 
     Page checksums, so that damage is seen before it is counted. Statistics, because keys are
@@ -105,7 +104,7 @@ def shard_bytes(run: SortedCounts) -> bytes:
     Raises:
         CountsError: a key has more than 1 GiB, which Parquet cannot hold.
     """
-    table = run_table(run)
+    table = counts_table(counts)
     longest = pc.max(pc.binary_length(table["pretoken"])).as_py() or 0
     if longest > _LARGEST_KEY:
         raise CountsError(
@@ -143,7 +142,7 @@ def counts_part(
 def read_part(
     data: bytes, part: CountsPart, *, shard: int, shards: int, where: str
 ) -> SortedCounts:
-    """The run of a part, checked against its entry in the manifest.
+    """The counts of a part, checked against its entry in the manifest.
 
     Raises:
         CountsError: the bytes differ from the manifest, are not a Parquet file of counts, or hold
@@ -163,31 +162,31 @@ def read_part(
         table = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True).read()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise CountsError(f"{where} cannot be read as Parquet: {error}") from error
-    run = run_from_table(table, where=where)
-    if len(run) != part.rows:
-        raise CountsError(f"{where} has {len(run)} rows, the manifest says {part.rows}")
-    row = run.misplaced(shard, shards)
+    counts = counts_from_table(table, where=where)
+    if len(counts) != part.rows:
+        raise CountsError(f"{where} has {len(counts)} rows, the manifest says {part.rows}")
+    row = counts.misplaced(shard, shards)
     if row >= 0:
         raise CountsError(f"{where}: the pre-token of row {row} does not belong to this part")
-    return run
+    return counts
 
 
-def run_to_ipc(run: SortedCounts) -> bytes:
-    """A run as an Arrow IPC stream, for the shuffle.
+def counts_to_ipc(counts: SortedCounts) -> bytes:
+    """Sorted counts as an Arrow IPC stream, for the shuffle.
 
     Compressed to a third or less, since runners hold in memory what they shuffle. Runs of a few
     rows would grow.
     """
-    table = run_table(run)
+    table = counts_table(counts)
     sink = io.BytesIO()
-    options = _TRAVEL if len(run) >= _COMPRESSED_ROWS else None
+    options = _TRAVEL if len(counts) >= _COMPRESSED_ROWS else None
     with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return sink.getvalue()
 
 
-def run_from_ipc(message: bytes) -> SortedCounts:
-    """The run in an Arrow IPC stream.
+def counts_from_ipc(message: bytes) -> SortedCounts:
+    """The sorted counts in an Arrow IPC stream.
 
     Raises:
         CountsError: the message is damaged or holds something else.
@@ -196,7 +195,7 @@ def run_from_ipc(message: bytes) -> SortedCounts:
         table = pa.ipc.open_stream(message).read_all()
     except (pa.ArrowException, OSError) as error:
         raise CountsError(f"partial counts cannot be read: {error}") from error
-    return run_from_table(table, where="partial counts")
+    return counts_from_table(table, where="partial counts")
 
 
 def _combined(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
@@ -207,7 +206,7 @@ def _combined(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
 
 
 def write_counts(
-    directory: Path, run: SortedCounts, manifest: CountsManifest, *, shards: int
+    directory: Path, counts: SortedCounts, manifest: CountsManifest, *, shards: int
 ) -> None:
     """Write the parts, then the manifest; each atomically.
 
@@ -222,9 +221,9 @@ def write_counts(
     (directory / DATA).mkdir(exist_ok=True)
     parts = []
     try:
-        for shard, part_run in enumerate(run.split(shards)):
-            data = shard_bytes(part_run)
-            parts.append(counts_part(data, rows=len(part_run), shard=shard, shards=shards))
+        for shard, part_counts in enumerate(counts.split(shards)):
+            data = shard_bytes(part_counts)
+            parts.append(counts_part(data, rows=len(part_counts), shard=shard, shards=shards))
             write_atomically(directory / parts[-1].file, data)
         files = replace(manifest, parts=tuple(parts)).files()
         for name, data in files.items():
@@ -240,7 +239,7 @@ def write_counts(
 
 
 def read_counts(directory: Path) -> tuple[SortedCounts, CountsManifest]:
-    """All parts as one run, checked against the manifest.
+    """The counts of all parts, checked against the manifest.
 
     Raises:
         CountsError: the manifest or a part is missing, damaged, or of another run.
@@ -256,21 +255,21 @@ def read_counts(directory: Path) -> tuple[SortedCounts, CountsManifest]:
     manifest = CountsManifest.from_json(
         text, where=str(path), inputs=(directory / INPUTS).read_bytes
     )
-    runs = []
+    parts = []
     for shard, part in enumerate(manifest.parts):
         path = directory / part.file
         try:
             data = path.read_bytes()
         except FileNotFoundError as error:
             raise CountsError(f"{path} is missing, the manifest names it: count again") from error
-        run = read_part(data, part, shard=shard, shards=len(manifest.parts), where=str(path))
-        if (run.documents is None) != (manifest.order_span is None):
+        counts = read_part(data, part, shard=shard, shards=len(manifest.parts), where=str(path))
+        if (counts.documents is None) != (manifest.order_span is None):
             raise CountsError(
-                f"{path} {'lacks' if run.documents is None else 'has'} the columns of order, "
+                f"{path} {'lacks' if counts.documents is None else 'has'} the columns of order, "
                 f"the manifest says order_span={manifest.order_span}: count again"
             )
-        runs.append(run)
-    return merge_runs(runs), manifest
+        parts.append(counts)
+    return add_counts(parts), manifest
 
 
 def _parts_of_counts(directory: Path) -> set[str]:

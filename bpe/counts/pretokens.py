@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import utf8
-from bpe._native import SortedCounts, merge_runs
-from bpe.counts.files import read_counts, run_from_table, run_table, write_counts
+from bpe._native import SortedCounts, add_counts
+from bpe.counts.files import counts_from_table, counts_table, read_counts, write_counts
 from bpe.counts.manifest import CountsManifest, Described, Totals
 from bpe.counts.pruning import Pruned, prune
 from bpe.errors import CountsError
@@ -42,18 +42,18 @@ class PretokenCounts(Described):
     Equality ignores ``inputs``, the files that the text came from.
 
     Attributes:
-        run: the pre-tokens and their counts as the core holds them.
+        sorted_counts: the pre-tokens and their counts as the core holds them.
 
     Raises:
         CountsError: the fields contradict each other, or the counts add up to over 2^63 - 1.
     """
 
-    run: SortedCounts
+    sorted_counts: SortedCounts
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
         try:
-            total = self.run.total()
+            total = self.sorted_counts.total()
         except OverflowError as error:
             raise CountsError(f"{error}: these counts cannot be held in 64 bits") from error
         dropped = self.prune.occurrences if self.prune else 0
@@ -96,7 +96,7 @@ class PretokenCounts(Described):
 
     @functools.cached_property
     def _table(self) -> pa.Table:
-        return run_table(self.run)
+        return counts_table(self.sorted_counts)
 
     @property
     def pretokens(self) -> pa.LargeBinaryArray:
@@ -111,16 +111,20 @@ class PretokenCounts(Described):
     @property
     def first_documents(self) -> pa.Int64Array | None:
         """The place of the first document with each pre-token, if order is tracked."""
-        return None if self.run.documents is None else self._table["first_document"].chunk(0)
+        return (
+            None if self.sorted_counts.documents is None else self._table["first_document"].chunk(0)
+        )
 
     @property
     def first_positions(self) -> pa.Int64Array | None:
         """Its index among the pre-tokens of that document, if order is tracked."""
-        return None if self.run.positions is None else self._table["first_position"].chunk(0)
+        return (
+            None if self.sorted_counts.positions is None else self._table["first_position"].chunk(0)
+        )
 
     def __len__(self) -> int:
         """The number of distinct pre-tokens."""
-        return len(self.run)
+        return len(self.sorted_counts)
 
     def __repr__(self) -> str:
         unit = f" in units of 1/{self.scale}" if self.scale > 1 else ""
@@ -139,14 +143,14 @@ class PretokenCounts(Described):
     __hash__ = None  # type: ignore[assignment]  # compares by contents, which can be gigabytes
 
     def __getstate__(self) -> dict[str, object]:
-        run = self.run
-        buffers = run.data, run.offsets, run.counts, run.documents, run.positions
+        held = self.sorted_counts
+        buffers = held.data, held.offsets, held.counts, held.documents, held.positions
         columns = [None if buffer is None else bytes(buffer) for buffer in buffers]
-        return self.described() | {"run": columns}
+        return self.described() | {"sorted_counts": columns}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        data, offsets, *rows = state["run"]
-        vars(self).update(state, run=SortedCounts(data, offsets, 8, *rows))
+        data, offsets, *rows = state["sorted_counts"]
+        vars(self).update(state, sorted_counts=SortedCounts(data, offsets, 8, *rows))
 
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
         """The counts of both corpora; documents of ``other`` come after those of ``self``.
@@ -169,12 +173,16 @@ class PretokenCounts(Described):
             return NotImplemented
         if times < 1:
             raise CountsError(f"counts are multiplied by 1 or more, not {times}")
-        run = _changed(
-            self.run, "count", pc.multiply_checked, times, f"{times} times a count passes 2^63 - 1"
+        changed = _changed(
+            self.sorted_counts,
+            "count",
+            pc.multiply_checked,
+            times,
+            f"{times} times a count passes 2^63 - 1",
         )
         return replace(
             self,
-            run=run,
+            sorted_counts=changed,
             totals=self.totals * times,
             order_span=None if self.order_span is None else self.order_span * times,
             prune=self.prune and self.prune * times,
@@ -192,9 +200,13 @@ class PretokenCounts(Described):
             CountsError: ``below`` is not positive, or a number exceeds 2^63 - 1.
         """
         limit = below * self.scale if type(below) is int else below
-        run, losses = prune(self.run, limit, id_bytes=self.runs.id_bytes if self.runs else None)
+        kept, losses = prune(
+            self.sorted_counts, limit, id_bytes=self.runs.id_bytes if self.runs else None
+        )
         pruned = losses.pruned(limit)
-        return replace(self, run=run, prune=self.prune + pruned if self.prune else pruned)
+        return replace(
+            self, sorted_counts=kept, prune=self.prune + pruned if self.prune else pruned
+        )
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Each pre-token with its count, in byte order."""
@@ -226,7 +238,7 @@ class PretokenCounts(Described):
             OSError: it cannot be written.
         """
         manifest = CountsManifest(**self.described(), parts=())
-        write_counts(Path(directory), self.run, manifest, shards=shards)
+        write_counts(Path(directory), self.sorted_counts, manifest, shards=shards)
 
     @classmethod
     def load(cls, directory: str | Path) -> PretokenCounts:
@@ -235,20 +247,20 @@ class PretokenCounts(Described):
         Raises:
             CountsError: the manifest or a part is missing, damaged, or of another run.
         """
-        run, manifest = read_counts(Path(directory))
+        sorted_counts, manifest = read_counts(Path(directory))
         try:
-            return cls.of(run, manifest)
+            return cls.of(sorted_counts, manifest)
         except CountsError as error:
             raise CountsError(f"{directory}: {error}") from error
 
     @classmethod
-    def of(cls, run: SortedCounts, manifest: CountsManifest) -> PretokenCounts:
-        """The counts of a run, with what a manifest says of them.
+    def of(cls, sorted_counts: SortedCounts, manifest: CountsManifest) -> PretokenCounts:
+        """Sorted counts with what a manifest says of them.
 
         Raises:
             CountsError: they contradict each other.
         """
-        return cls(run=run, **manifest.described())
+        return cls(sorted_counts=sorted_counts, **manifest.described())
 
     @classmethod
     def from_items(
@@ -295,7 +307,7 @@ class PretokenCounts(Described):
             columns["first_document"] = pa.array([first[key] for key in keys], pa.int64())
             columns["first_position"] = pa.array([0] * len(keys), pa.int64())
         return cls(
-            run=run_from_table(pa.table(columns), where="items"),
+            sorted_counts=counts_from_table(pa.table(columns), where="items"),
             pretokenizer=Pretokenizer.of(pretokenizer, pattern),
             special_tokens=check_special_tokens(special_tokens),
             totals=Totals(documents=documents, bytes=size, pretokens=counted.total()),
@@ -338,7 +350,7 @@ def combine(
     scale = lcm(*(factor.denominator for _, factor in pairs))
     if len(pairs) == 1 and scale == first.scale and pairs[0][1] * scale == 1:
         return first
-    runs, totals, span = [], Totals(), 0
+    shifted_counts, totals, span = [], Totals(), 0
     prunes: list[Pruned] = []
     cuts: list[CutRuns] = []
     for (counts, factor), title in zip(pairs, titles, strict=True):
@@ -347,17 +359,17 @@ def combine(
             more = counts if times == 1 else counts * times
         except CountsError as error:
             raise CountsError(f"{title}: {error}") from error
-        runs.append(shifted(more.run, span))
+        shifted_counts.append(shifted(more.sorted_counts, span))
         totals += more.totals
         span += counts.order_span or 0
         prunes += [more.prune] if more.prune else []
         cuts += [more.cut] if more.cut else []
     try:
-        run = merge_runs(runs)
+        total = add_counts(shifted_counts)
     except OverflowError as error:
         raise CountsError(str(error)) from error
     return PretokenCounts(
-        run=run,
+        sorted_counts=total,
         pretokenizer=first.pretokenizer,
         special_tokens=first.special_tokens,
         totals=totals,
@@ -420,22 +432,22 @@ def text_bytes(text: object, what: str) -> bytes:
     return utf8(text, what=what)
 
 
-def shifted(run: SortedCounts, documents: int) -> SortedCounts:
-    """The run with all documents ``documents`` places later."""
-    if run.documents is None or documents == 0:
-        return run
+def shifted(counts: SortedCounts, documents: int) -> SortedCounts:
+    """The counts with all documents ``documents`` places later."""
+    if counts.documents is None or documents == 0:
+        return counts
     problem = "the places of documents pass 2^63 - 1"
-    return _changed(run, "first_document", pc.add_checked, documents, problem)
+    return _changed(counts, "first_document", pc.add_checked, documents, problem)
 
 
 def _changed(
-    run: SortedCounts, column: str, change: Callable[..., Any], by: int, problem: str
+    counts: SortedCounts, column: str, change: Callable[..., Any], by: int, problem: str
 ) -> SortedCounts:
-    """The run with a column changed by a number; ``problem`` is the error of too large numbers."""
-    table = run_table(run)
+    """Change a column of counts by a number; ``problem`` is the error of too large numbers."""
+    table = counts_table(counts)
     try:
         changed = change(table[column], pa.scalar(by, pa.int64()))
     except (pa.ArrowInvalid, OverflowError) as error:
         raise CountsError(problem) from error
     index = table.schema.get_field_index(column)
-    return run_from_table(table.set_column(index, column, changed), where="counts")
+    return counts_from_table(table.set_column(index, column, changed), where="counts")

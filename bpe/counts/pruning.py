@@ -55,7 +55,7 @@ class Pruned:
 
 @dataclass(frozen=True)
 class Losses:
-    """Losses of one run by pruning; the losses of several runs of one corpus add up.
+    """Losses by pruning sorted counts; the losses of all shards of a corpus add up.
 
     Attributes:
         distinct_pretokens: the number of those dropped.
@@ -91,12 +91,12 @@ class Losses:
 
 
 def prune(
-    run: SortedCounts, below: int, *, id_bytes: int | None = None
+    counts: SortedCounts, below: int, *, id_bytes: int | None = None
 ) -> tuple[SortedCounts, Losses]:
-    """The pre-tokens of a run with counts of at least ``below``, and the losses.
+    """The pre-tokens with counts of at least ``below``, and the losses.
 
     Args:
-        run: counts.
+        counts: the pre-tokens.
         below: the limit.
         id_bytes: of counts of runs, the bytes of an id; None for pre-tokens.
 
@@ -107,7 +107,7 @@ def prune(
         raise CountsError(f"pre-tokens are pruned below a count of 1 or more, not {below!r}")
     try:
         frequent, rows, occurrences, size, at = prune_run(
-            run, min(below, _MAX_COUNT), id_bytes or 0
+            counts, min(below, _MAX_COUNT), id_bytes or 0
         )
     except OverflowError as error:
         raise CountsError(str(error)) from error

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._native import scan
-from bpe.counts.files import run_from_ipc, run_table
+from bpe.counts.files import counts_from_ipc, counts_table
 from bpe.errors import BadTextsError
 from bpe.pretokenizer import Pretokenizer
 
@@ -136,17 +136,17 @@ class Difference:
 
 
 def add_differences(
-    found: Sequence[Difference], run: bytes, tokenizers: Sequence[Tokenizer], *, examples: int
+    found: Sequence[Difference], message: bytes, tokenizers: Sequence[Tokenizer], *, examples: int
 ) -> None:
     """Add how each further tokenizer differs from the first, over counted pieces.
 
     Args:
         found: of each further tokenizer.
-        run: the pieces and how often each occurs, as Arrow IPC bytes; no piece is in two runs.
+        message: the pieces and how often each occurs, as Arrow IPC; no piece is in two messages.
         tokenizers: that are compared.
         examples: how many to keep.
     """
-    for batch in run_table(run_from_ipc(run)).to_batches(max_chunksize=_ROWS):
+    for batch in counts_table(counts_from_ipc(message)).to_batches(max_chunksize=_ROWS):
         pieces, counts = batch.column(0), batch.column(1).to_numpy()
         first, *others = (_lengths(tokenizer, pieces) for tokenizer in tokenizers)
         for difference, lengths in zip(found, others, strict=True):

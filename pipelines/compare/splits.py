@@ -92,7 +92,7 @@ class CompareSplits:
         subject, pieces = comparer.subject, PretokenCounter(comparer.cutter.counted)
         totals = ComparisonTotals()
         sources = {piece.file_index: piece for piece in unit.work.pieces}
-        file, runs = f"pieces-{unit.number:05d}", list[tuple[int, int, int]]()
+        file, messages = f"pieces-{unit.number:05d}", list[tuple[int, int, int]]()
         reading = self._reading(subject)
         with (
             replacing(join(self.directory, file)) as sink,
@@ -100,9 +100,9 @@ class CompareSplits:
         ):
 
             def drain() -> None:
-                for shard, run in shard_messages(pieces.drain(SHARDS)):
-                    runs.append((shard, sink.tell(), len(run)))
-                    sink.write(run)
+                for shard, message in shard_messages(pieces.drain(SHARDS)):
+                    messages.append((shard, sink.tell(), len(message)))
+                    sink.write(message)
 
             for block in reader:
                 set_aside = partial(reader.set_row_aside, block)
@@ -131,7 +131,7 @@ class CompareSplits:
             totals={
                 "documents": whole["documents"],
                 "groups": (totals_at, written.bytes - totals_at),
-                "runs": runs,
+                "messages": messages,
                 "failures": 0 if dead is None else dead.records,
             },
         )
@@ -152,8 +152,8 @@ class CompareSplits:
         check_groups(comparer.subject.by, len(totals.numbers) - 1)
         found = [Difference() for _ in tokenizers[1:]]
         for shard in range(SHARDS):
-            if runs := list(self._runs(records, shard)):
-                add_differences(found, merged(runs), tokenizers, examples=self.examples)
+            if messages := list(self._messages(records, shard)):
+                add_differences(found, merged(messages), tokenizers, examples=self.examples)
         failures = sum(record.totals["failures"] for record in records)
         reading = self._reading(comparer.subject)
         documents = sum(record.totals["documents"] for record in records)
@@ -170,10 +170,10 @@ class CompareSplits:
             directory=self.directory, options=subject.options, max_failures=self.max_failures
         )
 
-    def _runs(self, records: Sequence[Record], shard: int) -> Iterator[bytes]:
+    def _messages(self, records: Sequence[Record], shard: int) -> Iterator[bytes]:
         """The counted pieces of a shard, of each split."""
         for record in records:
-            ranges = [(at, size) for of, at, size in record.totals["runs"] if of == shard]
+            ranges = [(at, size) for of, at, size in record.totals["messages"] if of == shard]
             if ranges:
                 yield from self._read(record, ranges)
 

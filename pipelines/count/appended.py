@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe._inputs_file import INPUTS
-from bpe.counts.files import run_to_ipc
+from bpe.counts.files import counts_to_ipc
 from bpe.counts.manifest import CountsManifest, CountsPart, Totals
 from pipelines import storage
 from pipelines.count.directory import read_manifest, set_of
@@ -163,8 +163,12 @@ def _merged(
 ) -> tuple[AppendedSet, CountsSet]:
     """Sets added up to one, of the generation of the job."""
     sets = [counts for _, counts in some]
-    runs = [run_to_ipc(run) for run in added_up(sets).run.split(job.settings.shards)]
-    parts = [part for shard, run in enumerate(runs) for part in write_shard(shard, run, job)]
+    shards = added_up(sets).sorted_counts.split(job.settings.shards)
+    parts = [
+        part
+        for shard, shard_counts in enumerate(shards)
+        for part in write_shard(shard, counts_to_ipc(shard_counts), job)
+    ]
     added = AppendedSet(
         generation=job.generation,
         jobs=sum(one.jobs for one, _ in some),

@@ -1,7 +1,7 @@
-"""Runs of counts to the shards of all, as steps of a pipeline.
+"""Partial counts to the files of shards, as steps of a pipeline.
 
-Runs are sorted, and travel as Arrow IPC bytes; those of a shard are merged and written as one file.
-No element holds all counts.
+An element is the sorted counts of one shard, as Arrow IPC bytes: a message. The messages of a shard
+are added up and written as one file. No element holds all counts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import apache_beam as beam
 
-from bpe._native import merge_runs
-from bpe.counts.files import run_to_ipc
+from bpe._native import add_counts
+from bpe.counts.files import counts_to_ipc
 from pipelines.count.results import write_shard
 from pipelines.count.steps import (
     InGroup,
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from pipelines.count.steps import CountJob
     from pipelines.failures import FailureChannel
 
-_FEW_RUNS = 8
+_FEW = 8
 
 
-class MergeRuns(beam.CombineFn):  # type: ignore[misc]
-    """Adds up the runs of a shard; an accumulator is a list of runs, the largest first.
+class AddCounts(beam.CombineFn):  # type: ignore[misc]
+    """Adds up the messages of a shard; an accumulator is a list of them, the largest first.
 
-    Runs that wait are merged when together they are as large as the first: each byte is merged a
+    Those that wait are merged when together they are as large as the first: each byte is merged a
     number of times that grows with the logarithm of the whole, and little is held twice.
     """
 
@@ -41,15 +41,15 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
         self._failures = failures
 
     def create_accumulator(self) -> list[bytes]:
-        """No runs."""
+        """No messages."""
         return []
 
-    def add_input(self, accumulator: list[bytes], run: bytes) -> list[bytes]:
-        """Take one more run."""
-        return self._add(accumulator, [run])
+    def add_input(self, accumulator: list[bytes], message: bytes) -> list[bytes]:
+        """Take one more message."""
+        return self._add(accumulator, [message])
 
     def merge_accumulators(self, accumulators: Iterable[list[bytes]]) -> list[bytes]:
-        """Put lists of runs together."""
+        """Put lists of messages together."""
         merged_so_far: list[bytes] = []
         for accumulator in accumulators:
             merged_so_far = self._add(merged_so_far, accumulator)
@@ -60,13 +60,13 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
         return self._merge(accumulator)
 
     def extract_output(self, accumulator: list[bytes]) -> bytes:
-        """The one run of the shard; a run without pre-tokens for an empty pane."""
-        return b"".join(self._merge(accumulator)) or run_to_ipc(merge_runs([]))
+        """The counts of the shard; none for an empty pane."""
+        return b"".join(self._merge(accumulator)) or counts_to_ipc(add_counts([]))
 
-    def _add(self, accumulator: list[bytes], runs: list[bytes]) -> list[bytes]:
-        accumulator = [*accumulator, *runs]
+    def _add(self, accumulator: list[bytes], messages: list[bytes]) -> list[bytes]:
+        accumulator = [*accumulator, *messages]
         waiting = sum(map(len, accumulator[1:]))
-        if len(accumulator) > _FEW_RUNS and waiting >= len(accumulator[0]):
+        if len(accumulator) > _FEW and waiting >= len(accumulator[0]):
             return self._merge(accumulator)
         return accumulator
 
@@ -80,34 +80,36 @@ class MergeRuns(beam.CombineFn):  # type: ignore[misc]
 
 def _written(element: tuple[tuple[str, int], bytes], job: CountJob) -> Iterator[bytes]:
     """The file of a shard, written, packed."""
-    (group, shard), run = element
+    (group, shard), message = element
     job = replace(job.of_group(group), generation=job.plan().get(GENERATION, 0))
-    for result in write_shard(shard, run, job):
+    for result in write_shard(shard, message, job):
         yield pack(InGroup(group, result))
 
 
 def merge_shards(
-    runs: beam.PCollection[tuple[tuple[str, int], bytes]], job: CountJob, failures: FailureChannel
+    messages: beam.PCollection[tuple[tuple[str, int], bytes]],
+    job: CountJob,
+    failures: FailureChannel,
 ) -> beam.PCollection[bytes]:
-    """Add up the runs of each shard and write its file; what was written comes out, packed.
+    """Add up the messages of each shard and write its file; what was written comes out, packed.
 
     Args:
-        runs: ((group, shard), Arrow IPC bytes).
+        messages: ((group, shard), Arrow IPC bytes).
         job: how the corpus is counted.
         failures: where the job ends.
     """
     return (
-        runs
-        | "Merge runs" >> beam.CombinePerKey(MergeRuns(failures))
+        messages
+        | "Add up counts" >> beam.CombinePerKey(AddCounts(failures))
         | "Write shards" >> beam.ParDo(Step(failures, _written, job))
     )
 
 
-def empty_runs(job: CountJob) -> list[tuple[tuple[str, int], bytes]]:
-    """A run without counts for each shard, so that every shard has a file.
+def empty_counts(job: CountJob) -> list[tuple[tuple[str, int], bytes]]:
+    """A message without counts for each shard, so that every shard has a file.
 
     None for groups, which are not known before the end: see `write_counted`.
     """
     if job.settings.group_by is not None:
         return []
-    return [(("", shard), run_to_ipc(run)) for shard, run in enumerate(job.empty())]
+    return [(("", shard), counts_to_ipc(counts)) for shard, counts in enumerate(job.empty())]

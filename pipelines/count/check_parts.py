@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bpe._inputs_file import inputs_file_names
-from bpe._native import merge_runs
+from bpe._native import add_counts
 from bpe.counts import check_agreement
 from bpe.counts.pretokens import shifted
 from bpe.errors import CountsError
@@ -126,16 +126,16 @@ def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> SortedCoun
     Raises:
         VerificationError: a part is not what its manifest says.
     """
-    runs = []
+    found = []
     for one in parts:
         path = join(one.directory, one.part.file)
         try:
-            run = read_part_file(path, one.part, shard=one.shard, shards=one.shards)
+            counts = read_part_file(path, one.part, shard=one.shard, shards=one.shards)
         except (CountsError, InputError) as error:
             raise VerificationError(str(error)) from error
-        run = shifted(run, one.first_place)
-        runs.append(run if one.shards == shards else run.split(shards)[shard])
-    return merge_runs(runs)
+        counts = shifted(counts, one.first_place)
+        found.append(counts if one.shards == shards else counts.split(shards)[shard])
+    return add_counts(found)
 
 
 def stored_files(directory: str, sets: Sequence[CountsSet]) -> list[tuple[str, int, str]]:

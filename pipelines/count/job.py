@@ -14,7 +14,7 @@ from bpe.errors import CountsError
 from pipelines.corpus.reading import Reading
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
-from pipelines.count.beam import empty_runs, merge_shards
+from pipelines.count.beam import empty_counts, merge_shards
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts_manifest, read_counts_sets
 from pipelines.count.results import Counted, write_counted
@@ -206,11 +206,13 @@ class CountRequest(CorpusRequest):
         job = self.job
         splits = self.reshuffled_splits(begun, failures)
         counted = splits | "Count splits" >> beam.ParDo(CountSplits(self, failures)).with_outputs(
-            "totals", main="runs"
+            "totals", main="messages"
         )
-        empty = begun | "Empty runs" >> beam.FlatMap(lambda work: empty_runs(job) if work else ())
-        runs = (counted.runs, empty) | "All runs" >> beam.Flatten()
-        parts = merge_shards(runs, job, failures)
+        empty = begun | "Empty counts" >> beam.FlatMap(
+            lambda work: empty_counts(job) if work else ()
+        )
+        messages = (counted.messages, empty) | "All counts" >> beam.Flatten()
+        parts = merge_shards(messages, job, failures)
         work = begun | "Work" >> beam.Map(lambda work: pack(work or None))
         made = (parts, counted.totals, work) | "Parts and totals" >> beam.Flatten()
         return fold_all(made | "Gather" >> beam.Map(keyed), failures, self.fold)

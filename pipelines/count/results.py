@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe.counts import CutRuns
-from bpe.counts.files import counts_part, run_from_ipc, run_to_ipc, shard_bytes
+from bpe.counts.files import counts_from_ipc, counts_part, counts_to_ipc, shard_bytes
 from bpe.counts.manifest import (
     CountedInput,
     CountsManifest,
@@ -40,12 +40,14 @@ from pipelines.count.steps import PLACE_BITS, InGroup, Outcome, check_groups
 _Kind = TypeVar("_Kind")
 
 
-def write_shard(shard: int, run: bytes, job: CountJob) -> Iterator[CountsPart | CutRuns | Losses]:
+def write_shard(
+    shard: int, message: bytes, job: CountJob
+) -> Iterator[CountsPart | CutRuns | Losses]:
     """Write the file of a shard; yield what it is, and what it lost to pruning.
 
     Of the pairs in runs that were cut, which come after the last shard, only how many they are.
     """
-    counts = run_from_ipc(run)
+    counts = counts_from_ipc(message)
     if shard == job.settings.shards:
         yield CutRuns.of(counts)
         return
@@ -220,9 +222,9 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -
         there = {one.file for one in of_kind(CountsPart, outcomes)}
         empty = [
             result
-            for shard, run in enumerate(job.empty())
+            for shard, counts in enumerate(job.empty())
             if shard == job.settings.shards or shard_file(shard, job.settings.shards) not in there
-            for result in write_shard(shard, run_to_ipc(run), group_job)
+            for result in write_shard(shard, counts_to_ipc(counts), group_job)
         ]
         manifest = manifest_of([*outcomes, *empty], group_job, files=inputs)
         write_files_of(replace(manifest, inputs=()), group_job)

@@ -7,7 +7,7 @@ import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bpe._native import merge_runs
+from bpe._native import add_counts
 from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.files import read_part
 from bpe.counts.manifest import Totals
@@ -66,18 +66,18 @@ class CountsSet:
             CountsError: a file is damaged or of another run.
         """
         parts = self.manifest.parts
-        runs = [
+        found = [
             read_part_file(join(self.directory, part.file), part, shard=shard, shards=len(parts))
             for shard, part in enumerate(parts)
         ]
         try:
-            return PretokenCounts.of(merge_runs(runs), self.manifest)
+            return PretokenCounts.of(add_counts(found), self.manifest)
         except (CountsError, ValueError) as error:
             raise CountsError(f"{self.path}: {error}") from error
 
 
 def read_part_file(path: str, part: CountsPart, *, shard: int, shards: int) -> SortedCounts:
-    """The run in the file of a part; arguments and errors as those of `read_part`.
+    """The counts in the file of a part; arguments and errors as those of `read_part`.
 
     Raises:
         InputError: also where the file is missing.
@@ -99,7 +99,7 @@ def _regrouped(sets: Sequence[CountsSet]) -> PretokenCounts:
     """The counts of the corpus that groups are of, where each document has its place."""
     manifest = manifest_of_sets(sets)
     try:
-        return PretokenCounts.of(merge_runs([one.load().run for one in sets]), manifest)
+        return PretokenCounts.of(add_counts([one.load().sorted_counts for one in sets]), manifest)
     except OverflowError as error:
         raise CountsError(f"{sets[0].path}: {error}") from error
 

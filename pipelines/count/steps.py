@@ -1,7 +1,7 @@
 """Counting documents, without Beam: what the steps of `pipelines.count.job` do.
 
-What leaves a counter are sorted runs by shard, as Arrow IPC bytes. Runs of a shard add up in any
-order to the same run, and a run has one file.
+What leaves a counter are the sorted counts of each shard, as Arrow IPC bytes: messages. Those of a
+shard add up to the same counts in any order, and these have one file.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._codec import to_jsonable
-from bpe._native import merge_runs
+from bpe._native import add_counts
 from bpe.counting import PretokenCounter
 from bpe.counts import CutRuns
-from bpe.counts.files import run_from_ipc, run_to_ipc
+from bpe.counts.files import counts_from_ipc, counts_to_ipc
 from bpe.counts.manifest import CountsPart, DeadLetters, Totals
 from bpe.counts.pruning import Losses, prune
 from bpe.run_counting import RunCounter
@@ -94,7 +94,7 @@ class CountJob:
 
     @property
     def drained(self) -> int:
-        """Runs of counts that leave a counter: one for each shard.
+        """The messages that leave a counter: one for each shard.
 
         Where long runs are cut, also that of the pairs of tokens in these: the last.
         """
@@ -152,7 +152,7 @@ class CountJob:
         )
 
     def empty(self) -> list[SortedCounts]:
-        """An empty run of counts for each of those that leave a counter."""
+        """Empty counts for each message that leaves a counter."""
         return self.pretoken_counter().drain(self.drained)
 
     def pruned(self, counts: SortedCounts) -> tuple[SortedCounts, Losses]:
@@ -216,11 +216,11 @@ class Counters:
         return totals
 
     def drained(self) -> Iterator[tuple[tuple[str, int], bytes]]:
-        """Empty all counters: ((group, shard), run); shards that have none are left out."""
+        """Empty all counters: ((group, shard), message); shards that have none are left out."""
         counters, self._counters = self._counters, {}
         for group, counts in sorted(counters.items()):
-            for shard, run in shard_messages(counts.drain(self._job.settings.shards)):
-                yield (group, shard), run
+            for shard, message in shard_messages(counts.drain(self._job.settings.shards)):
+                yield (group, shard), message
 
     def finish_split(self, format_: str) -> Iterator[InGroup]:
         """The totals of each group since the last call; documents are of files of this format."""
@@ -260,7 +260,7 @@ def count_split(
     """Count the documents of a split into ``counts``.
 
     Yields:
-        ((group, shard), run) each time the counters are emptied; at the end the totals of the
+        ((group, shard), message) each time the counters are emptied; at the end the totals of the
         split, those of each of its groups, and its dead letters if there are any.
 
     Raises:
@@ -345,23 +345,23 @@ def _places(block: Block) -> pa.Int64Array:
     return pc.add(files, block.places)
 
 
-def shard_messages(runs: Iterable[SortedCounts]) -> Iterator[tuple[int, bytes]]:
-    """(shard, Arrow IPC) of each run that is not empty; runs are given in the order of shards."""
-    for shard, run in enumerate(runs):
-        if len(run):
-            yield shard, run_to_ipc(run)
+def shard_messages(shards: Iterable[SortedCounts]) -> Iterator[tuple[int, bytes]]:
+    """(shard, message) of each shard that has counts, given in the order of shards."""
+    for shard, counts in enumerate(shards):
+        if len(counts):
+            yield shard, counts_to_ipc(counts)
 
 
-def merged(runs: list[bytes]) -> bytes:
-    """Add up runs of one shard.
+def merged(messages: list[bytes]) -> bytes:
+    """Add up messages of one shard.
 
     Raises:
         InputError: a count passes 2^63 - 1.
     """
-    if len(runs) == 1:
-        return runs[0]
+    if len(messages) == 1:
+        return messages[0]
     try:
-        return run_to_ipc(merge_runs([run_from_ipc(run) for run in runs]))
+        return counts_to_ipc(add_counts([counts_from_ipc(one) for one in messages]))
     except OverflowError as error:
         raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
 

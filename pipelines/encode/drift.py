@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from bpe._codec import from_jsonable
 from bpe.counting import PretokenCounter
 from bpe.counts import require_pretokens
-from bpe.counts.files import run_table
+from bpe.counts.files import counts_table
 from bpe.errors import BpeError
 from bpe.models import BYTE_TOKENS
 from bpe.training_report import Training
@@ -163,7 +163,7 @@ class DriftMeasure:
 
     def _look_up(self) -> None:
         for run in [] if self._counter is None else self._counter.drain(1):
-            self._sums += Measured(unseen=self._gauge.unseen(run_table(run)))
+            self._sums += Measured(unseen=self._gauge.unseen(counts_table(run)))
 
 
 def trained_bytes_per_token(tokenizer_path: str) -> float | None:

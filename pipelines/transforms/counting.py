@@ -8,21 +8,21 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.transforms.window import TimestampCombiner
 
-from bpe._native import merge_runs
+from bpe._native import add_counts
 from bpe.counting import PretokenCounter
-from bpe.counts.files import run_from_ipc, run_to_ipc
+from bpe.counts.files import counts_from_ipc, counts_to_ipc
 from bpe.special_tokens import check_special_tokens
 from pipelines.batches import (
     TextCounters,
     as_table,
     column_of,
     count_pairs,
-    sorted_runs,
+    sorted_messages,
     split_nulls,
     split_rows,
     text_of,
 )
-from pipelines.count.beam import MergeRuns
+from pipelines.count.beam import AddCounts
 from pipelines.elements import (
     BatchDoFn,
     ExceptionHandling,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from apache_beam.utils.windowed_value import WindowedValue
 
-_GATHERED = 1 << 16  # pre-tokens with counts that become runs together
+_GATHERED = 1 << 16  # pre-tokens with counts that become messages together
 _SEES_ELEMENTS = ("element_count", "always")  # triggers, as Beam's protocol calls them
 
 
@@ -73,7 +73,7 @@ class CountPretokens(ExceptionHandling):
 
     Elements are str, bytes, dicts, Rows (of `ReadDocuments`, for example) or tables of pyarrow.
     They are counted in batches by the C++ core, with a counter for each window of a bundle; only
-    Arrow runs are shuffled. An unbounded PCollection needs windows, as for any other count.
+    Arrow messages are shuffled. An unbounded PCollection needs windows, as for any other count.
 
     Windows that may fire several times, for early or late panes, give what
     ``beam.combiners.Count.PerElement`` gives on the pre-tokens: each pre-token fires by itself. A
@@ -116,18 +116,20 @@ class CountPretokens(ExceptionHandling):
         dofn = _CountTexts(self._settings, self._text_field, windowing, bad_tag=self.bad_tag)
         at_end = windowing.timestamp_combiner == TimestampCombiner.OUTPUT_AT_EOW
         counts = _merged_counts if at_end and fires_once(windowing) else _added_counts
-        runs = self.apply_step(documents, beam.ParDo(dofn), label="Count", types=tuple[int, bytes])
-        return self.apply_after(runs, counts)
+        messages = self.apply_step(
+            documents, beam.ParDo(dofn), label="Count", types=tuple[int, bytes]
+        )
+        return self.apply_after(messages, counts)
 
 
-def _merged_counts(runs: Any) -> Any:
-    """(shard, run) to each pre-token with its count."""
-    return merged(runs) | "Pre-tokens" >> _PAIRS
+def _merged_counts(messages: Any) -> Any:
+    """(shard, message) to each pre-token with its count."""
+    return merged(messages) | "Pre-tokens" >> _PAIRS
 
 
-def _added_counts(runs: Any) -> Any:
+def _added_counts(messages: Any) -> Any:
     """The same by Beam's own sum, where each pre-token has panes of its own."""
-    counts = runs | "Pre-tokens" >> _PAIRS | "Add up" >> beam.CombinePerKey(sum)
+    counts = messages | "Pre-tokens" >> _PAIRS | "Add up" >> beam.CombinePerKey(sum)
     return counts | "Not empty" >> beam.Filter(_not_empty).with_output_types(tuple[bytes, int])
 
 
@@ -136,30 +138,31 @@ def _not_empty(count: tuple[bytes, int]) -> bool:
     return count[1] > 0
 
 
-def merged(runs: Any) -> Any:
-    """(shard, run) to one run for each shard and window, all as Arrow IPC."""
-    return runs | "Merge" >> beam.CombinePerKey(MergeRuns(FailureChannel()))
+def merged(messages: Any) -> Any:
+    """(shard, message) to one message for each shard and window."""
+    return messages | "Merge" >> beam.CombinePerKey(AddCounts(FailureChannel()))
 
 
 def gathered(counts: Any, *, shards: int, label: str, every_shard: bool) -> Any:
-    """(pre-token, count) to one run for each shard and window, as Arrow IPC.
+    """(pre-token, count) to one message, counts as Arrow IPC, for each shard and window.
 
     Args:
         counts: the PCollection.
         shards: how many shards the pre-tokens are distributed to.
         label: the transform, for errors.
-        every_shard: whether shards without counts have a run too: in the global window only.
+        every_shard: whether shards without counts have a message too: in the global window only.
     """
-    runs = (
+    messages = (
         counts
         | "Gather" >> beam.BatchElements(min_batch_size=_GATHERED, max_batch_size=_GATHERED)
-        | "Sort" >> beam.FlatMap(sorted_runs, shards, label).with_output_types(tuple[int, bytes])
+        | "Sort"
+        >> beam.FlatMap(sorted_messages, shards, label).with_output_types(tuple[int, bytes])
     )
     if every_shard:
-        empty = [(shard, run_to_ipc(merge_runs([]))) for shard in range(shards)]
+        empty = [(shard, counts_to_ipc(add_counts([]))) for shard in range(shards)]
         seeds = counts.pipeline | "Empty shards" >> beam.Create(empty, reshuffle=False)
-        runs = (runs, seeds) | "All runs" >> beam.Flatten()
-    return merged(runs)
+        messages = (messages, seeds) | "All counts" >> beam.Flatten()
+    return merged(messages)
 
 
 class _CountTexts(BatchDoFn):
@@ -224,7 +227,7 @@ class _CountTexts(BatchDoFn):
 
 
 def _pairs(element: tuple[int, bytes]) -> Iterator[tuple[bytes, int]]:
-    return count_pairs(run_from_ipc(element[1]))
+    return count_pairs(counts_from_ipc(element[1]))
 
 
 _PAIRS = beam.FlatMap(_pairs).with_output_types(tuple[bytes, int])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 
 from bpe.counts import require_pretokens
-from bpe.counts.files import run_from_ipc
+from bpe.counts.files import counts_from_ipc
 from bpe.counts.manifest import Totals
 from pipelines.batches import count_pairs, pretoken_bytes
 from pipelines.corpus.inputs import describe_inputs
@@ -114,7 +114,7 @@ def _prepare(_: None, output: OutputSettings, job: CountJob) -> None:
 
 def _write_shard(element: tuple[int, bytes], job: CountJob, _: None) -> Iterator[bytes]:
     job.plan()  # of another job by now: this one ends
-    counts = run_from_ipc(element[1])
+    counts = counts_from_ipc(element[1])
     try:
         totals = Totals(bytes=pretoken_bytes(counts), pretokens=counts.total())
     except OverflowError as error:

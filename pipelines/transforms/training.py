@@ -37,7 +37,7 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
     without counts gives no tokenizer, and one that may fire several times is refused, since a
     tokenizer of some of its counts cannot be right. The tokenizer is that of ``bpe.train`` on the
     same counts, whatever their order; it pickles, and ``tokenizer.training`` holds every merge with
-    its count. The merge loop runs once, in one worker, on sorted Arrow runs: about 130 bytes of
+    its count. The merge loop runs once, in one worker, on sorted Arrow messages: about 130 bytes of
     memory a distinct pre-token, more if pre-tokens are long.
 
     Example::
@@ -93,10 +93,10 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
             counts, "TrainTokenizer trains one tokenizer in each window", remedy=SUM_UP_COUNTS
         )
         whole = counts.windowing.is_default()
-        runs = gathered(counts, shards=SHARDS, label="TrainTokenizer", every_shard=whole)
+        messages = gathered(counts, shards=SHARDS, label="TrainTokenizer", every_shard=whole)
         return (
-            runs
-            | "Runs"
+            messages
+            | "Messages"
             >> beam.Map(lambda shard: (None, shard[1])).with_output_types(tuple[None, bytes])
             | "Bring together" >> beam.GroupByKey()
             | "Train"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe.counts import CutRuns
-from bpe.counts.files import run_table
+from bpe.counts.files import counts_table
 from bpe.counts.manifest import CountsManifest, Totals
 from pipelines import storage
 from pipelines.corpus.inputs import Inputs
@@ -71,7 +71,7 @@ def _compare_shards(
     shards = len(counted[0].manifest.parts)
     both = (parts_by_shard(stored_parts(some), shards) for some in (counted, sets))
     for shard, parts in enumerate(zip(*both, strict=True)):
-        again, before = (run_table(shard_of(some, shard, shards)) for some in parts)
+        again, before = (counts_table(shard_of(some, shard, shards)) for some in parts)
         if again.equals(before):
             continue
         rows = min(len(again), len(before))

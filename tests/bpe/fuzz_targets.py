@@ -167,7 +167,7 @@ def check_count(data: bytes, dice: random.Random) -> Seen:
     same(one_by_one, counts, "counts that are added up,", cut)
     same(counts + counts, counts * 2, "counts that are added")
     shards = dice.choice((1, 2, 7))
-    runs = counts.run.split(shards)
+    runs = counts.sorted_counts.split(shards)
     same([run.misplaced(i, shards) for i, run in enumerate(runs)], [-1] * shards, "shards")
     same(sum(map(len, runs)), len(counts), "all shards")
     items = list(counts.items())
@@ -330,14 +330,18 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
     counter = RunCounter(words, **cut)
     for row in rows:
         counter.add(column([row], dice))
-    same(runs_of(counter.drain(1)[0], 2), runs_of(counts.run, 2), "runs of rows by themselves")
+    same(
+        runs_of(counter.drain(1)[0], 2),
+        runs_of(counts.sorted_counts, 2),
+        "runs of rows by themselves",
+    )
     short = len(data) <= MOST
     if short:
         by_reference = ByReference(words)
         expected = by_reference.runs(rows, **cut)
-        if runs_of(counts.run, 2) != expected and is_doubtful(data):
+        if runs_of(counts.sorted_counts, 2) != expected and is_doubtful(data):
             return ("doubtful",)
-        same(runs_of(counts.run, 2), expected, "runs of", words, cut)
+        same(runs_of(counts.sorted_counts, 2), expected, "runs of", words, cut)
         if counts.cut is not None:
             whole = by_reference.runs(rows, **cut | {"max_run": None})
             same(counts.cut, cut_of_runs(whole, cut["max_run"]), "runs that were cut")
@@ -357,7 +361,7 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
     training = tokenizer.training
     if short and training is not None and training.superwords is not None:
         most = len(words) + (0 if boundless else more)
-        runs = dict(runs_of(counts.run, 2))
+        runs = dict(runs_of(counts.sorted_counts, 2))
         wanted = learn_superwords(words, runs, boundless=boundless, most=most, **settings)
         same(list(training.superwords.merges), wanted.merges, "superwords,", settings)
         same(training.superwords.tied, wanted.tied, "superwords that the rule chose,", settings)
@@ -376,7 +380,7 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
     for row, ids in zip(rows, tokenizer.encode_arrow(column(rows, dice)).to_pylist(), strict=True):
         if short and not is_doubtful(row):
             same(ids, by_reference.ids(row), "ids of", tokenizer)
-    longest = max(map(len, runs_of(counts.run, 2)), default=0)
+    longest = max(map(len, runs_of(counts.sorted_counts, 2)), default=0)
     return boundless, size(len(counts)), size(longest), size(len(tokenizer.superwords))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import regex
 
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
-from bpe.counts.files import run_table
+from bpe.counts.files import counts_table
 from bpe.models import ByteLevel, WordPiece
 from bpe.reference import superwords
 from bpe.reference import train as reference
@@ -284,7 +284,7 @@ def learn_superwords(
 
 def runs_of(run: SortedCounts, id_bytes: int) -> Counter[tuple[int, ...]]:
     """Counts whose keys are runs of ids."""
-    table = run_table(run)
+    table = counts_table(run)
     keys, counts = table["pretoken"].to_pylist(), table["count"].to_pylist()
     places = (range(0, len(key), id_bytes) for key in keys)
     runs = [

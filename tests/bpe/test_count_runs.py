@@ -40,7 +40,7 @@ def test_ids_of_large_vocabularies_take_four_bytes() -> None:
     )
     counts = bpe.count_runs(["a a a"], tokenizer=tokenizer)
     assert known(counts.runs).id_bytes == 4
-    assert runs_of(counts.run, 4) == {(first + 97, first + 256, first + 256): 1}
+    assert runs_of(counts.sorted_counts, 4) == {(first + 97, first + 256, first + 256): 1}
 
 
 def test_threads_share_a_counter() -> None:
@@ -51,7 +51,7 @@ def test_threads_share_a_counter() -> None:
     (run,) = counter.drain(1)
     once = bpe.count_runs(rows, tokenizer=letters())
     assert total == 8 * once.totals.pretokens
-    assert runs_of(run, 2) == {ids: 8 * n for ids, n in runs_of(once.run, 2).items()}
+    assert runs_of(run, 2) == {ids: 8 * n for ids, n in runs_of(once.sorted_counts, 2).items()}
 
 
 def test_what_is_unsuitable_is_refused() -> None:

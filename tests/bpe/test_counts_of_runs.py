@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe.counts import CutRuns, PretokenCounts, Runs, Totals
-from bpe.counts.files import run_from_table
+from bpe.counts.files import counts_from_table
 from bpe.diff import fit
 from bpe.errors import CountsError, TrainingError
 from bpe.files import CHECKSUM, with_checksum
@@ -46,7 +46,7 @@ def counts_of(items: dict[tuple[int, ...], int], runs: Runs = RUNS) -> PretokenC
         }
     )
     return PretokenCounts(
-        run=run_from_table(table, where="test"),
+        sorted_counts=counts_from_table(table, where="test"),
         pretokenizer=bpe.Pretokenizer("gpt2"),
         totals=Totals(documents=1, bytes=9, pretokens=sum(items.values())),
         runs=runs,

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe import _native
-from bpe._native import SortedCounts, merge_runs, stable_hash
+from bpe._native import SortedCounts, add_counts, stable_hash
 from bpe.counting import PretokenCounter
-from bpe.counts.files import run_from_ipc, run_from_table, run_table, run_to_ipc
+from bpe.counts.files import counts_from_ipc, counts_from_table, counts_table, counts_to_ipc
 from bpe.errors import CountsError
 from bpe.pretokenizer import Pretokenizer
 from tests.bpe.texts import byte_texts
@@ -38,11 +38,11 @@ def make_run(counts: dict[bytes, tuple[int, int, int]], *, ordered: bool = True)
     if ordered:
         columns["first_document"] = pa.array([place for _, (_, place, _) in rows], pa.int64())
         columns["first_position"] = pa.array([place for _, (_, _, place) in rows], pa.int64())
-    return run_from_table(pa.table(columns), where="test")
+    return counts_from_table(pa.table(columns), where="test")
 
 
 def same(a: SortedCounts, b: SortedCounts) -> bool:
-    return bool(run_table(a).equals(run_table(b)))
+    return bool(counts_table(a).equals(counts_table(b)))
 
 
 @given(st.lists(ordered_counts, max_size=8), st.booleans(), st.randoms(use_true_random=False))
@@ -56,13 +56,13 @@ def test_runs_merge_in_any_order_and_grouping(
             first = min((document, position), before[1:] if before else (document, position))
             expected[key] = (count + (before[0] if before else 0), *first)
     runs = [make_run(part, ordered=ordered) for part in parts]
-    merged = merge_runs(runs)
+    merged = add_counts(runs)
     if parts:
         assert same(merged, make_run(expected, ordered=ordered))
     shuffle.shuffle(runs)
     while len(runs) > 1:
         taken = [runs.pop() for _ in range(shuffle.randint(2, len(runs)))]
-        runs.insert(shuffle.randint(0, len(runs)), merge_runs(taken))
+        runs.insert(shuffle.randint(0, len(runs)), add_counts(taken))
     assert not runs or same(runs[0], merged)
 
 
@@ -123,7 +123,7 @@ def test_counts_do_not_depend_on_blocks_or_their_order(
     for runs, run in zip(drained, counter.drain(shards), strict=True):
         runs.append(run)
     assert counted == total
-    assert all(same(merge_runs(runs), run) for runs, run in zip(drained, expected, strict=True))
+    assert all(same(add_counts(runs), run) for runs, run in zip(drained, expected, strict=True))
 
 
 @pytest.mark.parametrize("pretokenizer", [Pretokenizer("cl100k"), Pretokenizer(pattern=r"\w+")])
@@ -156,19 +156,19 @@ def test_memory_is_told_and_given_back(track_order: bool) -> None:
 @given(ordered_counts, st.booleans())
 def test_runs_travel_as_arrow(counts: dict[bytes, tuple[int, int, int]], ordered: bool) -> None:
     run = make_run(counts, ordered=ordered)
-    assert same(run_from_ipc(run_to_ipc(run)), run)
-    table = run_table(run)
-    padded = pa.concat_tables([run_table(make_run({b"pad": (1, 0, 0)}, ordered=ordered)), table])
-    assert same(run_from_table(padded[1:], where="slice"), run)
-    assert same(run_from_table(padded.combine_chunks()[1:], where="slice"), run)
+    assert same(counts_from_ipc(counts_to_ipc(run)), run)
+    table = counts_table(run)
+    padded = pa.concat_tables([counts_table(make_run({b"pad": (1, 0, 0)}, ordered=ordered)), table])
+    assert same(counts_from_table(padded[1:], where="slice"), run)
+    assert same(counts_from_table(padded.combine_chunks()[1:], where="slice"), run)
     binary = table.set_column(0, "pretoken", table["pretoken"].cast(pa.binary()))
-    assert same(run_from_table(binary, where="binary"), run)
+    assert same(counts_from_table(binary, where="binary"), run)
 
 
-@pytest.mark.parametrize("message", [b"", b"not a stream", run_to_ipc(make_run({}))[:-20]])
+@pytest.mark.parametrize("message", [b"", b"not a stream", counts_to_ipc(make_run({}))[:-20]])
 def test_damaged_messages(message: bytes) -> None:
     with pytest.raises(CountsError, match=r"partial counts cannot be read|has the columns"):
-        run_from_ipc(message)
+        counts_from_ipc(message)
 
 
 @pytest.mark.parametrize(
@@ -194,11 +194,11 @@ def test_rows_that_are_no_run(rows: list[tuple[bytes, int]], message: str) -> No
         }
     )
     with pytest.raises(CountsError, match=message):
-        run_from_table(table, where="test")
+        counts_from_table(table, where="test")
 
 
 def test_columns_that_are_no_run() -> None:
-    good = run_table(make_run({b"a": (1, 2, 3)}))
+    good = counts_table(make_run({b"a": (1, 2, 3)}))
     for table in (
         good.select(["count", "pretoken"]),
         good.select(["pretoken"]),
@@ -208,13 +208,13 @@ def test_columns_that_are_no_run() -> None:
         pa.table({"pretoken": [b"a"], "count": pa.array([1], pa.int32())}),
     ):
         with pytest.raises(CountsError, match=r"test has the columns \(.*\), not those of counts"):
-            run_from_table(table, where="test")
+            counts_from_table(table, where="test")
     for nulls in (
         pa.table({"pretoken": [None, b"a"], "count": pa.array([1, 1], pa.int64())}),
         pa.table({"pretoken": [b"a", b"b"], "count": pa.array([1, None], pa.int64())}),
     ):
         with pytest.raises(CountsError, match="holds nulls"):
-            run_from_table(nulls, where="test")
+            counts_from_table(nulls, where="test")
     for place in ((-1, 0), (0, -1)):
         with pytest.raises(CountsError, match="first seen is negative"):
             make_run({b"a": (1, *place)})
@@ -258,24 +258,24 @@ def test_offsets_of_32_bits_and_other_columns() -> None:
 def test_merging_what_does_not_fit() -> None:
     plain, ordered = make_run({b"a": (1, 0, 0)}, ordered=False), make_run({b"a": (1, 0, 0)})
     with pytest.raises(ValueError, match="others do not"):
-        merge_runs([plain, ordered])
+        add_counts([plain, ordered])
     with pytest.raises(ValueError, match="None"):
-        merge_runs([None])  # type: ignore[list-item]
-    assert same(merge_runs([make_run({}, ordered=False), ordered]), ordered)
-    assert same(merge_runs([make_run({}), plain]), plain)
-    assert len(merge_runs([])) == 0
+        add_counts([None])  # type: ignore[list-item]
+    assert same(add_counts([make_run({}, ordered=False), ordered]), ordered)
+    assert same(add_counts([make_run({}), plain]), plain)
+    assert len(add_counts([])) == 0
 
 
 def test_sums_are_checked() -> None:
     most, one = make_run({b"a": (LARGEST, 0, 0)}), make_run({b"a": (1, 0, 0)})
     assert most.total() == LARGEST
     with pytest.raises(OverflowError, match=r"pre-token b'a' passes 2\^63 - 1"):
-        merge_runs([most, one])
-    both = merge_runs([most, make_run({b"b": (1, 0, 0)})])
+        add_counts([most, one])
+    both = add_counts([most, make_run({b"b": (1, 0, 0)})])
     with pytest.raises(OverflowError, match=r"sum of all counts passes 2\^63 - 1"):
         both.total()
     almost = [make_run({b"a": (2**62 - 1, 0, 0)}), make_run({b"a": (2**62, 0, 0)})]
-    assert merge_runs(almost).total() == LARGEST
+    assert add_counts(almost).total() == LARGEST
 
 
 def test_places_are_checked() -> None:
@@ -318,8 +318,8 @@ def test_random_keys_of_all_sizes() -> None:
     texts = made + random_bytes.choices(made, k=1_500)
     counter = PretokenCounter(Pretokenizer("none"))
     assert counter.add(pa.array(texts, pa.binary())) == len(texts)
-    run = merge_runs(counter.drain(3))
-    table = run_table(run)
+    run = add_counts(counter.drain(3))
+    table = counts_table(run)
     expected = sorted(Counted(texts).items())
     found = list(zip(table["pretoken"].to_pylist(), table["count"].to_pylist(), strict=True))
     assert found == expected

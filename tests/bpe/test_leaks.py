@@ -111,7 +111,7 @@ def counting() -> dict[str, Callable[[], object]]:
         "count": lambda: bpe.count_pretokens(TEXTS, special_tokens=special),
         "count in order": lambda: bpe.count_pretokens(TEXTS, track_order=True) + counts,
         "count what is whole": lambda: bpe.count_pretokens(TEXTS, never_split=("url", "email")),
-        "count shards": lambda: [run.misplaced(0, 3) for run in counts.run.split(3)],
+        "count shards": lambda: [run.misplaced(0, 3) for run in counts.sorted_counts.split(3)],
         "count what is no run": refused(
             lambda: _native.SortedCounts(b"ab", bytes(24), 8, bytes(16))
         ),

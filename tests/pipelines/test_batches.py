@@ -18,9 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bpe
-from bpe._native import merge_runs
+from bpe._native import add_counts
 from bpe.counting import PretokenCounter
-from bpe.counts.files import run_from_ipc, run_from_table
+from bpe.counts.files import counts_from_ipc, counts_from_table
 from bpe.tokenizer import CacheUse
 from pipelines import batches
 from pipelines.batches import (
@@ -33,7 +33,7 @@ from pipelines.batches import (
     fields_of,
     id_arrays,
     pretoken_bytes,
-    sorted_runs,
+    sorted_messages,
     text_of,
     with_ids,
 )
@@ -287,11 +287,11 @@ def test_counters_count_each_key_by_itself(
     drained += counters.drain(shards)
     assert list(counters.drain(shards)) == []
     for key, (shard, message) in drained:
-        assert run_from_ipc(message).misplaced(shard, shards) == -1
+        assert counts_from_ipc(message).misplaced(shard, shards) == -1
         messages.setdefault(key, []).append(message)
     for key in "abc":
         expected = bpe.count_pretokens([text for one, text in texts if one == key])
-        run = merge_runs([run_from_ipc(message) for message in messages.get(key, [])])
+        run = add_counts([counts_from_ipc(message) for message in messages.get(key, [])])
         assert dict(count_pairs(run)) == dict(expected.items())
     assert counters.totals.documents == len(texts) * (2 if columns else 1)
     assert counters.totals.bytes == sum(len(text.encode()) for _, text in texts)
@@ -305,7 +305,7 @@ def test_counters_count_each_key_by_itself(
     shards=st.integers(1, 3),
 )
 def test_counts_add_up(batches: list[list[tuple[bytes, int]]], shards: int) -> None:
-    messages = [message for one in batches for _, message in sorted_runs(one, shards, "test")]
+    messages = [message for one in batches for _, message in sorted_messages(one, shards, "test")]
     expected: Counter[bytes] = Counter()
     for pretoken, count in chain.from_iterable(batches):
         expected[pretoken] += count
@@ -317,7 +317,7 @@ def test_counts_add_up(batches: list[list[tuple[bytes, int]]], shards: int) -> N
 
 def test_bytes_past_64_bits_are_right() -> None:
     table = pa.table({"pretoken": pa.array([b"a" * 9], pa.large_binary()), "count": [1 << 61]})
-    assert pretoken_bytes(run_from_table(table, where="test")) == 9 << 61
+    assert pretoken_bytes(counts_from_table(table, where="test")) == 9 << 61
 
 
 @pytest.mark.parametrize(
@@ -329,9 +329,9 @@ def test_bytes_past_64_bits_are_right() -> None:
 )
 def test_what_is_no_count_is_refused(pair: Any) -> None:
     with pytest.raises(RecordError, match=re.escape("test takes (pre-token, count), bytes and")):
-        list(sorted_runs([(b"a", 1), pair], 1, "test"))
+        list(sorted_messages([(b"a", 1), pair], 1, "test"))
 
 
 def test_a_count_of_numpy_is_one() -> None:
-    ((_, message),) = sorted_runs([(b"a", np.int64(3)), (b"a", 4)], 1, "test")
-    assert list(count_pairs(run_from_ipc(message))) == [(b"a", 7)]
+    ((_, message),) = sorted_messages([(b"a", np.int64(3)), (b"a", 4)], 1, "test")
+    assert list(count_pairs(counts_from_ipc(message))) == [(b"a", 7)]

@@ -14,7 +14,7 @@ import pytest
 
 import bpe
 from bpe.counting import PretokenCounter
-from bpe.counts.files import run_to_ipc
+from bpe.counts.files import counts_to_ipc
 from bpe.diff import same_tokens, token_sizes
 from bpe.errors import TokenizerError
 from bpe.special_tokens import TokenFlags
@@ -368,7 +368,7 @@ def test_differences_are_those_of_all_pieces_in_any_order(models: Path) -> None:
     counts = Counter(piece.as_py() for piece in cutter.pieces(texts))
     found = [Difference(), Difference()]
     for run in reversed(counter.drain(5)):
-        add_differences(found, run_to_ipc(run), tokenizers, examples=7)
+        add_differences(found, counts_to_ipc(run), tokenizers, examples=7)
     for one, other in zip(found, tokenizers[1:], strict=True):
         more = {p: len(other.encode(p)) - len(tokenizers[0].encode(p)) for p in counts}
         assert one.fewer == sum(n for p, n in counts.items() if more[p] < 0)

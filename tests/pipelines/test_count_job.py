@@ -11,10 +11,10 @@ import pytest
 
 import bpe
 from bpe.counts import PretokenCounts
-from bpe.counts.files import run_to_ipc
+from bpe.counts.files import counts_to_ipc
 from pipelines.count import job as count_job
 from pipelines.count import steps as counting
-from pipelines.count.beam import MergeRuns
+from pipelines.count.beam import AddCounts
 from pipelines.count.job import CountRequest
 from pipelines.count.steps import Counters, count_split, merged
 from pipelines.errors import ConfigError, InputError
@@ -83,14 +83,14 @@ def test_a_counter_that_is_emptied_often_counts_the_same(
     for (_, shard), run in counts.drained():
         runs[shard].append(run)
     assert min(map(len, runs.values())) > 5
-    expected = bpe.count_pretokens(corpus.texts).run.split(2)
-    assert [merged(runs[0]), merged(runs[1])] == [run_to_ipc(run) for run in expected]
+    expected = bpe.count_pretokens(corpus.texts).sorted_counts.split(2)
+    assert [merged(runs[0]), merged(runs[1])] == [counts_to_ipc(run) for run in expected]
 
 
 def test_runs_merge_in_any_order_and_grouping() -> None:
     texts = [f"word{i % 37} {i % 5}" for i in range(300)]
-    runs = [run_to_ipc(bpe.count_pretokens([text]).run) for text in texts]
-    combine = MergeRuns(FailureChannel())
+    runs = [counts_to_ipc(bpe.count_pretokens([text]).sorted_counts) for text in texts]
+    combine = AddCounts(FailureChannel())
     halves = []
     for half in (runs[::2], runs[1::2][::-1]):
         accumulator = combine.create_accumulator()
@@ -99,11 +99,13 @@ def test_runs_merge_in_any_order_and_grouping() -> None:
             assert len(accumulator) < 40  # it is compacted on the way
         halves.append(combine.compact(accumulator))
     together = combine.merge_accumulators([*halves, combine.create_accumulator()])
-    assert combine.extract_output(together) == run_to_ipc(bpe.count_pretokens(texts).run)
+    assert combine.extract_output(together) == counts_to_ipc(
+        bpe.count_pretokens(texts).sorted_counts
+    )
 
 
 def test_counts_past_64_bits_are_refused() -> None:
-    run = run_to_ipc(PretokenCounts.from_items({"a": 2**62}).run)
+    run = counts_to_ipc(PretokenCounts.from_items({"a": 2**62}).sorted_counts)
     assert merged([run]) == run
     with pytest.raises(InputError, match="64 bits"):
         merged([run, run])

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from bpe.counts.files import run_table
+from bpe.counts.files import counts_table
 from bpe.special_tokens import TokenFlags
 from pipelines import storage
 from pipelines.count.check_parts import (
@@ -355,9 +355,9 @@ def test_sets_with_other_numbers_of_shards_are_compared(tmp_path: Path, order: b
         stored = stored_parts(stored_sets(str(tmp_path / str(shards))))
         parts += [replace(part, first_place=place) for part in stored]
         place += counts.order_span or 0
-    again = bpe.count_pretokens(texts, **settings).run.split(4)
+    again = bpe.count_pretokens(texts, **settings).sorted_counts.split(4)
     for shard, holding in enumerate(parts_by_shard(parts, 4)):
-        assert run_table(shard_of(holding, shard, 4)).equals(run_table(again[shard]))
+        assert counts_table(shard_of(holding, shard, 4)).equals(counts_table(again[shard]))
 
 
 def test_the_graph_is_the_same_for_any_output(

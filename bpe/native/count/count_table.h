@@ -105,14 +105,14 @@ class CountTable {
       const Bytes key = bytes(entry, inlined);
       rows[stable_hash(key.data(), key.size()) % rows.size()].push_back({SortKey(key), slot});
     }
-    SortedCountsList runs;
-    runs.reserve(rows.size());
+    SortedCountsList drained;
+    drained.reserve(rows.size());
     for (std::vector<Row>& shard : rows) {
-      runs.push_back(sorted_run(shard));
+      drained.push_back(sorted_counts(shard));
       std::vector<Row>().swap(shard);
     }
     *this = CountTable(ordered_);
-    return runs;
+    return drained;
   }
 
  private:
@@ -172,7 +172,7 @@ class CountTable {
     return {inlined, entry.size()};
   }
 
-  std::shared_ptr<SortedCounts> sorted_run(std::vector<Row>& rows) const {
+  std::shared_ptr<SortedCounts> sorted_counts(std::vector<Row>& rows) const {
     size_t size = 0;
     for (const Row& row : rows) size += entries_[row.slot].size();
     std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
@@ -181,7 +181,7 @@ class CountTable {
       const Entry &x = entries_[a.slot], &y = entries_[b.slot];
       return compare_tails({x.data(), x.size()}, {y.data(), y.size()}) < 0;
     });
-    RunColumns columns;
+    CountsColumns columns;
     columns.reserve(rows.size(), size, ordered_);
     uint8_t inlined[16];
     for (const Row& row : rows)

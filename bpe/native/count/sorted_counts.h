@@ -1,4 +1,4 @@
-// A run of counts: distinct pre-tokens in byte order, each with its count; and the merge of runs.
+// Sorted counts: distinct pre-tokens in byte order, each with its count; and their sum.
 #pragma once
 
 #include <algorithm>
@@ -86,8 +86,8 @@ inline std::string printable(Bytes key) {
   return text;
 }
 
-// The columns of a run while it is filled; keys must come in byte order, each once.
-struct RunColumns {
+// The columns of sorted counts while they are filled; keys must come in byte order, each once.
+struct CountsColumns {
   std::vector<uint8_t> data;
   std::vector<int64_t> offsets{0};
   std::vector<int64_t> counts;
@@ -118,7 +118,7 @@ struct RunColumns {
 class SortedCounts {
  public:
   // Trusts the columns; check() is for those that come from outside.
-  SortedCounts(RunColumns columns, bool ordered)
+  SortedCounts(CountsColumns columns, bool ordered)
       : rows_(columns.counts.size()),
         data_(std::move(columns.data)),
         offsets_(std::move(columns.offsets)),
@@ -148,7 +148,7 @@ class SortedCounts {
     return Place{number(*documents_, row), number(*positions_, row)};
   }
 
-  // Throws std::invalid_argument on the first row that breaks what a run promises.
+  // Throws std::invalid_argument on the first row that breaks this promise.
   void check() const {
     std::optional<SortKey> last;
     for (size_t row = 0; row < rows_; ++row) {
@@ -180,19 +180,19 @@ class SortedCounts {
     return sum;
   }
 
-  // One run for each shard: the keys whose stable_hash % shards is its number.
+  // Sorted counts for each shard: the keys whose stable_hash % shards is its number.
   std::vector<std::shared_ptr<SortedCounts>> split(int64_t shards) const {
-    std::vector<RunColumns> columns(checked_shards(shards));
+    std::vector<CountsColumns> columns(checked_shards(shards));
     for (size_t row = 0; row < rows_; ++row) {
       const Bytes bytes = key(row);
       columns[stable_hash(bytes.data(), bytes.size()) % columns.size()].add(bytes, count(row),
                                                                             first(row));
     }
-    std::vector<std::shared_ptr<SortedCounts>> runs;
-    runs.reserve(columns.size());
-    for (RunColumns& column : columns)
-      runs.push_back(std::make_shared<SortedCounts>(std::move(column), ordered()));
-    return runs;
+    std::vector<std::shared_ptr<SortedCounts>> of_shards;
+    of_shards.reserve(columns.size());
+    for (CountsColumns& column : columns)
+      of_shards.push_back(std::make_shared<SortedCounts>(std::move(column), ordered()));
+    return of_shards;
   }
 
   // The first row whose key does not belong to this shard, or -1.
@@ -219,7 +219,7 @@ class SortedCounts {
 
 using SortedCountsList = std::vector<std::shared_ptr<SortedCounts>>;
 
-// What a run loses when rare pre-tokens are dropped. `at` holds 65,536 numbers, how often each pair
+// The losses when rare pre-tokens are dropped. `at` holds 65,536 numbers, how often each pair
 // of adjacent bytes occurred (at [first << 8 | second]), then 256, how often each byte ended one.
 // Where keys are ids of `id_bytes` (0: they are text), each of the 65,536 is the sum for the pairs
 // of adjacent ids that stable_hash puts there: no pair lost more.
@@ -250,32 +250,32 @@ struct Losses {
   }
 };
 
-// The rows of a run with a count of at least `below`; the others go into `losses`.
-inline std::shared_ptr<SortedCounts> pruned(const SortedCounts& run, int64_t below,
+// The rows with a count of at least `below`; the others go into `losses`.
+inline std::shared_ptr<SortedCounts> pruned(const SortedCounts& counts, int64_t below,
                                             Losses& losses) {
-  RunColumns kept;
-  for (size_t row = 0; row < run.size(); ++row) {
-    if (run.count(row) < below)
-      losses.add(run.key(row), run.count(row));
+  CountsColumns kept;
+  for (size_t row = 0; row < counts.size(); ++row) {
+    if (counts.count(row) < below)
+      losses.add(counts.key(row), counts.count(row));
     else
-      kept.add(run.key(row), run.count(row), run.first(row));
+      kept.add(counts.key(row), counts.count(row), counts.first(row));
   }
-  return std::make_shared<SortedCounts>(std::move(kept), run.ordered());
+  return std::make_shared<SortedCounts>(std::move(kept), counts.ordered());
 }
 
-// The rows of several runs in key order, through a binary heap of cursors.
+// The rows of several sorted counts in key order, through a binary heap of cursors.
 class MergeCursors {
  public:
-  explicit MergeCursors(const SortedCountsList& runs) {
-    for (const auto& run : runs)
-      if (run->size() > 0) heap_.push_back({run.get(), 0, SortKey(run->key(0))});
+  explicit MergeCursors(const SortedCountsList& all) {
+    for (const auto& counts : all)
+      if (counts->size() > 0) heap_.push_back({counts.get(), 0, SortKey(counts->key(0))});
     for (size_t i = heap_.size() / 2; i-- > 0;) sink(i);
   }
 
   bool done() const { return heap_.empty(); }
-  const SortedCounts& run() const { return *heap_[0].run; }
+  const SortedCounts& counts() const { return *heap_[0].counts; }
   size_t row() const { return heap_[0].row; }
-  Bytes key() const { return heap_[0].run->key(heap_[0].row); }
+  Bytes key() const { return heap_[0].counts->key(heap_[0].row); }
 
   bool at(const SortKey& sort_key, Bytes bytes) const {
     return !done() && compare(heap_[0].sort_key, key(), sort_key, bytes) == 0;
@@ -284,8 +284,8 @@ class MergeCursors {
 
   void advance() {
     Cursor& top = heap_[0];
-    if (++top.row < top.run->size()) {
-      top.sort_key = SortKey(top.run->key(top.row));
+    if (++top.row < top.counts->size()) {
+      top.sort_key = SortKey(top.counts->key(top.row));
     } else {
       top = heap_.back();
       heap_.pop_back();
@@ -295,13 +295,13 @@ class MergeCursors {
 
  private:
   struct Cursor {
-    const SortedCounts* run;
+    const SortedCounts* counts;
     size_t row;
     SortKey sort_key;
   };
 
   bool before(const Cursor& a, const Cursor& b) const {
-    return compare(a.sort_key, a.run->key(a.row), b.sort_key, b.run->key(b.row)) < 0;
+    return compare(a.sort_key, a.counts->key(a.row), b.sort_key, b.counts->key(b.row)) < 0;
   }
 
   void sink(size_t i) {
@@ -319,35 +319,36 @@ class MergeCursors {
 };
 
 // Counts of equal keys are added, the earliest place is kept: any order and any grouping of the
-// runs gives the same run. Throws std::overflow_error where a count passes 2^63 - 1, and
-// std::invalid_argument where only some of the runs (empty ones aside) know the order.
-inline std::shared_ptr<SortedCounts> merge_runs(const SortedCountsList& runs) {
-  bool ordered = !runs.empty();
+// counts gives the same sum. Throws std::overflow_error where a count passes 2^63 - 1, and
+// std::invalid_argument where only some of the counts (empty ones aside) know the order.
+inline std::shared_ptr<SortedCounts> add_counts(const SortedCountsList& all) {
+  bool ordered = !all.empty();
   size_t rows = 0, bytes = 0, with_rows = 0, with_order = 0;
-  for (const auto& run : runs) {
-    rows = std::max(rows, run->size());
-    bytes = std::max(bytes, run->data().size());
-    with_rows += run->size() > 0;
-    with_order += run->size() > 0 && run->ordered();
-    ordered = ordered && run->ordered();
+  for (const auto& one : all) {
+    rows = std::max(rows, one->size());
+    bytes = std::max(bytes, one->data().size());
+    with_rows += one->size() > 0;
+    with_order += one->size() > 0 && one->ordered();
+    ordered = ordered && one->ordered();
   }
   if (with_rows > 0) {
     if (with_order != 0 && with_order != with_rows)
-      throw std::invalid_argument("some runs know where pre-tokens were first seen, others do not");
+      throw std::invalid_argument(
+          "some counts know where pre-tokens were first seen, others do not");
     ordered = with_order > 0;
   }
-  RunColumns merged;
+  CountsColumns merged;
   merged.reserve(rows, bytes, ordered);
-  MergeCursors cursors(runs);
+  MergeCursors cursors(all);
   while (!cursors.done()) {
     const Bytes key = cursors.key();
     const SortKey sort_key = cursors.sort_key();
-    int64_t count = cursors.run().count(cursors.row());
-    std::optional<Place> first = cursors.run().first(cursors.row());
+    int64_t count = cursors.counts().count(cursors.row());
+    std::optional<Place> first = cursors.counts().first(cursors.row());
     for (cursors.advance(); cursors.at(sort_key, key); cursors.advance()) {
-      if (__builtin_add_overflow(count, cursors.run().count(cursors.row()), &count))
+      if (__builtin_add_overflow(count, cursors.counts().count(cursors.row()), &count))
         throw std::overflow_error("the count of pre-token " + printable(key) + " passes 2^63 - 1");
-      first = std::min(first, cursors.run().first(cursors.row()));
+      first = std::min(first, cursors.counts().first(cursors.row()));
     }
     merged.add(key, count, first);
   }

@@ -1,4 +1,4 @@
-// Python face of the counter, its runs and the special tokens.
+// Python face of the counter, its sorted counts and the special tokens.
 #include <pybind11/stl.h>
 
 #include "count/counter.h"
@@ -30,7 +30,7 @@ std::shared_ptr<SortedCounts> make_run(const py::buffer& data, const py::buffer&
   if (documents && (document.size() != rows || position.size() != rows))
     throw std::invalid_argument("documents and positions need one number a row");
   const Unlocked unlocked;
-  RunColumns columns;
+  CountsColumns columns;
   size_t bytes = 0;
   for (size_t row = 0; row < rows; ++row) bytes += keys[row].size();
   columns.reserve(rows, bytes, documents.has_value());
@@ -38,9 +38,9 @@ std::shared_ptr<SortedCounts> make_run(const py::buffer& data, const py::buffer&
     columns.add(keys[row], count_view[row],
                 documents ? std::optional(Place{document[row], position[row]}) : std::nullopt);
   }
-  auto run = std::make_shared<SortedCounts>(std::move(columns), documents.has_value());
-  run->check();
-  return run;
+  auto sorted = std::make_shared<SortedCounts>(std::move(columns), documents.has_value());
+  sorted->check();
+  return sorted;
 }
 
 // Begin, end and index of each special token in a text, and of the text between, which has -1.
@@ -106,23 +106,23 @@ void bind_counter(py::module_& module) {
 
   module.def(
       "prune_run",
-      [](const SortedCounts& run, int64_t below, size_t id_bytes) {
+      [](const SortedCounts& counts, int64_t below, size_t id_bytes) {
         Losses losses;
         losses.id_bytes = id_bytes;
-        auto kept = unlocked([&] { return pruned(run, below, losses); });
+        auto kept = unlocked([&] { return pruned(counts, below, losses); });
         return py::make_tuple(kept, losses.rows, losses.occurrences, losses.bytes,
                               Buffer(std::move(losses.at)));
       },
-      py::arg("run"), py::arg("below"), py::arg("id_bytes") = 0);
+      py::arg("counts"), py::arg("below"), py::arg("id_bytes") = 0);
 
   module.def(
-      "merge_runs",
-      [](const SortedCountsList& runs) {
-        for (const auto& run : runs)
-          if (!run) throw std::invalid_argument("None is not a run of counts");
-        return merge_runs(runs);
+      "add_counts",
+      [](const SortedCountsList& all) {
+        for (const auto& one : all)
+          if (!one) throw std::invalid_argument("None is not sorted counts");
+        return add_counts(all);
       },
-      py::arg("runs"), Release());
+      py::arg("counts"), Release());
 
   module.def(
       "stable_hash",
