@@ -174,12 +174,17 @@ def model_of(
         end_of_word: of BPE over characters; None for ``</w>``, "" for no such symbol.
         unknown_token: of BPE over characters (None: no such token), WordPiece (None: [UNK]) and
             SentencePiece's BPE (None: <unk>).
+
+    Raises:
+        TrainingError: there is no such model.
     """
     if model == "sentencepiece-bpe":
         unknown = SENTENCEPIECE_BPE.unknown if unknown_token is None else unknown_token
         return replace(SENTENCEPIECE_BPE, unknown=unknown)
     if model == "wordpiece":
         return WordPiece() if unknown_token is None else WordPiece(unknown=unknown_token)
+    if model != "bpe":
+        raise TrainingError(f"model {model!r} is unknown: use bpe, wordpiece or sentencepiece-bpe")
     if symbols == "bytes":
         return ByteLevel()
     end = CharacterLevel.end_of_word if end_of_word is None else end_of_word

@@ -148,6 +148,8 @@ def test_choices_are_those_of_the_library() -> None:
         *(library.WordPiece, library.WordPiece),
         *(library.CharacterLevel, library.CharacterLevel),
     ]
+    with pytest.raises(library.errors.TrainingError, match="'unigram' is unknown: use bpe"):
+        library.presets.model_of("unigram")
 
 
 @pytest.mark.parametrize("command", ["convert", "compare", "show"])
