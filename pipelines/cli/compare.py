@@ -85,7 +85,7 @@ def compare(ctx: click.Context) -> None:
     Without --input, the result is what changed from the first TOKENIZER to the second: tokens
     gained and lost, merges moved. Tokens and merges are compared by their bytes, not by their ids.
     A merge has moved if its rank among the common merges differs. With --counts, both tokenizers
-    merge the pre-tokens as they were counted.
+    encode the counted pre-tokens; their own pre-tokenizers are not used.
 
     With --input, each TOKENIZER encodes the corpus as bpe encode does, but no ids are written. The
     result also lists the pieces of text for which the tokenizers' numbers of tokens differ most,

@@ -63,13 +63,13 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
 def verify(ctx: click.Context) -> None:
     """Verify that encoded output, counts or a tokenizer are complete and undamaged.
 
-    Encoded output and counts: every file is compared with the manifest (size, SHA-256). With
-    --input, every document is encoded again, must appear exactly once and have the same ids; if the
-    tokenizer is lossless, the ids must also decode to the original bytes. Counts are counted again,
-    and must be the same; for counts, repeat --format and related options.
+    Every file is compared with its record or the manifest (size, SHA-256). With --input, encoded
+    output: every document is encoded again, must appear exactly once and have the same ids; if the
+    tokenizer is lossless, the ids must also decode to the original bytes. With --input, counts: the
+    corpus is counted again, and must give the same; repeat --format and related options.
 
-    An export: every file is compared with its record (size, SHA-256). With --input [NAME=]IDS,
-    given as for bpe export, every part is made again and compared.
+    With --input [NAME=]IDS, given as for bpe export, an export: every part is made again and
+    compared.
 
     A directory of bpe train or bpe run: its counts, tokenizer, encoded corpus and exports are all
     verified. Unfinished output is an error: a killed job, a missing file, or a file of another run.
