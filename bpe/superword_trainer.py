@@ -84,7 +84,7 @@ def train_superwords(
         boundless: let superwords compete; needs ``tokenizer.training``.
         ties: as for :func:`bpe.train`; counts of runs have no order for ``first-seen``, and
             ``huggingface`` is not for superwords.
-        pair_counts: as for :func:`bpe.train`.
+        pair_counts: as for :func:`bpe.train`, whose default differs: SuperBPE counts disjointly.
         min_frequency: rarer pairs become no superwords.
         prune_below: drop rarer runs before training; ``training.superwords.pruned`` says what that
             could have changed.
