@@ -62,8 +62,8 @@ CHOSEN = {
 
 HEAD = """# Commands and configuration keys
 
-Every command with its options, and every key of a configuration file, as
-`bpe COMMAND --help-all` prints them. `--help` is shorter. `scripts/generate_reference.py` generates
+Every command with its options, as `bpe COMMAND --help-all` prints them, and every key of a
+configuration file. `--help` is shorter. `scripts/generate_reference.py` generates
 this page.
 
 | exit status | meaning | retry? |

@@ -157,7 +157,7 @@ def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
         path,
         pattern=values["pattern"] or None,
         special_tokens=_special_ids(values["special_token"]),
-        vocabulary_path=values["vocabulary_path"],
+        vocabulary_path=values.get("vocabulary_path"),
         **{name: values[name] for name in ("pretokenizer", "normalizer", "never_split")},
     )
 

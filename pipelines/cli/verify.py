@@ -48,7 +48,7 @@ class Temporary(Settings):
     *(InputSettings, Execution, Temporary),
     *(options.FileSettings, options.Config, options.Messages),
     optional=["input"],
-    leave_out=["split_size", "max_failures"],
+    leave_out=["split_size", "max_failures", "vocabulary_path"],  # files alone, no names
     cls=JobCommand,
     short_help="Verify an output directory or a tokenizer file.",
     example="""
@@ -63,13 +63,12 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
 def verify(ctx: click.Context) -> None:
     """Verify that encoded output, counts or a tokenizer are complete and undamaged.
 
-    Every file is compared with its record or the manifest (size, SHA-256). With --input, encoded
-    output: every document is encoded again, must appear exactly once and have the same ids; if the
-    tokenizer is lossless, the ids must also decode to the original bytes. With --input, counts: the
-    corpus is counted again, and must give the same; repeat --format and related options.
-
-    With --input [NAME=]IDS, given as for bpe export, an export: every part is made again and
-    compared.
+    Every file is compared with its record or the manifest (size, SHA-256). Give --input to
+    compare with the inputs, and repeat --format and related options. Every document of encoded
+    output is then encoded again; it must appear exactly once and have the same ids. If the
+    tokenizer is lossless, the ids must also decode to the original bytes. Counts are counted again,
+    and must be the same. Of an export, give the sources as for bpe export, --input [NAME=]IDS:
+    every part is made again and compared.
 
     A directory of bpe train or bpe run: its counts, tokenizer, encoded corpus and exports are all
     verified. Unfinished output is an error: a killed job, a missing file, or a file of another run.
