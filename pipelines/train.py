@@ -349,7 +349,7 @@ def train_tokenizer(job: TrainRequest, failures: FailureChannel) -> None:
     remove_temporaries(job.directory)
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
     write_tokenizer(join(job.directory, TOKENIZER), tokenizer)
-    counter("merges_trained").inc(len(training.merges))
+    counter("merges_trained").inc(len((training.superwords or training).merges))
 
 
 _NOTHING = {

@@ -61,8 +61,8 @@ def count(ctx: click.Context) -> None:
     """Count the pre-tokens (roughly, words) of a corpus.
 
     Writes DIR/data/part-00000-of-00016.parquet and so on (columns pretoken and count), and
-    DIR/manifest.json. bpe train makes tokenizers of these counts, also of those of several corpora:
-    bpe train --counts DIR --counts OTHER.
+    DIR/manifest.json. bpe train trains on these counts. It can add the counts of
+    several corpora: bpe train --counts DIR --counts OTHER.
 
     With --runs, it counts runs of a tokenizer's tokens instead, from which bpe train --counts DIR
     --tokenizer FILE --superwords N learns tokens across word boundaries.
