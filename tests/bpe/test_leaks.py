@@ -50,7 +50,7 @@ def kept(call: Callable[[], object], calls: int) -> float:
     What is kept once, such as a cache that fills, is left behind in the first rounds.
     """
     found = []
-    for _ in range(3):
+    for _ in range(5):
         gc.collect()
         before = sys.getallocatedblocks()
         for _ in range(calls):
@@ -136,8 +136,8 @@ def test_training_keeps_nothing(ties: str, model: bpe.models.Model) -> None:
         TEXTS, pretokenizer="words", never_split=("url",), track_order=True
     )
     call = lambda: bpe.train(counts, max_merges=10, ties=ties, model=model)  # noqa: E731
-    # Python's cache of attributes fills with about 20 names, whatever the number of calls.
-    assert kept(call, 50) < 0.5
+    # Python's cache of attributes fills with 20 to 30 names, whatever the number of calls.
+    assert kept(call, 100) < 0.5
 
 
 @pytest.mark.parametrize("name", FORMATS)
