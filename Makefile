@@ -70,7 +70,7 @@ cluster: install ## Flink, Prism and workers for the tests on a cluster: needs J
 test-cluster: test-runners test-faults fuzz ## all of any cluster and any fault: about two hours
 
 test-runners: cluster ## jobs on Flink and Prism, processes killed on the way: about an hour
-	BPE_CLUSTER_REQUIRED=1 $(BIN)/python -m pytest -v tests/cluster -m "long or not long"
+	BPE_LONG=1 BPE_CLUSTER_REQUIRED=1 $(BIN)/python -m pytest -v tests/cluster -m "long or not long"
 
 fuzz: $(SANITIZED)/.built ## the core beside the reference, under sanitizers: ten minutes, or FUZZ=seconds
 	$(IN_SANITIZED) $(LEAKS) $(CURDIR)/$(BIN)/python -m tests.bpe.fuzz --seconds $(or $(FUZZ),600) \
@@ -103,7 +103,7 @@ build/core-fuzz: $(CORE_SOURCES) $(NATIVE)
 	$(CLANG) $(CORE_FLAGS) -DBPE_LIBFUZZER -fsanitize=fuzzer $(CORE_SOURCES) -o $@
 
 test-faults: install ## killed processes, full disks, damage, poisoned corpora, stores, files that arrive: the long form
-	$(PYTEST) -m "long or not long" tests/faults tests/append
+	BPE_LONG=1 $(PYTEST) -m "long or not long" tests/faults tests/append
 
 site: $(SITE)/.installed ## docs/ as a site in build/site; a broken link is an error
 	cd configs/site && PYTHONPATH=. $(CURDIR)/$(SITE)/bin/mkdocs build --strict
@@ -143,7 +143,7 @@ format: $(VENV)/.lint ## bring the sources into shape
 # What runs the core; what only compares it with other libraries, reads files, or says what merges
 # mean, is left out.
 SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
-    arrow count_runs counts counts_runs counts_special counts_weights decode encode \
+    arrow count_runs counts counts_of_runs counts_runs counts_special counts_weights decode encode \
     encode_characters encode_cut encode_dropout encode_word_piece encoder_core \
     fuzz never_split pattern_table pretokenize reference superwords tokenizer train train_models \
     train_parity train_repeated_strings))

@@ -19,6 +19,7 @@ from pipelines.count.directory import load_counts
 from pipelines.encode import job
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError, OutputError, RecordError
+from pipelines.output.lock import locked
 from pipelines.planned import run_once
 from pipelines.settings import (
     AppendSettings,
@@ -462,6 +463,8 @@ def test_a_signal_ends_the_loop_cleanly(folder: Path, what: str, which: signal.S
     watch = (*COMMANDS[what], "--output", "out", "--watch", "0.2", "--settle", "0")
     with running(*watch, cwd=folder, program=command()) as process:
         wait_for(lambda: taken(folder / "out") == 1, process)
+        with pytest.raises(OutputError, match="another job"), locked(str(folder / "out")):
+            pass
         write(folder, "b", ["lazy dog"])
         wait_for(lambda: taken(folder / "out") == 2, process)
         process.send_signal(which)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,8 @@ from pipelines.settings import (
     TrainSettings,
 )
 from tests import jobs
+from tests.append.drops import make_drops, running, wait_for
+from tests.cli.process import bpe
 from tests.faults import test_object_store
 from tests.faults.store import BUCKET, Store
 from tests.pipelines.corpora import sentence, small_tokenizer
@@ -106,3 +109,40 @@ def test_counting(store: Store, tmp_path: Path) -> None:
     ]
     assert made[0] == made[1]
     assert sets
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("what", ["encode", "count"])
+def test_a_loop_that_is_killed_and_started_again(store: Store, tmp_path: Path, what: str) -> None:
+    """60 files, of which half are there when it is killed."""
+    drops = make_drops(60)
+    prefix, at = f"killed-{what}", f"s3://{BUCKET}/killed-{what}"
+    small_tokenizer(tmp_path / "t.json")
+    command = [what, "--input", f"{at}/in/*", "--output", f"{at}/out", "--max-failures", "1000"]
+    command += ["--tokenizer", str(tmp_path / "t.json")] if what == "encode" else []
+    names = sorted(drops.contents)
+
+    def send(some: list[str]) -> None:
+        for name in some:
+            store.client.put_object(
+                Bucket=BUCKET, Key=f"{prefix}/in/{name}", Body=drops.contents[name]
+            )
+
+    def has_begun() -> bool:
+        listed = store.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{prefix}/out/data/")
+        return int(listed["KeyCount"]) > 0
+
+    send(names[:30])
+    with running(
+        *command, "--watch", "0.3", "--settle", "0", *store.flags, cwd=tmp_path
+    ) as process:
+        wait_for(has_begun, process)
+        process.send_signal(signal.SIGKILL)
+    send(names[30:])
+    ended = bpe(*command, "--append", "--json", *store.flags, cwd=tmp_path, seconds=600)
+    summary = json.loads(ended.stdout)
+    assert summary["documents"] == len(drops.documents)
+    assert summary["failures"] == drops.bad
+    bpe("verify", f"{at}/out", "--input", f"{at}/in/*", *store.flags, seconds=600)
+    if what == "encode":
+        assert decoded(f"{at}/out", store, tmp_path / "decoded") == sorted(drops.texts)

@@ -108,7 +108,7 @@ def in_process(
     os.chdir(cwd or folder)
     try:
         with (
-            patch.dict(os.environ, COLUMNS="100"),
+            patch.dict(os.environ, COLUMNS="100", BPE_DEBUG=""),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):

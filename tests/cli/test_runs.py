@@ -21,6 +21,7 @@ from tests.cli.process import bpe, refused
 from tests.cli.reports import section, sections, table, text
 from tests.cli.runs_corpus import END, texts, words_of, write_corpus
 from tests.pipelines.beam_runs import pipeline
+from tests.pipelines.corpora import tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -236,3 +237,28 @@ def test_a_transform_counts_runs(work: Path, tmp_path: Path) -> None:
         CountCorpus(inputs=["x"], output="y", tokenizer=words, special_tokens=[END])
     with pytest.raises(CountsError, match="not of pre-tokens"), pipeline() as p:
         p | ReadCounts(str(tmp_path / "runs"))
+
+
+@pytest.mark.long
+def test_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:
+    prune = ("--prune-below", "2", "--output", tmp_path / "runs")
+    bpe(*COUNT, "--input", "corpus", *prune, cwd=work)
+    counts = expected(work).pruned(2)
+    found = PretokenCounts.load(tmp_path / "runs")
+    assert_same(found, counts)
+    assert found.prune == counts.prune
+    assert found.prune is not None
+    assert found.prune.distinct_pretokens > 0
+    bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work)
+
+
+@pytest.mark.long
+def test_a_tokenizer_that_is_lost_is_put_back(work: Path, tmp_path: Path) -> None:
+    shutil.copytree(work / "runs", tmp_path / "runs")
+    again = (*COUNT, "--input", "corpus", "--output", tmp_path / "runs", "--resume")
+    assert "complete already" in bpe(*again, cwd=work).stdout
+    (tmp_path / "runs" / "tokenizer.json").unlink()
+    assert "complete already" not in bpe(*again, cwd=work).stdout
+    assert tree(tmp_path / "runs") == tree(work / "runs")
+    bpe("count", "--input", "corpus", "--output", tmp_path / "runs", "--overwrite", cwd=work)
+    assert not (tmp_path / "runs" / "tokenizer.json").exists()

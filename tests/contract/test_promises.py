@@ -305,7 +305,7 @@ def run_until_it_is_killed(kind: Kind, folder: Path, out: Path) -> None:
     assert process.returncode in (0, -signal.SIGKILL), errors.decode()
 
 
-@pytest.mark.long  # in the short form, tests/faults kills each step of `bpe run`
+@pytest.mark.long  # in the short form, tests/faults kills `bpe run`
 def test_a_job_that_was_killed_is_finished(
     kind: Kind, folder: Path, whole: dict[str, bytes], tmp_path: Path
 ) -> None:

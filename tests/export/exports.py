@@ -71,6 +71,7 @@ def export(
     options: Options = PLAIN,
     *,
     to: str = "parquet",
+    fan_in: int = 256,
     execution: Execution = ONE,
     **of_format: Any,
 ) -> ExportSummary:
@@ -81,6 +82,7 @@ def export(
         settings=settings_of(options, to, **of_format),
         execution=execution,
         unit_tokens=UNIT,
+        fan_in=fan_in,
     )
 
 

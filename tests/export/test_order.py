@@ -9,8 +9,9 @@ import pytest
 from pipelines.errors import ConfigError
 from pipelines.settings import ExportSettings
 from tests.export import oracle
-from tests.export.exports import export_and_check, found
+from tests.export.exports import export, export_and_check, export_plainly, found
 from tests.export.oracle import Options
+from tests.pipelines.corpora import TWO, tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,16 @@ def test_an_exchange_of_two_levels_gives_the_same(
 ) -> None:
     sources = {"web": ids("web"), "edges": ids("edges"), "code": ids("code")}
     export_and_check(sources, tmp_path / "out", options, unit_tokens=100, fan_in=fan_in)
+
+
+@pytest.mark.long
+def test_an_exchange_of_two_levels_in_a_pipeline(
+    ids: Callable[[str], Path], tmp_path: Path
+) -> None:
+    sources, options = {"web": ids("web"), "edges": ids("edges")}, Options(shuffle=1)
+    export(sources, tmp_path / "job", options, fan_in=2, execution=TWO)
+    export_plainly(sources, tmp_path / "plain", options)
+    assert tree(tmp_path / "job") == tree(tmp_path / "plain")
 
 
 def test_less_memory_gives_the_same(

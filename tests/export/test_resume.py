@@ -153,6 +153,7 @@ def test_an_export_that_was_stopped_goes_on(
     to, options = STOPPED[name]
     few: dict[str, Any] = {"to": to, "unit_tokens": 400}
     units = export_plainly(sources, tmp_path / "whole", options, **few).units
+    assert units > 1
     output = tmp_path / "out"
     stop = units - 1 if damage else 1 if LONG else max(units // 3, 1)
     made = export_plainly(sources, output, options, **few, stop=stop).units

@@ -204,3 +204,33 @@ def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(
     assert all(expected[file] == data for file, data in left.items())
     bpe(*command, "--resume", "--quiet")
     assert outcome(out) == expected
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["encode", "run"])
+def test_a_disk_that_becomes_read_only(
+    undisturbed: Undisturbed,
+    whole: WholeJob,
+    disk: Disk,
+    tmp_path: Path,
+    name: str,
+) -> None:
+    """As a kernel does with a disk that fails, while a job writes to it."""
+    out, seen = disk.path / "out", disk.outside / "out"
+    command = command_of(name, undisturbed, whole, tmp_path, out)
+    made = made_by(name, undisturbed, whole)
+    assert disk.remount("rw,size=16m")
+    with running(*command, inside=disk.inside) as process:
+        until(lambda: len(parts(seen)) >= 3, process)
+        until(lambda: disk.remount("ro,size=16m"), process)
+        status, errors = ended(process)
+    (error,) = errors
+    assert status == 1
+    assert f"{out}/" in error
+    assert READ_ONLY in error
+    assert disk.remount("rw,size=16m")
+    assert parts(seen) != []
+    assert list(seen.rglob("encoded/manifest.json")) == []
+    bpe(*command, "--resume", inside=disk.inside)
+    assert outcome(seen) == made
+    assert temporaries(seen) == []

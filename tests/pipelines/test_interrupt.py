@@ -40,7 +40,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     return write_jsonl(tmp_path_factory.mktemp("corpus") / "docs.jsonl", texts)
 
 
-@pytest.mark.long  # in the short form, tests/faults interrupts `bpe encode`
+@pytest.mark.long  # in the short form, tests/faults interrupts a count
 @pytest.mark.parametrize("mode", ["in_memory", "multi_threading"])
 def test_an_interrupted_job_ends_soon_and_clean(corpus: Corpus, tmp_path: Path, mode: str) -> None:
     small_tokenizer(tmp_path / "t.json")
