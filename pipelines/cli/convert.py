@@ -75,8 +75,9 @@ def convert(ctx: click.Context) -> None:
 
     The formats are tokenizer.json (Hugging Face), *.tiktoken, *.model (SentencePiece's BPE), and
     *vocab.json with *merges.txt (name either; both are written). Ids, merges and pre-tokenization
-    stay the same. If TO cannot hold something, the command fails and names it, unless you give its
-    name to --leave-out. The command prints the options that you need to load TO.
+    stay the same. If TO cannot hold something that ids depend on, the command fails and names it,
+    unless you give its name to --leave-out. Roles, and the pre-tokenizer of a .tiktoken file, are
+    only reported. The command prints the options that you need to load TO.
 
     Superwords are written into a tokenizer.json for Hugging Face if the ids are then the same.
     Otherwise the command fails; --approximate writes another tokenizer with the same tokens.
