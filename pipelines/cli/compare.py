@@ -78,9 +78,10 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html com
 def compare(ctx: click.Context) -> None:
     """Compare tokenizers; the first is the baseline.
 
-    A TOKENIZER is a file that bpe convert reads, a directory with a tokenizer.json, or the name of
-    a published vocabulary. Append :PRETOKENIZER if the file does not record one, and prepend NAME=
-    to name it in the result: small=mine.tiktoken:cl100k.
+    A TOKENIZER is a tokenizer.json or a directory with one, a .tiktoken file, a .model file of
+    SentencePiece, vocab.json with merges.txt next to it, or the name of a published vocabulary.
+    Append :PRETOKENIZER if the file does not record one, and prepend NAME= to name it in the
+    result: small=mine.tiktoken:cl100k.
 
     Without --input, the result is what changed from the first TOKENIZER to the second: tokens
     gained and lost, merges moved. Tokens and merges are compared by their bytes, not by their ids.
