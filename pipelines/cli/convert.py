@@ -58,7 +58,7 @@ class Conversion(Settings):
 
 
 @command(
-    *(options.FileSettings, Conversion, options.JsonResult),
+    *(options.VocabularyPath, options.FileSettings, Conversion, options.JsonResult),
     short_help="Convert a tokenizer to another file format.",
     example="""
 bpe convert r50k_base.tiktoken gpt2/tokenizer.json

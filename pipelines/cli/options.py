@@ -97,11 +97,11 @@ class VocabularyPath(Settings):
 
     _GROUP: ClassVar[Group] = "Input"
 
-    vocabulary_path: str | None = advanced(None, group="Input", metavar="DIR")
+    vocabulary_path: str | None = advanced(None, metavar="DIR")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileSettings(VocabularyPath):
+class FileSettings(Settings):
     """The pre-tokenizer and special tokens, for tokenizer files that do not name them.
 
     Attributes:

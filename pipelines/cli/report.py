@@ -40,7 +40,6 @@ class Page(Settings):
 
 @command(
     *(Page, options.FileSettings, options.Messages),
-    leave_out=["vocabulary_path"],  # files alone, no names
     short_help="Write an HTML report on a tokenizer, counts, ids or an export.",
     example="""
 bpe report model

@@ -53,7 +53,7 @@ class Wanted(Settings):
 
 
 @command(
-    *(options.FileSettings, Wanted, options.JsonResult),
+    *(options.VocabularyPath, options.FileSettings, Wanted, options.JsonResult),
     short_help="Show how a word merges, step by step, and its ids.",
     example="""
 bpe show model/tokenizer.json lowest ' the'

@@ -48,7 +48,7 @@ class Temporary(Settings):
     *(InputSettings, Execution, Temporary),
     *(options.FileSettings, options.Config, options.Messages),
     optional=["input"],
-    leave_out=["split_size", "max_failures", "vocabulary_path"],  # files alone, no names
+    leave_out=["split_size", "max_failures"],
     cls=JobCommand,
     short_help="Verify an output directory or a tokenizer file.",
     example="""
