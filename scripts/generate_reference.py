@@ -108,16 +108,20 @@ def page() -> str:
         parts.append(f"| [`bpe {command.name}`](#bpe-{command.name}) | {_cell(does)} |\n")
     keys = "Keys of configuration files (`--config` and `bpe run`)."
     parts.append(f"| [keys](#configuration-keys) | {keys} |\n")
-    uses = Counter(row for command in commands for row in _rows(command))
-    rows = {row: one for command in commands for row, one in _rows(command).items()}
-    shared = {row: one for row, one in rows.items() if uses[row] >= _SEVERAL}
-    parts += (_command(command, shared) for command in commands)
+    tables = [_rows(command) for command in commands]
+    uses = Counter(row for rows in tables for row in rows)
+    shared = {row: one for rows in tables for row, one in rows.items() if uses[row] >= _SEVERAL}
+    parts += (
+        _command(command, rows, shared) for command, rows in zip(commands, tables, strict=True)
+    )
     parts += (_SHARED, _tables(shared).rstrip("\n"), "\n", _keys(commands))
     return "".join(parts)
 
 
-def _command(command: click.Command, shared: Mapping[str, click.Option]) -> str:
-    context, rows = _context(command), _rows(command)
+def _command(
+    command: click.Command, rows: Mapping[str, click.Option], shared: Mapping[str, click.Option]
+) -> str:
+    context = _context(command)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
     parts = [f"\n## bpe {command.name}\n\n```text\n{usage}\n```\n\n", _prose(command.help or "")]
     parts.append(_tables({row: one for row, one in rows.items() if row not in shared}))
@@ -134,14 +138,14 @@ def _command(command: click.Command, shared: Mapping[str, click.Option]) -> str:
 
 def _context(command: click.Command) -> click.Context:
     parent = click.Context(bpe, info_name="bpe")
-    context = click.Context(command, info_name=command.name, parent=parent)
-    command.get_help(context)  # applies the preset that is the command's default
-    return context
+    return click.Context(command, info_name=command.name, parent=parent)
 
 
 def _rows(command: click.Command) -> dict[str, click.Option]:
     """The options of a command, by their rows of a table."""
-    defaults = _context(command).default_map or {}
+    context = _context(command)
+    command.get_help(context)  # applies the preset that is the command's default
+    defaults = context.default_map or {}
     options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
     return {_option(one, defaults): one for one in options}
 
