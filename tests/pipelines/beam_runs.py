@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.testing import util
 from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
@@ -55,13 +55,18 @@ def streaming_pipeline() -> beam.Pipeline:
 def assert_that(values: Any, matcher: Callable[[list[Any]], Any], label: str = "assert") -> None:
     """Beam's ``assert_that``, which takes longer than most pipelines that it checks.
 
-    In a pipeline of this process it only collects the elements.
+    In a pipeline of this process it only collects the elements, once a coder has written and read
+    them.
     """
     if not isinstance(values.pipeline, CheckedPipeline):
         util.assert_that(values, matcher, label)
         return
     number = len(_collected)
     _collected.append([])
+    if not values.pipeline.options.view_as(
+        StandardOptions
+    ).streaming:  # grouping drops what is late
+        values |= f"Code {label}" >> beam.Reshuffle()
     _ = values | f"Collect {label}" >> beam.Map(_collect, number)
     values.pipeline.checks.append(lambda: matcher(_collected[number]))
 
