@@ -155,6 +155,22 @@ def test_a_run_counts_groups_and_lets_them_choose(grouped: Path, tmp_path: Path)
     assert tree(tmp_path / "all") == files
 
 
+@pytest.mark.long
+def test_a_run_on_groups_without_parity_is_one_on_all_of_them(
+    grouped: Path, tmp_path: Path
+) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text("input: train.jsonl\nmax_merges: 60\nsuperwords: 5\n")
+    bpe("run", job, "--output", tmp_path / "all", "--set", "group_by=language", cwd=grouped)
+    lines = (grouped / "train.jsonl").read_text("utf-8").splitlines()
+    texts = [json.loads(line)["text"] for line in lines]
+    words = library.train(library.count_pretokens(texts), max_merges=60)
+    runs = library.count_runs(texts, tokenizer=words)
+    expected = library.train_superwords(runs, tokenizer=words, superwords=5)
+    assert library.Tokenizer.load(tmp_path / "all" / "tokenizer.json") == expected
+    assert expected.superwords
+
+
 TRAIN = "train --max-merges 5"
 PARITY = f"{TRAIN} --parity --counts"
 RUN = "run job.yaml --set"

@@ -18,10 +18,12 @@ import bpe as library
 from pipelines.cli.commands import bpe as group
 from pipelines.errors import InputError
 from pipelines.report import report
+from pipelines.settings import InputSettings
 from tests.browser import shown
 from tests.cli.conftest import TEXTS
 from tests.cli.process import bpe
 from tests.cli.reports import facts, section, sections, table, text
+from tests.pipelines.corpora import encode
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -145,6 +147,19 @@ def test_jobs_know_the_report_and_the_times(run: Path, tmp_path: Path) -> None:
     bpe("run", "job.yaml", "--overwrite", cwd=place)
     assert not (place / "out" / "report.html").exists()
     assert not (place / "out" / "encoded" / "report.html").exists()
+
+
+@pytest.mark.long
+def test_a_sample_of_the_parts_says_so(run: Path, tmp_path: Path) -> None:
+    inputs = InputSettings(patterns=(f"{run}/*.jsonl",), split_size=1024, max_failures=9)
+    encode(inputs, run / "out" / "tokenizer.json", tmp_path / "ids")
+    parts = len(list((tmp_path / "ids").glob("data/train-*")))
+    assert parts > 2
+    done = bpe("report", tmp_path / "ids", "--sample-parts", "2", "--json", cwd=run)
+    assert "tokens-per-document" in json.loads(done.stdout)["sections"]
+    page = text((tmp_path / "ids" / "report.html").read_text("utf-8"))
+    assert f"is of 2 of {parts} parts of the encoded corpus" in page
+    assert f"Only 2 of {parts} parts were read for this" in page
 
 
 def test_without_matplotlib_there_are_tables_and_advice(

@@ -194,6 +194,13 @@ def test_ids_are_discarded_when_their_export_is_verified(work: Path) -> None:
     next((rows / "data").iterdir()).unlink()
     refused = bpe("run", "gone.yaml", "--resume", cwd=work, status=1)
     assert "encode the corpus again, with bpe encode --overwrite" in refused.stderr
+    bpe("run", "gone.yaml", "--overwrite", "-q", cwd=work)
+    assert tree(rows) == made
+    assert "discarded" not in json.loads((ids / "manifest.json").read_text())
+    bpe("verify", ids, "-q", cwd=work)
+    (ids / "manifest.json").unlink()
+    refused = bpe("run", "gone.yaml", cwd=work, status=1)
+    assert "the output of bpe run, which is not finished: repeat its command" in refused.stderr
 
 
 def test_ids_are_discarded_for_an_export_alone(work: Path) -> None:

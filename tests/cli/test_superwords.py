@@ -70,6 +70,36 @@ def test_one_command_makes_the_tokenizer_of_the_library(work: Path, method: str)
         assert len(made) <= len(words)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_bytes_phase_by_phase(work: Path, tmp_path: Path, method: str) -> None:
+    bpe("count", "--input", "corpus", *WORDS[:4], "--output", tmp_path / "counts", cwd=work)
+    bpe(
+        *("train", "--counts", tmp_path / "counts", *WORDS[4:], *DISJOINT),
+        *("--output", tmp_path / "words"),
+        cwd=work,
+    )
+    words = tmp_path / "words" / "tokenizer.json"
+    bpe(
+        *("count", "--runs", "--tokenizer", words, "--input", "corpus"),
+        *("--output", tmp_path / "runs"),
+        cwd=work,
+    )
+    done = bpe(
+        *("train", "--counts", tmp_path / "runs", "--tokenizer", words),
+        *METHODS[method],
+        *DISJOINT,
+        *("--output", tmp_path / "model", "--json"),
+        cwd=work,
+    )
+    for name in ("tokenizer.json", "training.json"):
+        assert (tmp_path / "model" / name).read_bytes() == (work / method / name).read_bytes()
+    summary = json.loads(done.stdout)
+    assert summary["superwords"] == len(expected(method).superwords)
+    assert summary["run_tokens_left"] < summary["run_tokens"]
+    assert summary["words"] is summary["runs"] is None
+
+
 def test_the_summary_tells_of_every_phase(work: Path, tmp_path: Path) -> None:
     said = (work / "boundless.txt").read_text("utf-8")
     lines = [line.split()[0] for line in said.splitlines() if line[0] != " "]
@@ -86,6 +116,21 @@ def test_the_summary_tells_of_every_phase(work: Path, tmp_path: Path) -> None:
     alone = ("train", "--counts", "super/runs", "--tokenizer", "super/words", *DISJOINT)
     few = bpe(*alone, "--superwords", "100000", "--output", tmp_path / "c", cwd=work).stdout
     assert "superwords, not the 100,000 that were asked for: no pair left" in few
+
+
+@pytest.mark.long
+def test_weights_multiply_runs(work: Path, tmp_path: Path) -> None:
+    words = ("--tokenizer", "super/words", "--superwords", "9", *DISJOINT)
+    train = ("train", "--counts", "super/runs", "--counts", "super/runs:2", *words)
+    bpe(*train, "--output", tmp_path / "three", cwd=work)
+    bpe("train", "--counts", "super/runs", *words, "--output", tmp_path / "one", cwd=work)
+    three, one = (
+        library.Training.load(tmp_path / name / "training.json").superwords
+        for name in ("three", "one")
+    )
+    assert three is not None
+    assert one is not None
+    assert [merge.count for merge in three.merges] == [3 * merge.count for merge in one.merges]
 
 
 def test_rare_words_and_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:

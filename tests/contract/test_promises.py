@@ -207,6 +207,8 @@ def test_a_complete_job_is_not_made_again(
     kind.run(folder, output, resume=True)
     assert tree(output) == whole
     assert stamps(kind, output) == times or kind.keeps == "nothing"
+    kind.run(folder, output, overwrite=True)
+    assert tree(output) == whole
 
 
 @with_kinds(

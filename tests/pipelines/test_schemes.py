@@ -210,7 +210,9 @@ for name, call in calls.items():
 
 def test_filesystems_get_options_before_they_are_used() -> None:
     command = [sys.executable, "-c", CALLS]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=True, timeout=120
+    )
     errors = done.stdout.splitlines()
     assert [error.partition(" ")[0] for error in errors] == ["verify", "decode", "run"]
     assert all(re.search("no manifest.json|no file matches", error) for error in errors)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bpe import presets
 from tests.cli.process import ROOT, environment
 from tests.cluster.package import built_wheel
 
@@ -22,7 +23,7 @@ def test_a_wheel_holds_what_workers_need(tmp_path: Path) -> None:
         for file in (
             "pipelines/encode/job.py",
             "pipelines/report/templates/page.html",
-            "bpe/presets/words.yaml",
+            *(f"bpe/presets/{name}.yaml" for name in presets.names()),
         ):
             assert archive.read(file) == (ROOT / file).read_bytes()
         archive.extractall(tmp_path / "installed")
