@@ -66,6 +66,20 @@ _OF_BEAM_FILESYSTEMS = {
 }
 
 
+class _Options(PipelineOptions):  # type: ignore[misc]  # Beam has no types
+    """Options that make each view once: Beam asks for 89 views a job and builds a parser for each.
+
+    Views of the same options share their values, so one of each class is enough.
+    """
+
+    def view_as(self, cls: type[PipelineOptions]) -> PipelineOptions:
+        """Return the view of that class."""
+        views = self.__dict__.setdefault("_views", {})  # Beam refuses attributes that are no option
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return views[cls]
+
+
 def options(execution: Execution) -> PipelineOptions:
     """Beam's options for ``execution``; what the user gave for Beam comes last and wins.
 
@@ -87,7 +101,7 @@ def options(execution: Execution) -> PipelineOptions:
         ]
     flags += execution.beam_args
     _check_flags(tuple(flags))
-    beam_options = PipelineOptions(flags)
+    beam_options = _Options(flags)
     runner = beam_options.view_as(StandardOptions).runner
     if runner.rpartition(".")[2] == "DaskRunner":
         raise ConfigError(

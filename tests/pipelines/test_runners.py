@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 import threading
@@ -55,6 +56,15 @@ def test_what_the_user_says_to_beam_wins() -> None:
     made = options(Execution(workers=4, beam_args=("--direct_num_workers=2", "--streaming")))
     assert made.view_as(DirectOptions).direct_num_workers == 2
     assert made.view_as(StandardOptions).streaming
+
+
+def test_a_value_set_in_one_view_is_seen_in_all_also_of_a_copy() -> None:
+    made = options(Execution(workers=1))
+    made.view_as(StandardOptions).streaming = True
+    for one in (made, copy.deepcopy(made)):
+        assert one.view_as(StandardOptions).streaming
+        assert one.get_all_options()["streaming"]
+    assert not options(Execution(workers=1)).view_as(StandardOptions).streaming
 
 
 def test_other_runners_get_their_options_as_they_are() -> None:
