@@ -62,9 +62,8 @@ CHOSEN = {
 
 HEAD = """# Commands and configuration keys
 
-Every command with its options, as `bpe COMMAND --help-all` prints them, and every key of a
-configuration file. `--help` is shorter. `scripts/generate_reference.py` generates
-this page.
+Every command with its options, as `bpe COMMAND --help-all` prints them. `--help` is shorter.
+`scripts/generate_reference.py` generates this page. A flag `--NAME` has an opposite, `--no-NAME`.
 
 | exit status | meaning | retry? |
 |---|---|---|
@@ -80,7 +79,7 @@ Whole numbers may have a unit: `32k` is 32,000, `1.5M` is 1,500,000, `10B` is 10
 `2Ki` is 2,048. Sizes are in bytes, or with a unit such as `64MiB` or `64MB`.
 
 """
-_SEVERAL = 5  # commands: an option that as many have is described once
+_SEVERAL = 4  # commands: an option that as many have is described once
 _SHARED = """
 ## Options of several commands
 
@@ -90,12 +89,11 @@ Each command names those that it takes.
 _KEYS = """
 ## Configuration keys
 
-Keys are option names, with underscores or hyphens. Repeatable options take one value or a list.
-The command line overrides the file. An unknown key is an error, which suggests the most similar
-key. [configs/reference.yaml](../configs/reference.yaml) explains the keys of `bpe run`.
-
-| key | value | commands |
-|---|---|---|
+In a file for `--config` or `bpe run`, a key is the name of an option, with underscores or hyphens:
+`vocab_size: 32000`. Flags are `true` or `false`. Repeatable options take one value or a list. The
+key `beam_args` holds the arguments after `--`. The command line overrides the file. An unknown key
+is an error, which suggests the most similar key.
+[configs/reference.yaml](../configs/reference.yaml) has the keys of `bpe run`, `count` and `encode`.
 """
 
 
@@ -114,7 +112,7 @@ def page() -> str:
     parts += (
         _command(command, rows, shared) for command, rows in zip(commands, tables, strict=True)
     )
-    parts += (_SHARED, _tables(shared).rstrip("\n"), "\n", _keys(commands))
+    parts += (_SHARED, _tables(shared).rstrip("\n"), "\n", _KEYS)
     return "".join(parts)
 
 
@@ -170,14 +168,14 @@ def _prose(text: str) -> str:
 
 
 def _option(option: click.Option, defaults: Mapping[str, Any]) -> str:
-    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+    names = ", ".join(f"`{name}`" for name in option.opts)
     if option.metavar:
         names += f" `{option.metavar}`"
     help_text = _cell(option.help or "")
     if option.required:
         help_text += " Required."
-    if isinstance(option, DeclaredOption) and option.spec.choices:
-        help_text += f" One of {', '.join(f'`{one}`' for one in option.spec.choices)}."
+    if isinstance(option, DeclaredOption) and (choices := _untold(option.spec)):
+        help_text += f" One of {', '.join(f'`{one}`' for one in choices)}."
     return f"| {names} | {help_text} | {_default(option, defaults)} |\n"
 
 
@@ -190,31 +188,6 @@ def _default(option: click.Option, defaults: Mapping[str, Any]) -> str:
     if value is None or value is False or value == ():
         return ""
     return f"`{', '.join(value) if isinstance(value, list) else value}`"
-
-
-def _keys(commands: list[click.Command]) -> str:
-    """The keys of configuration files, with the commands that take each."""
-    found: dict[str, tuple[Option, list[str]]] = {}
-    for command in commands:
-        if any(one.name == "config" for one in command.params):
-            for name, key in option_keys(command).items():
-                if name == "beam_args" and not any(one.name == "runner" for one in command.params):
-                    continue  # accepted, for files that several commands share, and not used
-                found.setdefault(name, (key, []))[1].append(command.name or "")
-    parts = [_KEYS]
-    for name, (key, of) in sorted(found.items()):
-        parts.append(f"| `{name}` | {_value(key)} | {', '.join(dict.fromkeys(of))} |\n")
-    return "".join(parts)
-
-
-def _value(key: Option) -> str:
-    kinds = {"text": "text", "integer": "a whole number", "number": "a number"}
-    kinds |= {"share": "a share, such as `0.5%`"}
-    kinds |= {"size": "a size, such as `64MiB`", "flag": "`true` or `false`"}
-    text = " or ".join(f"`{one}`" for one in key.choices) or kinds[key.kind]
-    if key.kind == "integer" and key.minimum is not None:
-        text += f", {key.minimum} or more"
-    return text + ("; several" if key.repeatable else "")
 
 
 def config() -> str:
@@ -238,8 +211,7 @@ def _config_key(key: Option) -> str:
     exported -= {one.name for one in declared(EncodeSettings).values()}
     default = None if key.default in (None, ()) else key.default
     value = CHOSEN.get(key.name, _example(key) if default is None else default)
-    untold = set(key.choices) - set(re.findall(r"[\w-]+(?:\.\w+)*", key.help))
-    choices = f" One of {', '.join(key.choices)}." if untold else ""
+    choices = f" One of {', '.join(key.choices)}." if _untold(key) else ""
     is_set = key.name in CHOSEN or default is not None
     is_set = is_set and key.name in option_keys(run) and key.name not in exported
     line = f"{key.name}: {yaml.safe_dump(value, default_flow_style=True).splitlines()[0]}"
@@ -247,6 +219,12 @@ def _config_key(key: Option) -> str:
     lines = textwrap.wrap(key.help + choices, 98, break_on_hyphens=False)
     text = "\n".join(f"# {one}" for one in lines)
     return f"\n{text}\n{'' if is_set else '# '}{line}{mark}\n"
+
+
+def _untold(key: Option) -> tuple[str, ...]:
+    """The choices of an option; none if its help names each of them."""
+    told = set(re.findall(r"[\w-]+(?:\.\w+)*", key.help))
+    return () if set(key.choices) <= told else tuple(key.choices)
 
 
 def _example(key: Option) -> Any:

@@ -25,8 +25,8 @@ bpe completion fish > ~/.config/fish/completions/bpe.fish
 def completion(ctx: click.Context) -> None:
     """Print the completion script for SHELL (bash 4.4 or newer, zsh or fish).
 
-    Evaluate it when the shell starts, as in the examples. The shell then completes commands,
-    options and their values: pre-tokenizers, formats, presets, runners, files and directories.
+    Evaluate it when the shell starts, as in the examples. In zsh, run autoload -Uz compinit &&
+    compinit first. The shell then completes commands, options and their values.
     """
     shell_class = get_completion_class(ctx.params["shell"])
     if shell_class is not None:  # click knows all three

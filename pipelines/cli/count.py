@@ -32,8 +32,7 @@ class Runs(Settings):
     """The choice to count runs.
 
     Attributes:
-        runs: Count runs instead of pre-tokens: sequences of adjacent pre-tokens that are one token
-            each. Superwords are trained on runs.
+        runs: Count runs, for superwords: sequences of adjacent pre-tokens that are one token each.
         tokenizer: With --runs: the tokenizer whose tokens make the runs. It determines how text is
             split.
     """
@@ -60,15 +59,13 @@ bpe count --runs --tokenizer words/tokenizer.json --input 'corpus/*.jsonl.gz' --
 def count(ctx: click.Context) -> None:
     """Count the pre-tokens (roughly, words) of a corpus.
 
-    Writes DIR/data/part-00000-of-00016.parquet and so on (columns pretoken and count), and
-    DIR/manifest.json. bpe train trains on these counts. It can add the counts of
-    several corpora: bpe train --counts DIR --counts OTHER.
+    Writes Parquet files with the columns pretoken and count to DIR/data, and DIR/manifest.json.
+    bpe train --counts DIR trains on these counts.
 
     With --runs, it counts runs of a tokenizer's tokens instead, from which bpe train --counts DIR
     --tokenizer FILE --superwords N learns tokens across word boundaries.
 
-    With --append, only new and changed files are counted; --watch SECONDS does that again and
-    again. bpe train can use the counts at any time.
+    With --append, only new and changed files are counted. bpe train can use the counts at any time.
     """
     inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
     output, execution = settings_of(ctx, OutputSettings), options.execution(ctx)

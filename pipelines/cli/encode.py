@@ -29,9 +29,8 @@ class Encoder(Settings):
     """The tokenizer of the command.
 
     Attributes:
-        tokenizer: tokenizer.json of bpe train or of Hugging Face's tokenizers, or the name of a
-            published vocabulary: gpt2, cl100k, o200k or llama3. The tokens that a post-processor
-            would add are not added.
+        tokenizer: A tokenizer.json, or a published vocabulary: gpt2, cl100k, o200k or llama3. The
+            tokens that a post-processor would add are not added.
     """
 
     _GROUP: ClassVar[Group] = "Input"
@@ -54,13 +53,11 @@ bpe encode --append --input 'landing/*.jsonl' --tokenizer model/tokenizer.json -
 def encode(ctx: click.Context) -> None:
     """Encode a corpus into Parquet files of token ids, one row per document.
 
-    Writes DIR/data/train-00000-of-00042.parquet and so on (columns: id, kept columns, key (a hash
-    of the id), input_ids, num_tokens), and finally DIR/manifest.json, which marks the job as
-    complete. Special tokens in documents are encoded as plain text, unless --allow-special names
-    them. An empty document has a row with an empty list.
+    Writes Parquet files to DIR/data, with the columns id, kept columns, key (a hash of the id),
+    input_ids and num_tokens. DIR/manifest.json comes last and marks the job as complete. Special
+    tokens in documents are plain text, unless --allow-special names them.
 
-    With --append, only new and changed files are encoded, into parts of their own; --watch SECONDS
-    does that again and again.
+    With --append, only new and changed files are encoded, into parts of their own.
     """
     with loading():
         from pipelines.encode.job import encode as encode_corpus

@@ -31,11 +31,7 @@ def export(ctx: click.Context) -> None:
     become rows: one each, chunks (--max-tokens) or packed (--pack), in every format. No text is
     encoded again: try other mixtures, seeds and row lengths on the same ids.
 
-    parquet: DIR/data/train-00000-of-00042.parquet and validation-*. bin: the ids of all rows, one
-    after the other, as uint16 or uint32, little-endian. megatron: the ids like bin (int32 instead
-    of uint32), and .idx with the borders of rows and documents. mds: samples with the column
-    input_ids, and index.json. litdata: chunks for TokensLoader, and index.json. For mds and
-    litdata, held-out documents are in DIR/validation.
+    docs/export.md describes the files of each format.
 
     manifest.json comes last and marks the job as complete. The same ids and options give the same
     bytes, with any number of workers. bpe verify DIR --input IDS checks the export.

@@ -91,8 +91,7 @@ class VocabularyPath(Settings):
     """The folder of published vocabularies.
 
     Attributes:
-        vocabulary_path: Folder in which to look first for the file of a published vocabulary (gpt2,
-            cl100k, o200k, llama3).
+        vocabulary_path: Folder in which to look first for a published vocabulary.
     """
 
     _GROUP: ClassVar[Group] = "Input"
@@ -108,11 +107,10 @@ class FileSettings(Settings):
         pretokenizer: Pre-tokenizer, for a file that does not record it (.tiktoken, vocab.json).
         pattern: Regular expression to use instead of --pretokenizer; repeatable, applied in order.
         normalizer: Normalization, for a file that does not record it; repeatable, applied in order.
-        never_split: Never split text that matches this, for a file that does not record it: url,
-            email or a regular expression; repeatable.
-        special_tokens: Special token, with its id, for a file that does not record it (.tiktoken,
-            vocab.json). Omit the id if the file contains the token or the vocabulary is a published
-            one; repeatable.
+        never_split: Text that is never split, for a file that does not record it: url, email or a
+            regular expression; repeatable.
+        special_tokens: Special token, for a file that does not record it; repeatable. Omit the id
+            if the file contains the token or the vocabulary is a published one.
     """
 
     _GROUP: ClassVar[Group] = "Text"

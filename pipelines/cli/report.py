@@ -53,10 +53,9 @@ def report(ctx: click.Context) -> None:
     """Write an HTML report on PATH: one file, to open in a browser.
 
     PATH is an output directory of bpe count, train, encode, export or run, a tokenizer file in any
-    format that bpe convert reads, or a file written by bpe compare --output. The report shows the
-    compression of every smaller vocabulary, lengths and frequencies of tokens, scripts, ties, dead
-    letters, speed, and the manifests. It loads nothing over the network and runs no script.
-    Pictures need matplotlib (the extra pictures); without it, the report has tables instead.
+    format that bpe convert reads, or a file written by bpe compare --output. The report loads
+    nothing over the network and runs no script. Pictures need matplotlib (the extra pictures);
+    without it, the report has tables instead.
     """
     with loading():
         from pipelines.report import report as write_report

@@ -42,11 +42,10 @@ class Mixture(Settings):
     """The sources of a training, with their weights.
 
     Attributes:
-        tokenizer: With --counts of runs: the tokenizer of words whose runs were counted. It gets
-            the superwords. --boundless also needs the training.json next to it.
-        counts: Counts to train on instead of --input; repeatable. WEIGHT multiplies them: a whole
-            number, a decimal (0.5) or a fraction (1/3). DIR:60% gives them that share of the mix
-            instead.
+        tokenizer: With --counts of runs: the tokenizer of words whose runs were counted.
+            --boundless also needs the training.json next to it.
+        counts: Counts to train on instead of --input; repeatable. WEIGHT multiplies them: 2, 0.5 or
+            1/3. DIR:60% gives them that share of the mix instead.
         mix: Share of the source NAME in training, such as web=70%; repeatable. The shares add up to
             100%. No text is dropped.
         share_of: Unit of the shares of --mix and --counts: bytes of the texts, pre-tokens, or
@@ -85,18 +84,16 @@ bpe train --counts runs --tokenizer model/tokenizer.json --output super --superw
 def train(ctx: click.Context) -> None:
     """Train a tokenizer on a corpus, or on the counts of bpe count.
 
-    Writes DIR/tokenizer.json and DIR/training.json: every merge with its count and the tokens left
-    after it. With --input, the counts stay in DIR/counts (with --mix, in a folder for each source).
-    With --bos, --eos, --pad, --unk or --chat-template, and with --model sentencepiece-bpe, it also
-    writes DIR/tokenizer_config.json and DIR/special_tokens_map.json, from which transformers'
-    AutoTokenizer reads the roles of tokens.
+    Writes DIR/tokenizer.json, and DIR/training.json with every merge and its count. With --input,
+    the counts stay in DIR/counts (with --mix, in a folder for each source). The roles of tokens
+    (--bos and so on) are in DIR/tokenizer_config.json, for transformers' AutoTokenizer.
 
     With --superwords or --boundless, tokens may cross word boundaries. With --input, the tokenizer
     of words stays in DIR/words and the counts of its runs in DIR/runs, and --resume keeps both.
 
-    Hugging Face's tokenizers and transformers open tokenizer.json too, and give the same ids, with
-    the exceptions that docs/files.md lists. A tokenizer that they cannot express is written in a
-    form that they refuse to open; the summary gives the reason.
+    Hugging Face's libraries open tokenizer.json and give the same ids, with the exceptions in
+    docs/files.md. If they cannot express the tokenizer, they refuse the file, and the summary gives
+    the reason.
     """
     data, counts = settings_of(ctx, Mixture), tuple(map(CountsInput.parse, ctx.params["counts"]))
     if not ctx.params["input"] and not counts:

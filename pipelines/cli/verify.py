@@ -70,11 +70,9 @@ def verify(ctx: click.Context) -> None:
     and must be the same. Of an export, give the sources as for bpe export, --input [NAME=]IDS:
     every part is made again and compared.
 
-    A directory of bpe train or bpe run: its counts, tokenizer, encoded corpus and exports are all
-    verified. Unfinished output is an error: a killed job, a missing file, or a file of another run.
-
-    A tokenizer file, in any format that bpe convert reads: the file is read in full. Tokens that do
-    not encode to themselves are listed.
+    Of a directory of bpe train or bpe run, everything is verified. Unfinished output is an error: a
+    killed job, a missing file, or a file of another run. A tokenizer file is read in full, and
+    tokens that do not encode to themselves are listed.
 
     Exit status 0: everything matches; 1: a mismatch, named in the message.
     """

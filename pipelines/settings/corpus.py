@@ -49,15 +49,12 @@ class InputSettings(Settings):
     """The documents that a job reads; one without an id has ``name:position`` as its id.
 
     Attributes:
-        patterns: File, directory or glob (quote it) to read; repeatable. A local path, or a URL of
-            a store, such as s3://. NAME= names the source of the files; write a path that contains
-            = as ./a=b.
+        patterns: File, directory or glob (quote it) to read; repeatable. s3:// and other stores
+            work too. NAME= names the source; write a path that contains = as ./a=b.
         id_field: Field or column of the document's id, written as for --text-field.
-        max_record_size: Maximum record size after decompression. Longer records are bad records
-            (--max-failures).
-        split_size: Size of a split, the input that a worker processes at a time, such as 64MiB.
-        max_failures: Tolerate up to N bad records: they are written to dead-letters/. More bad
-            records fail the job.
+        max_record_size: Maximum size of a record, decompressed. Longer records are bad records.
+        split_size: Size of a split: the input that a worker processes at a time.
+        max_failures: Tolerate up to N bad records: they go to dead-letters/. One more ends the job.
     """
 
     _GROUP: ClassVar[Group] = "Input"
@@ -73,8 +70,8 @@ class InputSettings(Settings):
     text_field: str | tuple[str, ...] = option(
         "text",
         metavar="[NAME=]FIELD",
-        help="Field or column of the text; of all inputs or of the source NAME "
-        f"({', '.join(WITH_COLUMNS)}); repeatable. A dot leads into objects or structs: data.text.",
+        help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}); repeatable. NAME= limits "
+        "this to one source. A dot leads into objects or structs: data.text.",
     )
     id_field: str | tuple[str, ...] | None = advanced(
         None, metavar="[NAME=]FIELD", default_is="id if present, otherwise file name and position"
@@ -173,10 +170,9 @@ class PretokenSettings(Settings):
     A pattern takes the place of the pre-tokenizer; several are applied one after the other.
 
     Attributes:
-        pretokenizer: How to split text into pre-tokens, across which no pair is merged. gpt2,
-            cl100k (GPT-4), o200k (GPT-4o), llama3, qwen2: as for these models; words: split on
-            whitespace and discard it; spaces: the same with U+0020 only; bert: like words, with
-            each punctuation mark split off; none: do not split.
+        pretokenizer: How to split text into pre-tokens. gpt2, cl100k (GPT-4), o200k (GPT-4o),
+            llama3, qwen2: as for these models; words: on whitespace, which is dropped; spaces: on
+            U+0020, which is dropped; bert: like words, with punctuation split off; none: no split.
         pattern: Regular expression (of the regex package) or name to use instead of --pretokenizer;
             repeatable, applied in order. Expressions that need backtracking are many times slower.
         normalizer: Normalize text before it is split; repeatable, applied in order. none overrides
@@ -219,8 +215,8 @@ class AppendSettings(Settings):
     """The choice to take only files that the directory has not yet; times in seconds.
 
     Attributes:
-        append: Take only files that DIR does not have yet, or that changed; begin DIR if it is
-            empty. A file that cannot be read is set aside until it changes.
+        append: Take only new and changed files; begin DIR if it is empty. A file that cannot be
+            read is set aside until it changes.
         prune: With --append: remove the parts of files that changed. An export that pinned such
             parts cannot be resumed then.
         watch: Append every so many seconds until a signal ends it; implies --append.

@@ -18,8 +18,7 @@ def prune_below() -> Any:
         1,
         group="Text",
         minimum=1,
-        help="Drop pre-tokens that occur fewer than N times in the corpus. The output records how "
-        "much was dropped.",
+        help="Drop pre-tokens that occur fewer than N times. The output records the loss.",
     )
 
 
@@ -30,10 +29,9 @@ class CountSettings(Settings):
     Attributes:
         track_order: Also record where each pre-token first occurs. --ties first-seen needs it.
         shards: Number of Parquet files of counts.
-        group_by: Keep the counts of each value of this field or column (a language, say) in a
-            directory of its own, DIR/NAME=VALUE. A record without a string or number there is a bad
-            record.
-        max_groups: Maximum number of values of --group-by. More values end the job.
+        group_by: Count each value of this field or column apart, in DIR/NAME=VALUE. A record
+            without a string or number there is a bad record.
+        max_groups: Maximum number of values of --group-by; more end the job.
     """
 
     _GROUP: ClassVar[Group] = "Output"
@@ -58,7 +56,7 @@ class RunSettings(Settings):
         merge_pattern: With runs: every pre-token of a run contains a match of this regular
             expression. The default matches a letter.
         max_run: With runs: cut longer runs into pieces of N tokens. Pairs across a cut are not
-            counted; the output records how much that may change.
+            counted; the output records the loss.
     """
 
     _GROUP: ClassVar[Group] = "Text"

@@ -28,10 +28,8 @@ class RowSettings(Settings):
     name of its file and its place in it.
 
     Attributes:
-        prepend_token: Special token to prepend to the ids of each document, such as '<|bos|>';
-            or a role of the tokenizer's tokenizer_config.json: bos.
-        append_token: Special token to append to the ids of each document, such as
-            '<|endoftext|>'; or a role of the tokenizer's tokenizer_config.json: eos.
+        prepend_token: Special token, or the role bos, to prepend to the ids of each document.
+        append_token: Special token, or the role eos, to append to the ids of each document.
         allow_special: Special token to recognize in documents, or all; repeatable.
         dropout: Drop each merge with this probability (BPE-dropout).
         dropout_seed: Seed of --dropout. The same seed gives the same ids, however the corpus is
@@ -51,7 +49,7 @@ class RowSettings(Settings):
     allow_special: tuple[str, ...] = option(
         (),
         metavar="TOKEN",
-        default_is="none: special tokens in documents are encoded as plain text",
+        default_is="none: special tokens are plain text",
     )
     dropout: float = option(0.0, minimum=0, maximum=1, metavar="P")
     dropout_seed: Seed = advanced(0, needs="dropout")

@@ -32,8 +32,8 @@ class ExportSettings(Settings):
         to: Format of the files. parquet; bin: ids and nothing else (nanoGPT, llm.c); megatron:
             .bin with .idx (Megatron-LM, NeMo); mds: MosaicML's StreamingDataset; litdata:
             chunks for litdata's TokensLoader (LitGPT).
-        validation: Hold out this share of the documents, such as 0.5%, for validation. They go to
-            files of their own, and are never training rows.
+        validation: Hold out this share of the documents, such as 0.5%, for validation. They are
+            never training rows.
         mix: Take training documents so that this share of all tokens, such as 70% or 1/3, is of the
             source NAME; repeatable. The shares add up to 100%.
         token_budget: Take N training tokens, such as 10B. A source that has fewer than its
@@ -52,18 +52,16 @@ class ExportSettings(Settings):
         pad_token: With --pack-remainder pad: special token, or role, that fills the row.
         max_tokens: Split longer documents into chunks of N ids; chunk_index numbers them from
             0.
-        add_column: With --pack and --to parquet: column to add, for attention that ends at
-            documents; repeatable. document_ids: for each id, the number of its document in the
-            row; position_ids: its position in the document, from 0 in each row; cu_seqlens:
-            where in the row documents begin, and the length of the row.
+        add_column: With --pack and --to parquet: column for attention that ends at documents;
+            repeatable. document_ids: for each id, the number of its document in the row;
+            position_ids: its position in the document, from 0 in each row; cu_seqlens: where
+            documents begin, and the length of the row.
         header: With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the
             number of ids.
         with_id: With --to mds: also write the column id, the id of the document.
         shard_size: With --to mds and litdata: maximum size of a file. A larger row has a file of
             its own.
-        parquet_encoding: With --to parquet: how the ids are stored. byte-stream-split: faster
-            to write and to read, and smaller for most text. plain: for readers older than those
-            in docs/rows.md.
+        parquet_encoding: With --to parquet: how the ids are stored, as for bpe encode.
 
     Raises:
         ConfigError: a value is out of range, or two exclude each other.

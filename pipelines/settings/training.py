@@ -28,13 +28,13 @@ class TrainSettings(Settings):
         model: what a pre-token consists of; None for bytes. `ModelSettings` says it in options.
         vocab_size: Maximum vocabulary size: special tokens, the 256 bytes (or all characters),
             and merges.
-        max_merges: Maximum number of merges; instead of, or in addition to, --vocab-size.
+        max_merges: Maximum number of merges; with or without --vocab-size.
         ties: Which of several equally frequent pairs to merge first. bytes-min, bytes-max: the
-            smallest or greatest pair of byte strings; gpt2-max: the greatest pair of strings in
-            GPT-2's printable alphabet; id-min: the pair with the smallest ids; huggingface: as
-            Hugging Face's trainer does; first-seen: the pair that occurs first in the corpus.
-        pair_counts: How often aaaa holds the pair (a, a). overlapping: at every position, three
-            times; disjoint: as often as a merge joins it, two times.
+            smallest or greatest pair of byte strings; gpt2-max: the greatest in GPT-2's printable
+            alphabet; id-min: the smallest ids; huggingface: as Hugging Face's trainer; first-seen:
+            the first in the corpus.
+        pair_counts: How often aaaa holds the pair (a, a). overlapping: three times; disjoint: two
+            times, as a merge joins it.
         min_frequency: Minimum count of a pair to merge.
         extend: Extend this byte-level tokenizer, a file or a published vocabulary: keep its ids and
             merges, and learn more. --vocab-size is the size of the result, --max-merges the number
@@ -43,13 +43,12 @@ class TrainSettings(Settings):
             of the vocabulary of words.
         boundless: Let superwords compete with merges of words (BoundlessBPE). The vocabulary is as
             large as without superwords.
-        prune_runs_below: With --superwords and --boundless: drop runs that occur fewer than N times
-            in the corpus. The output records how much was dropped.
+        prune_runs_below: With --superwords and --boundless: drop runs that occur fewer than N
+            times. The output records the loss.
         initial_alphabet: Characters that become tokens even if the corpus does not contain
             them.
-        character_coverage: The most frequent characters get tokens, until they cover this share of
-            all characters, such as 99.95%. The others become bytes (sentencepiece-bpe) or the
-            unknown token.
+        character_coverage: Share of the characters of the corpus that get tokens, the most frequent
+            first. The others become bytes (sentencepiece-bpe) or the unknown token.
     """
 
     _GROUP: ClassVar[Group] = "Vocabulary"
@@ -116,9 +115,9 @@ class ParitySettings(Settings):
     """Parity-aware training: directories of counts are groups, which choose merges in turn.
 
     Attributes:
-        parity: Parity-aware BPE: each directory of --counts (in bpe run: each value of --group-by)
-            is a group. The group that is compressed worst chooses the next pair. The defaults are
-            then --ties gpt2-max and --min-frequency 2.
+        parity: Parity-aware BPE: the group that is compressed worst chooses the next pair. A group
+            is a value of --group-by, or a directory of --counts. The defaults are then --ties
+            gpt2-max and --min-frequency 2.
         dev_counts: With --parity: counts of held-out text of the same groups; repeatable. The group
             with the most tokens in this text is compressed worst.
         global_merges: With --parity: first choose N merges by the counts of all groups together.
@@ -134,7 +133,7 @@ class ParitySettings(Settings):
         (),
         needs="parity",
         metavar="DIR",
-        default_is="the group with the fewest bytes per token in the text to train on",
+        default_is="bytes per token of the text to train on",
     )
     global_merges: Natural = advanced(0, needs="parity")
     window: Positive | None = advanced(None, needs="parity", default_is="none")
@@ -183,16 +182,14 @@ class RoleSettings(Settings):
     """The roles of special tokens; each that is named here becomes a special token.
 
     Attributes:
-        bos: Special token that begins a text, such as '<s>'; recorded in tokenizer_config.json.
-        eos: Special token that ends a text, such as '<|endoftext|>'; recorded in
-            tokenizer_config.json.
-        pad: Special token that fills the shorter texts of a batch; recorded in
-            tokenizer_config.json.
-        unk: Special token for characters without a token; recorded in tokenizer_config.json.
-        add_bos: Let tokenizers and transformers add the --bos token before each text. bpe encode
-            adds none unless --prepend-token bos asks for it.
-        add_eos: Let tokenizers and transformers add the --eos token after each text. bpe encode
-            adds none unless --append-token eos asks for it.
+        bos: Special token that begins a text, such as '<s>'.
+        eos: Special token that ends a text, such as '<|endoftext|>'.
+        pad: Special token that fills the shorter texts of a batch.
+        unk: Special token for characters without a token.
+        add_bos: Let Hugging Face's libraries add the --bos token before each text. bpe encode adds
+            it only with --prepend-token bos.
+        add_eos: Let Hugging Face's libraries add the --eos token after each text. bpe encode adds
+            it only with --append-token eos.
         chat_template: Jinja template of a conversation, for transformers' apply_chat_template: a
             file, or chatml, whose tokens become special tokens.
     """
