@@ -189,9 +189,6 @@ $(VENV)/bin/python:
 # Modules are compiled when they are first imported, and most never are. Where Python was told to keep
 # nothing of that, each of a thousand commands would compile Beam anew: seven seconds.
 unexport PYTHONDONTWRITEBYTECODE
-# Beam makes ninety parsers of arguments for each job, and each looks for translations on the disk: a
-# tenth of the time of a small job.
-export LANGUAGE := C
 PIP := -m pip --quiet --disable-pip-version-check install --no-compile
 
 # All but the package itself, so that linters wait for no compiler.
