@@ -156,16 +156,16 @@ sanitize: $(SANITIZED)/.built ## the core's tests under AddressSanitizer and UBS
 BENCH := .bench-venv
 BENCH_PYTHON := $(BENCH)/bin/python
 
-bench: $(BENCH)/.installed ## ours beside the peers, same output, interleaved: benchmarks/results/
+bench: install $(BENCH)/ours/.installed ## ours beside the peers, same output, interleaved: benchmarks/results/
 	$(BENCH_PYTHON) -m benchmarks run
 
-bench-must: $(BENCH)/.installed ## the rows that the targets name, five rounds, on a quiet machine
+bench-must: install $(BENCH)/ours/.installed ## the rows that the targets name, five rounds, on a quiet machine
 	$(BENCH_PYTHON) -m benchmarks run --must --rounds 5 --output benchmarks/data/must.json
 
-bench-quick: $(BENCH)/.installed ## the same on less text, in two minutes
+bench-quick: install $(BENCH)/ours/.installed ## the same on less text, in two minutes
 	$(BENCH_PYTHON) -m benchmarks run --scale quick
 
-bench-short: $(BENCH)/.installed ## the outputs of all compared, hardly timed: fails on inequality only
+bench-short: install $(BENCH)/.installed ## the outputs of all compared, hardly timed: fails on inequality only
 	$(BENCH_PYTHON) -m benchmarks run --scale short
 
 bench-foundation: install ## memory and speed of count, train and encode; benchmarks/results/*.json
@@ -206,7 +206,7 @@ $(VENV)/.core: $(VENV)/.packages setup.py $(NATIVE)
 	touch $@
 
 # The core apart from the sources of Python, which change more often and need no compiler.
-$(SANITIZED)/.core: $(VENV)/.core tests/bpe/sanitized.cpp
+$(SANITIZED)/.core: $(VENV)/.packages setup.py $(NATIVE) tests/bpe/sanitized.cpp
 	rm -rf $(SANITIZED)/core && mkdir -p $(SANITIZED)/core/bpe
 	BPE_SANITIZE=1 $(BIN)/python setup.py -q build_ext \
 	    --build-lib $(SANITIZED)/core --build-temp $(SANITIZED)/temp
@@ -246,11 +246,15 @@ $(SITE)/.installed: $(VENV)/bin/python pyproject.toml
 	$(SITE)/bin/python $(PIP) 'mkdocs>=1.6,<2' 'mike>=2.1'
 	touch $@
 
-$(BENCH)/.installed: $(VENV)/.core benchmarks/peers.txt
+$(BENCH)/.installed: $(VENV)/.packages benchmarks/peers.txt
 	@echo "installing what is measured beside the package: some minutes"
 	rm -rf $(BENCH) && $(BIN)/python -m venv $(BENCH)
 	$(BIN)/python scripts/requirements.py > $(BENCH)/package.txt
 	$(BENCH_PYTHON) $(PIP) -r $(BENCH)/package.txt -r benchmarks/peers.txt
+	touch $@
+
+# Whole commands are timed in an environment that a user may have, without the peers' packages.
+$(BENCH)/ours/.installed: $(BENCH)/.installed
 	$(BIN)/python -m venv $(BENCH)/ours
 	$(BENCH)/ours/bin/python $(PIP) -r $(BENCH)/package.txt $$(grep -o '^pyarrow[^ ]*' benchmarks/peers.txt)
 	touch $@
