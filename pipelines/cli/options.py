@@ -50,8 +50,8 @@ class Preset(Settings):
     """The preset: defaults that neither the command line nor a file gives.
 
     Attributes:
-        preset: Published description of BPE to follow (docs/systems.md). --config and other
-            options override them.
+        preset: Description of BPE to follow (docs/systems.md). --config and other options
+            override it.
     """
 
     _GROUP: ClassVar[Group] = "Vocabulary"
