@@ -165,7 +165,7 @@ bench-must: install $(BENCH)/ours/.installed ## the rows that the targets name, 
 bench-quick: install $(BENCH)/ours/.installed ## the same on less text, in two minutes
 	$(BENCH_PYTHON) -m benchmarks run --scale quick
 
-bench-short: install $(BENCH)/.installed ## the outputs of all compared, hardly timed: fails on inequality only
+bench-short: install $(BENCH)/.installed ## the outputs of all compared, nothing timed: fails on inequality only
 	$(BENCH_PYTHON) -m benchmarks run --scale short
 
 bench-foundation: install ## memory and speed of count, train and encode; benchmarks/results/*.json

@@ -14,7 +14,7 @@ from benchmarks.corpora import DATA, ROOT
 from benchmarks.pages import with_block
 from benchmarks.plan import PAGE, with_tables
 from benchmarks.processes import ContenderError
-from benchmarks.rounds import measure
+from benchmarks.rounds import measure, outputs
 from benchmarks.scale import SCALES
 from benchmarks.table import headlines, report, summary
 from benchmarks.works import MUST, all_works
@@ -36,7 +36,7 @@ def bench() -> None:
     type=click.Choice(list(SCALES)),
     default="full",
     show_default=True,
-    help="How much: quick takes two minutes, short compares outputs and hardly times.",
+    help="How much: quick takes two minutes, short compares outputs and times only with --rounds.",
 )
 @click.option("--only", multiple=True, metavar="WORK", help="A row of the table; repeatable.")
 @click.option("--must", is_flag=True, help="The rows of what must hold beside the peers, alone.")
@@ -85,12 +85,18 @@ def run(
             continue
         try:
             most = min(SCALES[scale].rounds, work.rounds or SCALES[scale].rounds)
-            results["works"].append(measure(work, rounds=rounds or most, say=_say))
+            if count := rounds or most:
+                results["works"].append(measure(work, rounds=count, say=_say))
+            else:
+                outputs(work, say=_say)
         except ContenderError as error:
             click.echo(f"benchmarks: error: {error}", err=True)
             sys.exit(1)
-        if not again:
+        if count and not again:
             results_files.write(path, results)
+    if not results["works"]:
+        _say(f"{time.monotonic() - began:.0f} s; the outputs are equal, and nothing was timed")
+        return
     if again:
         results = _among(path, results)
         results_files.write(path, results)

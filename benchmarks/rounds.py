@@ -21,6 +21,30 @@ if TYPE_CHECKING:
 SLOW_ROUNDS = 2
 
 
+def outputs(work: Work, *, say: Callable[[str], None]) -> dict[str, Report]:
+    """Run each contender once and compare what they made.
+
+    Args:
+        work: the row.
+        say: gets lines of progress.
+
+    Returns:
+        What each reported, by name.
+
+    Raises:
+        ContenderError: a contender failed, or outputs differ.
+    """
+    cores = min(work.cores, cores_there())
+    checked: dict[str, Report] = {}
+    for contender in {one.arguments: one for one in work.contenders}.values():
+        prepare(contender)
+    for contender in work.contenders:
+        say(f"{work.name}: output of {contender.name}")
+        checked[contender.name] = run_contender(contender, cores=cores, check=True)
+    compare(work, {name: report.digest for name, report in checked.items()})
+    return checked
+
+
 def measure(work: Work, *, rounds: int, say: Callable[[str], None]) -> Measured:
     """Compare the outputs of all contenders, then time them.
 
@@ -33,13 +57,7 @@ def measure(work: Work, *, rounds: int, say: Callable[[str], None]) -> Measured:
         ContenderError: a contender failed, or outputs differ; nothing is reported then.
     """
     cores = min(work.cores, cores_there())
-    checked: dict[str, Report] = {}
-    for contender in {one.arguments: one for one in work.contenders}.values():
-        prepare(contender)
-    for contender in work.contenders:
-        say(f"{work.name}: output of {contender.name}")
-        checked[contender.name] = run_contender(contender, cores=cores, check=True)
-    compare(work, {name: report.digest for name, report in checked.items()})
+    checked = outputs(work, say=say)
     runs: dict[str, list[dict[str, float]]] = {contender.name: [] for contender in work.contenders}
     for number in range(rounds):
         first = number % len(work.contenders)

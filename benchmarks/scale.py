@@ -105,7 +105,7 @@ QUICK = Scale(
 
 SHORT = Scale(
     name="short",
-    rounds=1,
+    rounds=0,
     everybody=False,
     alone=False,
     english=2 * MB,
