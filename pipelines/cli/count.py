@@ -62,8 +62,8 @@ def count(ctx: click.Context) -> None:
     Writes Parquet files with the columns pretoken and count to DIR/data, and DIR/manifest.json.
     bpe train --counts DIR trains on these counts.
 
-    With --runs, it counts runs of a tokenizer's tokens instead, from which bpe train --counts DIR
-    --tokenizer FILE --superwords N learns tokens across word boundaries.
+    With --runs, it counts runs of a tokenizer's tokens instead. Superwords, tokens across word
+    boundaries, are learned from them: bpe train --counts DIR --tokenizer FILE --superwords N.
 
     With --append, only new and changed files are counted. bpe train can use the counts at any time.
     """

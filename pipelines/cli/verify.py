@@ -67,8 +67,8 @@ def verify(ctx: click.Context) -> None:
     compare with the inputs, and repeat --format and related options. Every document of encoded
     output is then encoded again; it must appear exactly once and have the same ids. If the
     tokenizer is lossless, the ids must also decode to the original bytes. Counts are counted again,
-    and must be the same. Of an export, give the sources as for bpe export, --input [NAME=]IDS:
-    every part is made again and compared.
+    and must be the same. To compare an export with its sources, give them as to bpe export:
+    --input [NAME=]IDS. Every part is then made again.
 
     Of a directory of bpe train or bpe run, everything is verified. Unfinished output is an error: a
     killed job, a missing file, or a file of another run. A tokenizer file is read in full, and
