@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +15,21 @@
 #include <system_error>
 #include <vector>
 
+#include "text/ascii.h"
 #include "text/utf8.h"
 
 namespace bpe {
 
 class JsonReader {
+  // Of the character after a backslash; 0: it has none.
+  static constexpr auto kMeanings = [] {
+    constexpr std::string_view names = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
+    std::array<uint8_t, 256> table{};
+    for (size_t i = 0; i < names.size(); ++i)
+      table[static_cast<uint8_t>(names[i])] = static_cast<uint8_t>(meanings[i]);
+    return table;
+  }();
+
  public:
   enum class Kind { absent, null, string, integer, other };
   struct Value {
@@ -33,30 +44,38 @@ class JsonReader {
     }
 
     // Appends what a string means, or an integer as it is written. Surrogates are paired.
-    // (The result is never longer than the value was.)
+    // (The result is never longer than the value was, so a block that is read can be written.)
     void append_to(std::vector<uint8_t>& out) const {
+      const size_t size = out.size();
+      out.resize(size + static_cast<size_t>(end - begin));
+      uint8_t* to = out.data() + size;
       for (const uint8_t* p = begin; p < end;) {
-        const void* found = escaped ? std::memchr(p, '\\', static_cast<size_t>(end - p)) : nullptr;
-        const uint8_t* stop = found ? static_cast<const uint8_t*>(found) : end;
-        out.insert(out.end(), p, stop);
-        if (stop == end) return;
-        p = stop + 2;
-        if (stop[1] != 'u') {
-          constexpr std::string_view kNames = "bfnrt", kValues = "\b\f\n\r\t";
-          const size_t name = kNames.find(static_cast<char>(stop[1]));
-          out.push_back(name == kNames.npos ? stop[1] : static_cast<uint8_t>(kValues[name]));
+        if (static_cast<size_t>(end - p) >= AsciiBlock::kSize) {
+          std::memcpy(to, p, AsciiBlock::kSize);
+          const Positions escapes = AsciiBlock(p).equal('\\');
+          const int plain = escapes != 0 ? std::countr_zero(escapes) : int{AsciiBlock::kSize};
+          p += plain;
+          to += plain;
+          if (escapes == 0) continue;
+        } else if (*p != '\\') {
+          *to++ = *p++;
+          continue;
+        }
+        if (p[1] != 'u') {
+          *to++ = kMeanings[p[1]];
+          p += 2;
           continue;
         }
         uint32_t unit = 0, low = 0;
-        code_unit(stop, end, unit);
-        p = stop + 6;
+        code_unit(p, end, unit);
+        p += 6;
         if ((unit >> 10) == (0xD800 >> 10) && code_unit(p, end, low)) {
           unit = 0x10000 + ((unit & 0x3FF) << 10 | (low & 0x3FF));
           p += 6;
         }
-        std::array<uint8_t, 4> bytes;
-        out.insert(out.end(), bytes.data(), write_utf8(unit, bytes.data()));
+        to = write_utf8(unit, to);
       }
+      out.resize(static_cast<size_t>(to - out.data()));
     }
   };
   static constexpr size_t kMaxDepth = 200;
@@ -222,25 +241,24 @@ class JsonReader {
     }
   }
 
-  // Passes over eight bytes at a time while none of them is a quote, a backslash, a control
-  // character or outside ASCII.
+  // Passes over whole blocks, and then up to a quote, a backslash, a control character or one
+  // outside ASCII.
   void skip_plain() {
-    constexpr uint64_t ones = 0x0101010101010101, highs = ones << 7;
-    const auto has_zero = [](uint64_t word) { return (word - ones) & ~word & highs; };
-    uint64_t word;
-    while (end_ - p_ >= 8) {
-      std::memcpy(&word, p_, 8);
-      const uint64_t control = (word - ones * 0x20) & ~word & highs;
-      if ((word & highs) | control | has_zero(word ^ ones * '"') | has_zero(word ^ ones * '\\'))
+    for (; static_cast<size_t>(end_ - p_) >= AsciiBlock::kSize; p_ += AsciiBlock::kSize) {
+      const AsciiBlock block(p_);
+      const Positions stops =
+          block.beyond_ascii() | block.equal('"') | block.equal('\\') | block.between(0, 0x1F, 0);
+      if (stops != 0) {
+        p_ += std::countr_zero(stops);
         return;
-      p_ += 8;
+      }
     }
   }
 
   bool escape(Value& value) {
     ++p_;
     if (p_ == end_) return false;
-    if (*p_ != 'u') return std::strchr("\"\\/bfnrt", *p_) != nullptr && *p_++ != 0;
+    if (*p_ != 'u') return kMeanings[*p_++] != 0;
     --p_;
     uint32_t unit;
     if (!code_unit(p_, end_, unit)) return false;
