@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipelines.parquet_writer import RowWriter
 
@@ -87,19 +89,15 @@ def with_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -
     >>> with_ends(pa.array([[5, 6], []], pa.list_(pa.uint32())), prepend=1, append=2).to_pylist()
     [[1, 5, 6, 2], [1, 2]]
     """
-    added = (prepend is not None) + (append is not None)
-    if not added:
+    if prepend is None and append is None:
         return lists
-    values, offsets = flat(lists)
-    offsets += added * np.arange(len(offsets))
-    ids = np.empty(offsets[-1], values.dtype)
-    old = np.ones(len(ids), bool)
-    for id_, positions in ((prepend, offsets[:-1]), (append, offsets[1:] - 1)):
-        if id_ is not None:
-            ids[positions] = id_
-            old[positions] = False
-    ids[old] = values
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(ids))
+    width = lists.type.value_type.bit_width // 8
+    before, after, nothing = (
+        pa.scalar(b"" if id_ is None else id_.to_bytes(width, sys.byteorder), pa.large_binary())
+        for id_ in (prepend, append, None)
+    )
+    joined = pc.binary_join_element_wise(before, as_bytes(lists), after, nothing)
+    return as_lists(joined, lists.type)
 
 
 def without_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -> pa.ListArray:
@@ -131,6 +129,32 @@ def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
     """The ids of all lists, and where in them each list begins and the last one ends."""
     offsets = lists.offsets.to_numpy().astype(np.int64)
     return lists.flatten().to_numpy(), offsets - offsets[0]
+
+
+def lists_of(values: pa.Array, offsets: Numbers, kind: pa.DataType) -> pa.ListArray:
+    """The lists that `flat` gives ``values`` and ``offsets`` of, of the type ``kind``."""
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, type=kind)
+
+
+def as_bytes(lists: pa.ListArray) -> pa.LargeBinaryArray:
+    """The ids of each list as bytes, over the same memory.
+
+    Arrow takes and joins these as they are, but lists id by id. `as_lists` is the way back.
+    """
+    values, offsets = flat(lists)
+    bounds = pa.py_buffer(offsets * values.itemsize)
+    return pa.Array.from_buffers(
+        pa.large_binary(), len(lists), [None, bounds, pa.py_buffer(values)]
+    )
+
+
+def as_lists(data: pa.LargeBinaryArray, kind: pa.DataType) -> pa.ListArray:
+    """The lists of the type ``kind`` that `as_bytes` was given, over the same memory."""
+    _, bounds, values = data.buffers()
+    offsets = np.frombuffer(bounds, np.int64)[data.offset : data.offset + len(data) + 1]
+    ids = np.frombuffer(values or b"", np.uint8)[offsets[0] : offsets[-1]]
+    ids = ids.view(str(kind.value_type))
+    return lists_of(pa.array(ids), (offsets - offsets[0]) // ids.itemsize, kind)
 
 
 @dataclass(frozen=True, kw_only=True)

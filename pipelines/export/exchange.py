@@ -24,11 +24,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines import storage
-from pipelines.encode.rows import ID, INPUT_IDS
+from pipelines.encode.rows import ID, INPUT_IDS, as_bytes, as_lists
 from pipelines.errors import StoppedError
 from pipelines.export.choose import Count, Pass, span_epochs
 from pipelines.export.numbers import range_of, shuffle_hashes
-from pipelines.export.rows import Documents, as_bytes, as_lists
+from pipelines.export.rows import Documents
 from pipelines.export.source import read_blocks
 from pipelines.export.spill import SpillWriter, read_segment
 from pipelines.output.names import json_bytes

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from bpe._native import best_fit
-from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, flat
+from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, flat, lists_of
 from pipelines.errors import RecordError
 from pipelines.export.columns import LIST, added_columns
 from pipelines.settings import MAX_PACK
@@ -429,32 +429,6 @@ def without_padding(input_ids: pa.ListArray, num_tokens: pa.Array) -> tuple[Ids,
     of_documents = np.arange(len(values)) < np.repeat(bounds[:-1] + lengths, sizes)
     ends = np.cumsum(np.minimum(sizes, lengths))
     return values[of_documents], np.append(0, ends), values[~of_documents]
-
-
-def lists_of(values: pa.Array, offsets: Numbers, kind: pa.DataType) -> pa.ListArray:
-    """The lists that `flat` gives ``values`` and ``offsets`` of, of the type ``kind``."""
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, type=kind)
-
-
-def as_bytes(lists: pa.ListArray) -> pa.LargeBinaryArray:
-    """The ids of each list as bytes, over the same memory.
-
-    Arrow takes and joins these as they are, but lists id by id. `as_lists` is the way back.
-    """
-    values, offsets = flat(lists)
-    bounds = pa.py_buffer(offsets * values.itemsize)
-    return pa.Array.from_buffers(
-        pa.large_binary(), len(lists), [None, bounds, pa.py_buffer(values)]
-    )
-
-
-def as_lists(data: pa.LargeBinaryArray, kind: pa.DataType) -> pa.ListArray:
-    """The lists of the type ``kind`` that `as_bytes` was given, over the same memory."""
-    _, bounds, values = data.buffers()
-    offsets = np.frombuffer(bounds, np.int64)[data.offset : data.offset + len(data) + 1]
-    ids = np.frombuffer(values or b"", np.uint8)[offsets[0] : offsets[-1]]
-    ids = ids.view(str(kind.value_type))
-    return lists_of(pa.array(ids), (offsets - offsets[0]) // ids.itemsize, kind)
 
 
 def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines import storage
-from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS
+from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, as_bytes, as_lists
 from pipelines.errors import InputError, StoppedError
-from pipelines.export.rows import Documents, as_bytes, as_lists
+from pipelines.export.rows import Documents
 from pipelines.parquet_writer import batches_of
 from pipelines.storage import join
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KEY = "key"
 _IN_MEMORY = 256 << 20  # a part of at most so many bytes is read once, hashed, and parsed
 _SIZES_AT_ONCE = 1 << 17
-_BLOCK_TOKENS = 1 << 18  # of a block, about: what is decoded at once
+_BLOCK_TOKENS = 3 << 17  # of a block, about: what is decoded at once
 _AHEAD_TOKENS = 1 << 13  # likewise, where only the first documents are needed
 
 
