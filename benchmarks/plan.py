@@ -144,7 +144,7 @@ def commands() -> list[Command]:
     work = works.get("encode-command-large") or works["encode-command"]
     ours = work["contenders"]["beam-bpe"]
     size = ours["text_bytes"]
-    large = "JSON lines, 2 GB less 200 MB (two runs; 8 MB of text, repeated)"
+    large = "JSON lines (8 MB of text, repeated): a run over 2 GB minus one over 200 MB"
     return [
         Command("bpe train", large, _marginal(memory, "train"), FOUNDATION, memory),
         Command("bpe encode", large, _marginal(memory, "encode"), FOUNDATION, memory),

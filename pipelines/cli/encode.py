@@ -29,7 +29,7 @@ class Encoder(Settings):
     """The tokenizer of the command.
 
     Attributes:
-        tokenizer: A tokenizer.json, or a published vocabulary: gpt2, cl100k, o200k or llama3. The
+        tokenizer: A tokenizer file, or a published vocabulary: gpt2, cl100k, o200k or llama3. The
             tokens that a post-processor would add are not added.
     """
 

@@ -61,7 +61,7 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
 )
 @click.argument("path", metavar="PATH")
 def verify(ctx: click.Context) -> None:
-    """Verify that encoded output, counts or a tokenizer are complete and undamaged.
+    """Verify that ids, an export, counts or a tokenizer are complete and undamaged.
 
     Every file is compared with its record or the manifest (size, SHA-256). Give --input to
     compare with the inputs, and repeat --format and related options. Every document of encoded

@@ -217,8 +217,8 @@ class AppendSettings(Settings):
     Attributes:
         append: Take only new and changed files; begin DIR if it is empty. A file that cannot be
             read is set aside until it changes.
-        prune: With --append: remove the parts of files that changed. An export that pinned such
-            parts cannot be resumed then.
+        prune: With --append: remove the parts of files that changed. Exports of removed parts
+            cannot be resumed.
         watch: Append every so many seconds until a signal ends it; implies --append.
         stop_after: With --watch: stop after this many seconds.
         complete_when: With --append: when a file is complete. settled: it has not changed for
