@@ -35,7 +35,11 @@ def all_works(scale: Scale) -> list[Work]:
     ]
     if not scale.everybody:
         works = [_without_slow(work) for work in works]
-    return works if scale.alone else [work for work in works if _compares(work)]
+    if scale.alone:
+        return works
+    # A row named after another one compares the same programs, on more data or on other data.
+    again = tuple(f"{work.name}-" for work in works)
+    return [work for work in works if _compares(work) and not work.name.startswith(again)]
 
 
 def _without_slow(work: Work) -> Work:
