@@ -64,8 +64,8 @@ def verify(ctx: click.Context) -> None:
     """Verify that ids, an export, counts or a tokenizer are complete and undamaged.
 
     Every file is compared with its record or the manifest (size, SHA-256). Give --input to
-    compare with the inputs, and repeat --format and related options. Every document of encoded
-    output is then encoded again; it must appear exactly once and have the same ids. If the
+    compare with the inputs, and --format and related options as in the job. Every document of
+    encoded output is then encoded again; it must appear exactly once and have the same ids. If the
     tokenizer is lossless, the ids must also decode to the original bytes. Counts are counted again,
     and must be the same. To compare an export with its sources, give them as to bpe export:
     --input [NAME=]IDS. Every part is then made again.

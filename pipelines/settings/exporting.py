@@ -77,7 +77,7 @@ class ExportSettings(Settings):
     token_budget: Positive | None = option(
         None,
         group="Documents",
-        default_is="all documents; with --mix, as many as repeat no document",
+        default_is="all documents; with --mix, the largest number that repeats no document",
     )
     mix_seed: Seed = advanced(0, needs="mix | token_budget", group="Documents", metavar="SEED")
     shuffle: Seed | None = option(
