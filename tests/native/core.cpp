@@ -60,11 +60,31 @@ void check_pattern(const std::string& text) {
     require(std::accumulate(words.begin(), words.end(), std::string()) == text, "text is lost");
 }
 
+// The sets that bpe::JsonReader asks of a block, byte by byte.
+template <class Block>
+void check_block(const std::string& text) {
+  const Block block(bytes_of(text));
+  bpe::Positions beyond = 0, quotes = 0, escapes = 0, control = 0;
+  for (size_t i = 0; i < Block::kSize; ++i) {
+    const auto byte = static_cast<uint8_t>(text[i]);
+    beyond |= static_cast<bpe::Positions>(byte >= 0x80) << i;
+    quotes |= static_cast<bpe::Positions>(byte == '"') << i;
+    escapes |= static_cast<bpe::Positions>(byte == '\\') << i;
+    control |= static_cast<bpe::Positions>(byte < 0x20) << i;
+  }
+  require(block.beyond_ascii() == beyond && block.equal('"') == quotes &&
+              block.equal('\\') == escapes && block.between(0, 0x1F, 0) == control,
+          "a block finds other bytes");
+}
+
 constexpr size_t kPatterns = std::tuple_size_v<bpe::Patterns>;
 
 void check(const std::string& text, size_t pattern) {
   bpe::with_pattern(static_cast<bpe::NamedPattern>(pattern),
                     [&](auto chosen) { check_pattern<typename decltype(chosen)::type>(text); });
+  if (text.size() < bpe::AsciiBlock::kSize) return;
+  check_block<bpe::PortableBlock>(text);
+  check_block<bpe::AsciiBlock>(text);
 }
 
 }  // namespace
@@ -135,6 +155,10 @@ int main(int argc, char** argv) {
                                            "!",
                                            "!?...",
                                            "/",
+                                           "\"",
+                                           "\\",
+                                           "\x1F",
+                                           "\x7F",
                                            "-",
                                            "\xC3\xA9",
                                            "\xC5\xBF",

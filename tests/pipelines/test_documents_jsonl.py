@@ -206,6 +206,27 @@ def test_any_text_comes_back(path: Path, texts: list[str], plain: bool, block_by
     assert found.texts == texts
 
 
+def test_what_is_special_is_found_at_any_place(path: Path) -> None:
+    """The core reads sixteen bytes at a time."""
+    odd = ["\x00", "\x1f", " ", "\x7f", "\x80", "\u00e9", "\u0439", "\U0001f600", '"', ""]
+    raw = [b"\x80", b"\xc3", b"\xff", b"\xed\xa0\x80", b"\xe2\x82", b"\xf0\x9f\x98"]
+    pieces = [piece.encode() for piece in [*RIGHT_ESCAPES, *HALF_ESCAPES, *WRONG_ESCAPES, *odd]]
+    bodies = [
+        b"a" * before + piece + b"b" * after
+        for before in range(34)
+        for piece in [*pieces, *raw]
+        for after in (0, 15, 20)
+    ]
+    forms = (b'{"id":"t","text":"%b"}', b'{"id":"%b","text":"x"}', b'{"id":"k","text":"x","%b":1}')
+    lines = [form % body for form in forms for body in bodies]
+    found = read_line(path, b"\n".join(lines))
+    expected = [by_loads(line) for line in lines]
+    assert [(text, id_) for id_, text, _ in found.documents] == list(filter(None, expected))
+    assert [bad.raw for bad in found.bad] == [
+        line for line, one in zip(lines, expected, strict=True) if one is None
+    ]
+
+
 def test_good_and_undecided_lines_keep_their_order(path: Path) -> None:
     lines = []
     for i in range(100):

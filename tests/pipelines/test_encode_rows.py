@@ -160,7 +160,17 @@ def test_ends_are_put_and_taken_away() -> None:
     lists = pa.array([[5, 6], [], [7]], pa.list_(pa.uint16()))
     for prepend, append in ((None, None), (1, None), (None, 2), (1, 2)):
         ended = with_ends(lists[1:], prepend=prepend, append=append)
+        before, after = ([] if id_ is None else [id_] for id_ in (prepend, append))
+        assert ended.to_pylist() == [before + after, [*before, 7, *after]]
+        assert ended.type == lists.type
         assert without_ends(ended, prepend=prepend, append=append).to_pylist() == [[], [7]]
+    wide = pa.array([[5]], pa.list_(pa.field("element", pa.uint32(), nullable=False)))
+    ended = with_ends(wide, prepend=1 << 17, append=258)
+    assert ended.to_pylist() == [[1 << 17, 5, 258]]
+    assert ended.type == wide.type
+    assert with_ends(wide[:0], prepend=1, append=None).to_pylist() == []
+    with pytest.raises(OverflowError):
+        with_ends(lists, prepend=1 << 16, append=None)
     with pytest.raises(ValueError, match="shorter than the tokens"):
         without_ends(lists, prepend=5, append=None)
     with pytest.raises(ValueError, match="does not begin with the id 4"):

@@ -241,8 +241,8 @@ class JsonReader {
     }
   }
 
-  // Passes over whole blocks, and then up to a quote, a backslash, a control character or one
-  // outside ASCII.
+  // Passes over whole blocks of bytes up to a quote, a backslash, a control character or one
+  // outside ASCII. The bytes after the last block are left to the caller.
   void skip_plain() {
     for (; static_cast<size_t>(end_ - p_) >= AsciiBlock::kSize; p_ += AsciiBlock::kSize) {
       const AsciiBlock block(p_);
