@@ -173,8 +173,9 @@ class PretokenSettings(Settings):
         pretokenizer: How to split text into pre-tokens. gpt2, cl100k (GPT-4), o200k (GPT-4o),
             llama3, qwen2: as for these models; words: on whitespace, which is dropped; spaces: on
             U+0020, which is dropped; bert: like words, with punctuation split off; none: no split.
-        pattern: Regular expression (of the regex package) or name to use instead of --pretokenizer;
-            repeatable, applied in order. Expressions that need backtracking are many times slower.
+        pattern: Regular expression to use instead of --pretokenizer; repeatable, applied in order.
+            It is of the regex package, or the name of a pre-tokenizer. Expressions that need
+            backtracking are many times slower.
         normalizer: Normalize text before it is split; repeatable, applied in order. none overrides
             presets and configuration files.
         never_split: Never split text that matches this: url, email, or a regular expression;

@@ -36,12 +36,12 @@ class TrainSettings(Settings):
         pair_counts: How often aaaa holds the pair (a, a). overlapping: three times; disjoint: two
             times, as a merge joins it.
         min_frequency: Minimum count of a pair to merge.
-        extend: Extend this byte-level tokenizer, a file or a published vocabulary: keep its ids and
-            merges, and learn more. --vocab-size is the size of the result, --max-merges the number
-            of new merges.
+        extend: Extend this byte-level tokenizer. A file or a published vocabulary: its ids and
+            merges are kept, and more are learned. --vocab-size is the size of the result,
+            --max-merges the number of new merges.
         superwords: Learn up to N superwords (SuperBPE): tokens that cross word boundaries, on top
             of the vocabulary of words.
-        boundless: Let superwords compete with merges of words (BoundlessBPE). The vocabulary is as
+        boundless: Superwords compete with merges of words (BoundlessBPE). The vocabulary is as
             large as without superwords.
         prune_runs_below: With --superwords and --boundless: drop runs that occur fewer than N
             times. The output records the loss.

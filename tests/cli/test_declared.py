@@ -143,7 +143,7 @@ def test_help_of_a_command_with_an_argument_asks_for_none() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_help_fits_a_screen(name: str) -> None:
-    short = bpe(name, "--help").stdout
+    short = bpe(name, "--help", COLUMNS="80").stdout
     shown = [line for line in short.splitlines() if re.match(r" {2}(-\w, )?--", line)]
     assert len(shown) <= {"train": 30}.get(name, 24)
     assert len(short.splitlines()) <= 60
