@@ -1,8 +1,8 @@
 // How often each pre-token was counted.
 //
 // An entry has 32 bytes, two to a cache line. Nearly all pre-tokens have at most 15 bytes: those
-// lie in the entry itself, so a hit costs one cache line and no pointer is followed. Longer ones
-// lie in an arena. The hash is kept, so growing reads no keys. Looking up is cut in two steps,
+// are in the entry itself, so a hit costs one cache line and no pointer is followed. Longer ones
+// are in an arena. The hash is kept, so growing reads no keys. Looking up is cut in two steps,
 // make_key() and add(), to prefetch between them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Counts the pre-tokens of texts. Special tokens are cut out first and not counted; what stands
+// Counts the pre-tokens of texts. Special tokens are cut out first and not counted; what is
 // between them is pre-tokenized by itself.
 #pragma once
 

@@ -1,6 +1,6 @@
 // Which characters of several bytes are tokens from the start, so that their bytes need no merging.
 //
-// A character c of a text, whose bytes merge to one token T when they stand alone, with merges up
+// A character c of a text, whose bytes merge to one token T when they are alone, with merges up
 // to rank r, is sure to become T if
 //   1. each merge of a token that ends before c with a token that c's first bytes are on the way to
 //      T has a rank above r,
@@ -149,7 +149,7 @@ class Characters {
     std::vector<Ranks> ranks_;     // the first is that of tokens without merges
   };
 
-  // Merges the bytes of a character by themselves, and says beside which bytes they merge alike;
+  // Merges the bytes of a character by themselves, and says next to which bytes they merge alike;
   // false where they do not merge to its token, or that merges too early.
   bool are_sure(Bytes token, const MergeTable& table, const Borders& borders, Merger& merger,
                 Character& found) const {

@@ -1,4 +1,4 @@
-// Token ids to the bytes they stand for.
+// Token ids to the bytes they represent.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@
 namespace bpe {
 
 // Bytes are joined as they are. The end of a word becomes a space, but for one at the end of a row.
-// A space stands before each WordPiece that does not continue a word, but for the first of a row.
+// A space goes before each WordPiece that does not continue a word, but for the first of a row.
 // Of characters, a mark becomes a space, and the token of a byte that byte.
 class Decoder {
  public:
   using Bytes = std::span<const uint8_t>;
 
-  // is_special: tokens that stand for themselves, whatever they end in.
+  // is_special: tokens that represent themselves, whatever they end in.
   Decoder(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
       : vocabulary_(vocabulary), kind_(model.kind), drops_space_(model.drops_space) {
     if (kind_ == Model::Kind::bytes) return;

@@ -11,7 +11,7 @@
 
 namespace bpe {
 
-// What no token stands for, and no unknown token either: it ends the row that holds it.
+// What no token represents, and no unknown token either: it ends the row that holds it.
 struct Unencodable {
   std::string text;  // a character, a malformed byte or a whole pre-token
 };

@@ -65,7 +65,7 @@ class Encoder {
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  // allowed: ids of the tokens that are cut out of the text whole, wherever they stand in it.
+  // allowed: ids of the tokens that are cut out of the text whole, wherever they are in it.
   // narrow: whether ids have 16 bits.
   EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
                      const Noise& noise, bool narrow) const {
@@ -130,7 +130,7 @@ class Encoder {
                                      vocabulary.flags(special));
   }
 
-  // A workspace for the time of one call: taken from those that lie idle, or made.
+  // A workspace for the time of one call: taken from the idle ones, or made.
   class Lease {
    public:
     explicit Lease(const Encoder& encoder) : encoder_(encoder) {
@@ -191,7 +191,7 @@ class Encoder {
     return made;
   }
 
-  // What is encoded: so many rows of so many bytes together, which lie before `readable`.
+  // What is encoded: so many rows of so many bytes together, which are before `readable`.
   struct Rows {
     size_t count, bytes;
     const uint8_t* readable;
@@ -210,7 +210,7 @@ class Encoder {
     if (is_noisy && rows.noise.seeds.size() != rows.count)
       throw std::invalid_argument("there is not one seed for each row");
     const Lease workspace(*this);
-    // No id stands for less than a byte, but an end of a word.
+    // No id represents less than a byte, except an end of a word.
     EncodedRows encoded{{rows.narrow, rows.bytes + WordBatch::kMostWritten}};
     encoded.offsets.reserve(rows.count + 1);
     WordBatch batch(words_, *workspace, rows.readable, rows.noise,

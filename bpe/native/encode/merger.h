@@ -34,7 +34,7 @@ class Merger {
 
   // The same, but each time a merge is due, each one that could be made is dropped for this time
   // where drops() says so; it is asked for them in their order, up to the first that is not
-  // dropped. Where all are, the rest stays as it is. (BPE-dropout: Provilkov, Emelianenko and Voita
+  // dropped. Where all are, the rest is unchanged. (BPE-dropout: Provilkov, Emelianenko and Voita
   // 2020, algorithm 1, which asks for the others too, whose answers change nothing.)
   template <typename Drops>
   size_t merge_with_dropout(const MergeTable& table, uint32_t* symbols, size_t size, Drops drops) {

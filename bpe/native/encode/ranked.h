@@ -2,7 +2,7 @@
 // files.
 //
 // Of all merges that make the same token, at most one happens: when a token is made somewhere in a
-// text, all merges inside its bytes came in the order in which they come when its bytes stand
+// text, all merges inside its bytes came in the order in which they come when its bytes are
 // alone, because each was then the smallest, leftmost one inside these bytes too, and none crossed
 // their border. So the last merge of its bytes alone is the only one that makes it; a token that
 // its own bytes do not merge to is never made by merging at all. Two vocabularies of the same

@@ -19,7 +19,7 @@
 
 namespace bpe {
 
-// What the word caches of a process may take together, beside what each has for itself.
+// What the word caches of a process may take together, in addition to what each has for itself.
 class CacheMemory {
  public:
   static constexpr size_t kMost = size_t{64} << 20;  // bytes
@@ -181,7 +181,7 @@ class WordCache {
   static constexpr size_t kMostBytes = size_t{32} << 20;
 
   // The first four bits of an entry's `high`, where a key has none: whether it was asked for since
-  // a new word last came by, and how many ids lie in it, 0 where they lie in the ring.
+  // a new word last came by, and how many ids are in it, 0 where they are in the ring.
   static constexpr int kHeadShift = 60;
   static constexpr uint64_t kMostCount = 7;
   static constexpr uint64_t kRecent = uint64_t{1} << 63, kRecentHead = kRecent >> kHeadShift;

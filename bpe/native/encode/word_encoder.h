@@ -112,7 +112,7 @@ class WordEncoder {
     return workspace;
   }
 
-  // The ids of a pre-token, marked where it is one; they lie in the workspace. `may_be_token`: it
+  // The ids of a pre-token, marked where it is one; they are in the workspace. `may_be_token`: it
   // is not sure that the pre-token as a whole is none.
   std::span<const uint32_t> encode(Bytes word, bool may_be_token, Workspace& workspace) const {
     std::vector<uint32_t>& symbols = workspace.symbols;

@@ -10,7 +10,7 @@
 
 namespace bpe {
 
-// Entries lie in one array, a power of two of them, each at or after its home slot with no free
+// Entries are in one array, a power of two of them, each at or after its home slot with no free
 // entry between. An Entry is trivially copyable, free where all its bytes are zero, and tells so by
 // is_free(). Keys and their hashes are the caller's: searches take the hash and a predicate `is`,
 // which is false for free entries; what moves entries takes a function from an entry to its hash.

@@ -15,7 +15,7 @@
 namespace bpe {
 
 #ifdef __linux__
-// Advice on the pages that lie in the memory entirely. It may fail.
+// Advice on the pages that are entirely in the memory. It may fail.
 inline void advise(void* data, size_t bytes, int advice) {
   constexpr uintptr_t kPage = 4096;
   const auto address = reinterpret_cast<uintptr_t>(data);

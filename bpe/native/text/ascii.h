@@ -14,7 +14,7 @@
 
 namespace bpe {
 
-// Sets of positions in a block: bit i stands for byte i. All are of 16 bits.
+// Sets of positions in a block: bit i represents byte i. All are of 16 bits.
 using Positions = uint32_t;
 
 // The sets of a block, by three that it has: beyond_ascii(), equal(value), and those from `first`

@@ -14,9 +14,9 @@
 namespace bpe {
 
 // The pre-tokens of [begin, end), in order. Any bytes are a text: where no well-formed UTF-8
-// starts, one byte is a character of class kOther. A scanner is where it stands and what it knows
-// of the bytes ahead; copy it freely. Pattern: see patterns/shared.h. Block looks at sixteen bytes
-// at a time (ascii.h).
+// starts, one byte is a character of class kOther. A scanner holds its position and what it
+// knows of the bytes ahead; copy it freely. Pattern: see patterns/shared.h. Block looks at sixteen
+// bytes at a time (ascii.h).
 template <class Pattern, class Block = AsciiBlock>
 class Scanner {
  public:

@@ -26,7 +26,7 @@ namespace bpe {
 // The flags of Hugging Face's AddedToken.
 inline constexpr uint8_t kLeftStrip = 1;   // takes the whitespace before it
 inline constexpr uint8_t kRightStrip = 2;  // takes the whitespace after it
-inline constexpr uint8_t kSingleWord = 4;  // is none beside a character of a word (\w)
+inline constexpr uint8_t kSingleWord = 4;  // is none next to a character of a word (\w)
 inline constexpr uint8_t kNormalized = 8;  // is searched for in what the others leave
 
 class SpecialMatcher {

@@ -1,4 +1,4 @@
-// How often a pair of equal symbols occurs where they stand in a row.
+// How often a pair of equal symbols occurs in a row of such symbols.
 #pragma once
 
 #include <array>

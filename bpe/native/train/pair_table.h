@@ -28,7 +28,7 @@ inline bool occurs(const WordArray& words, SymbolPair pair, WordArray::Position 
 }
 
 // Positions of the left symbol, ascending. A position may be stale: check before use. One or two,
-// which is what most pairs have, lie in the record itself.
+// which is what most pairs have, are in the record itself.
 struct Postings {
   using Position = WordArray::Position;
   static constexpr uint32_t kHere = 2;

@@ -35,7 +35,7 @@ struct Score {
   // Less than, equal to or greater than 0.
   static int compare(const Score& a, const Score& b) {
     if (a == b) return 0;
-    // Five roundings lie between two fractions and their approximations: far below 2^-40.
+    // Five roundings separate two fractions from their approximations: far below 2^-40.
     const double difference = a.approximate - b.approximate;
     if (std::abs(difference) > std::max(a.approximate, b.approximate) * 0x1p-40)
       return difference < 0 ? -1 : 1;

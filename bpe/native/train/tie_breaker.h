@@ -26,14 +26,14 @@ struct TieRule {
     detail,
   };
 
-  // What a queue entry stores about its pair beside the count; TieBreaker::detail updates it.
+  // What a queue entry stores about its pair next to the count; TieBreaker::detail updates it.
   //
   // CountQueue relies on one condition: while a pair gains no occurrences, a change of its detail
   // may only move the pair back. Then a stale entry comes out too early, never too late, and goes
   // back where it belongs. A pair that gains occurrences is queued again.
   enum class Detail : uint8_t {
     none,
-    postings,          // the postings that the entry stands for; never changes
+    postings,          // the postings that the entry represents; never changes
     first_occurrence,  // where the pair occurs first; moves back as occurrences vanish
   };
 
@@ -45,7 +45,7 @@ struct TieRule {
   std::string_view words;
   // Hugging Face's BpeTrainer differs from the textbook in three ways, and its merges cannot be had
   // without them:
-  // - A queue entry stands for the occurrences that one merge brought: with it, only their words
+  // - A queue entry represents the occurrences that one merge brought: with it, only their words
   //   are merged. So a pair may wait more than once, every pair waits, and occurrences are never
   //   dropped.
   // - The count of a pair that is merged stays, and the pair comes back with it.
@@ -105,7 +105,7 @@ class TieBreaker {
     __builtin_unreachable();  // setup.py makes a missing case an error
   }
 
-  // The current detail of a pair's entry; `postings`: those that the entry stands for.
+  // The current detail of a pair's entry; `postings`: those that the entry represents.
   uint32_t detail(uint32_t pair, uint32_t postings) const {
     switch (rule_.detail) {
       case TieRule::Detail::none:

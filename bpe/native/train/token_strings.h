@@ -54,7 +54,7 @@ class TokenStrings {
   }
 
  private:
-  // The place of a byte in the order of GPT-2's characters: what is printable in Latin-1 stands for
+  // The place of a byte in the order of GPT-2's characters: what is printable in Latin-1 represents
   // itself, and the other bytes are characters from U+0100 on.
   static uint32_t spelling_rank(uint8_t byte) {
     const bool printable = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);

@@ -13,7 +13,7 @@ namespace bpe {
 //
 //   slots   H  l  o  w  H  l  o  w  e  r  H
 //
-// The count stands so near that finding it does not wait for memory again. One slot holds counts
+// The count is so near that finding it does not wait for memory again. One slot holds counts
 // below 2^29; the header of a greater one is wide, three slots of 29 bits each. A merged symbol
 // keeps its first slot; its second and its last slot hold a tag with its width in slots, so both
 // neighbours are found in constant time, in a word of a megabyte too. The slots between are tagged
@@ -50,7 +50,7 @@ class WordArray {
   // Address space for headers that are wide; memory is what is written.
   void reserve(size_t symbols, size_t words) { slots_.reserve(symbols + words * kWideHeader + 1); }
 
-  // Calls visit(first, end, count) for each word: its symbols lie before `end`.
+  // Calls visit(first, end, count) for each word: its symbols are before `end`.
   template <typename Visit>
   void each_word(Visit&& visit) const {
     for (size_t header = 0, end; header + 1 < slots_.size(); header = end) {

@@ -12,7 +12,7 @@
 
 namespace bpe {
 
-// A Pattern of this family has in its own words, beside what the others have:
+// A Pattern of this family has in its own words, in addition to what the others have:
 //
 //   kDigits           the most digits of a number
 //   kAllAtEnd         whether white space at the end of the text stays together

@@ -40,7 +40,7 @@ struct WindowSets {
 // sets of positions, all at once, where looking for one end after the other has each wait for the
 // last. What is rare is left to Pattern::match(), which decides the same. A Pattern has
 //
-//   more_starts(sets, starts)   where others begin beside symbols and white space; it may lower
+//   more_starts(sets, starts)   where more begin than at symbols and white space; it may lower
 //                               sets.known
 //   quotes(sets)                what an apostrophe must be to begin a contraction
 //   kAnyCase                    whether contractions are ones in capitals, too
