@@ -27,7 +27,7 @@ FULL = ROOT / "benchmarks" / "results" / "bench.json"
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def bench() -> None:
-    """Measure beam-bpe beside its peers, in one run."""
+    """Measure beam-bpe and its peers, in one run."""
 
 
 @bench.command()

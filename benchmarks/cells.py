@@ -154,7 +154,7 @@ class Growth:
 
     Attributes:
         measure: of what.
-        sizes: the size that each contender stands for.
+        sizes: the size that each contender represents.
         must: the greatest exponent.
     """
 

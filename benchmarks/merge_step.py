@@ -113,7 +113,7 @@ def make(folder: Path, distinct: int, bundles: int) -> None:
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 def merge(folder: Path) -> None:
-    """The steps of ``bpe count`` behind the counters, on one worker."""
+    """The steps of ``bpe count`` after the counters, on one worker."""
     (folder / "counts").mkdir(exist_ok=True)
     job = CountJob(directory=str(folder / "counts"), pretokenizer=Pretokenizer("gpt2"))
     totals = Totals(pretokens=int((folder / "pretokens").read_text("ascii")))

@@ -115,7 +115,7 @@ def write(path: Path, results: Results) -> None:
 
 
 def of_machine(path: Path, machine: Machine) -> Path:
-    """The results file of a machine: ``path`` if that is of it or absent, else one beside it."""
+    """The results file of a machine: ``path`` if that is of it or absent, else one next to it."""
     if not path.is_file() or read(path)["machine"]["processor"] == machine["processor"]:
         return path
     words = re.sub(r"[^a-z0-9]+", "-", machine["processor"].lower()).strip("-")
@@ -123,7 +123,7 @@ def of_machine(path: Path, machine: Machine) -> Path:
 
 
 def least_favourable(found: Sequence[Results]) -> Results:
-    """The first results, each work as that machine measured it where we are worst beside others.
+    """The first results, each work as that machine measured it where we are worst against others.
 
     That is where the least of its ratios is least; a work without ratios stays the first. Works
     that the first has not are of the first that has them.

@@ -1,12 +1,11 @@
-"""Superwords beside words: tokens of the same text, seconds, memory; how runs grow.
+"""Superwords compared with words: tokens of the same text, seconds, memory; how runs grow.
 
     python -m benchmarks.superwords
 
 Whole commands on the shared corpora, by turns, medians of `_TURNS`; encoding and the growth of runs
-inside this process. What the published program needs stands in the results, as its authors'
-machine had it: its sources could not be had. With `--large`, only what a gigabyte costs is measured
-again. `python -m benchmarks.superwords --page` writes the table of docs/superwords.md from the
-results.
+inside this process. The results also hold what the published program needs on its authors'
+machine: its sources could not be had. With `--large`, only what a gigabyte costs is measured again.
+`python -m benchmarks.superwords --page` writes the table of docs/superwords.md from the results.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def machine(found: Machine) -> str:
 
 
 def main_table(works: Iterable[Measured]) -> str:
-    """Medians, with their spread, of ours and of the best of each peer; ratios beside targets."""
+    """Medians, with their spread, of ours and of the best of each peer; ratios with targets."""
     head = ["work", "beam-bpe", "others", "must", "aim"]
     return markdown(head, [row for work in works for row in _rows(work)])
 
@@ -206,7 +206,7 @@ def _other(work: Measured, cell: Outcome, shown: str) -> str:
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, each cell as it is."""
+    """A table, its cells unchanged."""
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join(lines)

@@ -4,7 +4,7 @@
 
 The loops are as fast as the compiler makes them: where GCC 12 left the making of a key out of line,
 encoding took 14 ns in place of 8 on the same machine (LOG.md). Run it after a change of compiler,
-or of its flags, beside the build before.
+or of its flags, and compare it with the build before.
 """
 
 from __future__ import annotations

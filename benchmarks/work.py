@@ -17,7 +17,7 @@ class Contender:
         name: what the table calls it.
         module: of `benchmarks.contenders`.
         who: the name that the module knows; ``name`` where it is empty.
-        arguments: what else it is told.
+        arguments: what else it is given.
         output: contenders with the same word here must make the same.
         slow: whether it takes many times as long as the others.
     """

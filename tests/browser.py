@@ -53,7 +53,7 @@ def shown(page: Path, *, flags: tuple[str, ...] = ()) -> str:
 
 
 def with_script(page: Path, more: str) -> Path:
-    """A copy of a report to whose end HTML is added, scripts too; it lies beside the report."""
+    """A copy of a report to whose end HTML is added, scripts too; it is next to the report."""
     text = page.read_text("utf-8")
     # The page lets no script run.
     text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)

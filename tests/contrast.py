@@ -22,7 +22,7 @@ class Text:
     Attributes:
         name: element and classes, ``p.explanation``.
         text: how it begins.
-        contrast: to what is behind it, from 1 to 21.
+        contrast: to its background, from 1 to 21.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Text:
     contrast: float
 
 
-# Opens all that is folded, then finds the contrast of each text to what is behind it: of one of
+# Opens all that is folded, then finds the contrast of each text to its background: of one of
 # those that are alike in element, classes and colours.
 _MEASURE = """
 <pre id="measured"></pre>
@@ -51,7 +51,7 @@ function contrast(one, other) {
     const [less, more] = [luminance(one), luminance(other)].sort((a, b) => a - b);
     return (more + 0.05) / (less + 0.05);
 }
-// A picture behind a text may be there or not: both are what is behind it.
+// A picture in the background may be there or not: both are grounds of the text.
 function behind(element) {
     const grounds = [];
     for (let one = element; one !== null; one = one.parentElement) {

@@ -5,9 +5,9 @@
 - ``shuffled``: three copies of a column, the documents of each in another order;
 - ``new words``: ten columns of random words, none of which comes twice.
 
-What stands ready before the clock starts is what each API takes: Arrow columns, lists of str,
-buffers or text files with separators; and the tokenizer, loaded. Loading is a measure of its own:
-who fills tables there need not fill them in the first pass.
+Before the clock starts, the texts are in the form that each API takes (Arrow columns, lists of
+str, buffers or text files with separators), and the tokenizer is loaded. Loading is a measure of
+its own: who fills tables there need not fill them in the first pass.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Encode the elements of a pipeline on one core, beside ``encode_arrow`` on the same texts.
+"""Encode the elements of a pipeline on one core, compared with ``encode_arrow`` on the same texts.
 
 The clock runs from the first element that a step of the pipeline yields to the last one that
 another step gets: Beam's start is no part of it, what Beam does for each element is. Elements and

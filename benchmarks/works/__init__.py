@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from benchmarks.work import Work
 
 
-# What the project promises beside its peers (`make bench-must`).
+# What the project promises in comparison with its peers (`make bench-must`).
 MUST = (
     *("encode-r50k-en", "encode-r50k-en-whole", "encode-r50k-multi", "encode-o200k-multi"),
     *("encode-normalizer", "encode-never-split", "encode-several-patterns"),

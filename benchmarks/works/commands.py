@@ -21,7 +21,7 @@ SCRIPTS_AS_OURS = tuple(name.replace("gigatoken", AS_OURS) for name in SCRIPTS)
 
 
 def works(scale: Scale) -> list[Work]:
-    """``bpe train`` and ``bpe encode`` beside the scripts of benchmarks/scripts."""
+    """``bpe train`` and ``bpe encode`` compared with the scripts of benchmarks/scripts."""
     small, large = scale.commands
     return [
         _train(

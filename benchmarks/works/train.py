@@ -63,7 +63,7 @@ def works(scale: Scale) -> list[Work]:
 
 
 def _whole(scale: Scale, name: str, vocab_size: int, theirs: int) -> Work:
-    """Training to ``vocab_size`` beside training to ``theirs``, which is a part of the same work.
+    """Training to ``vocab_size`` against training to ``theirs``, which is a part of the same work.
 
     (gigatoken to 256,000 was stopped after 25 minutes.)
     """

@@ -1,4 +1,4 @@
-"""Encoding the elements of a Beam pipeline, beside the columns that they are made of."""
+"""Encoding the elements of a Beam pipeline, compared with the columns that they are made of."""
 
 from __future__ import annotations
 

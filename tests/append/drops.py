@@ -222,7 +222,7 @@ class Dropping:
 def running(
     *arguments: str, cwd: Path, program: list[str] = BPE
 ) -> Iterator[subprocess.Popen[str]]:
-    """``bpe`` in a process of its own, which is gone behind the block."""
+    """``bpe`` in a process of its own, which is gone after the block."""
     process = subprocess.Popen(
         [*program, *arguments],
         cwd=cwd,

@@ -1,4 +1,4 @@
-"""A loop that appends, killed twice while files arrive, beside a job over all of them."""
+"""A loop that appends, killed twice while files arrive, compared with a job over all of them."""
 
 from __future__ import annotations
 

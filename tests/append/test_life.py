@@ -267,7 +267,7 @@ def test_bad_files_are_set_aside_until_they_change(folder: Path, what: str) -> N
 
 
 def test_a_file_is_taken_as_a_whole_or_not_at_all(folder: Path) -> None:
-    """Wherever its bad record stands, and however small splits are."""
+    """The place of its bad record and the size of splits change nothing."""
     good = json.dumps({"text": "the quick brown fox"}) + "\n"
     (folder / "in" / "large.jsonl").write_text("{\n" + good * 400)
     settings: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Contenders that run for real, of the package and of tiktoken: the bench beside them is tested."""
+"""Contenders of the package and of tiktoken that run for real, to test the bench around them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ at the end.
 
 Texts grow out of ``fuzz_seeds/``; an input that made a difference once belongs there. A mutant that
 takes a branch, or sees something, that none did before is mutated again; it is kept in the folder
-``--corpus``, where the next run finds it. The input under way lies in the file ``--input-file``, so
+``--corpus``, where the next run finds it. The input under way is in the file ``--input-file``, so
 that it is still there after a crash; ``--replay FILE`` runs it alone.
 """
 
@@ -50,7 +50,7 @@ class Input(NamedTuple):
     data: bytes
 
     def to_bytes(self) -> bytes:
-        """As a file has it; what lies behind it there is ignored."""
+        """As a file has it; what follows it there is ignored."""
         return f"{self.target} {self.seed} {len(self.data)}\n".encode() + self.data
 
     @classmethod

@@ -498,7 +498,7 @@ def check_load(data: bytes, dice: random.Random) -> Seen:
             if tokenizer.pretokenizer.patterns:  # of which some take for ever
                 continue
             if any(flags.normalized for flags in tokenizer.token_flags.values()):
-                continue  # which the textbook searches for in the text as it is
+                continue  # which the textbook searches for in the text unchanged
             wanted = ByReference(tokenizer).ids(some, allowed="all")
             if wanted is not None and wanted != ids and not is_doubtful(some):
                 same(ids, wanted, "ids of", tokenizer)

@@ -115,7 +115,7 @@ def of_bytes(data: bytes, dice: random.Random) -> bpe.Tokenizer:
 def _merged(
     tokens: list[bytes | None], usable: Sequence[int], tries: int, dice: random.Random
 ) -> list[tuple[int, int, int]]:
-    """Merges in any order; the tokens that they make are put behind the others."""
+    """Merges in any order; the tokens that they make are put after the others."""
     ids = {token: id_ for id_, token in enumerate(tokens)}
     first = len(tokens)
     merges: dict[tuple[int, int], int] = {}

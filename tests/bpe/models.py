@@ -1,4 +1,4 @@
-"""Tokenizers of characters and WordPieces, and the textbook beside them."""
+"""Tokenizers of characters and WordPieces, and texts for them."""
 
 from __future__ import annotations
 

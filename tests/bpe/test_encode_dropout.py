@@ -24,7 +24,7 @@ from tests.bpe.vocabularies import small_tokenizer
 SEEDS = st.integers(0, 2**64 - 1)
 
 
-# The ends, and what lies between.
+# The ends, and what is between.
 
 
 def test_every_way_to_drop_has_its_probability() -> None:

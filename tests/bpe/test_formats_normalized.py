@@ -164,7 +164,7 @@ def test_added_tokens_are_looked_for_in_the_text_or_in_normalized_text(tmp_path:
     ours = loaded(theirs)
     for text in ("<Tool>", "<tool>", "a<TOOL> <Tool>b"):
         assert ours.encode(text) == theirs.encode(text).ids
-    theirs.add_tokens(["<Other>"])  # normalized, as it is by default
+    theirs.add_tokens(["<Other>"])  # normalized by default
     ours = loaded(theirs)
     for text in ("<Other>", "a<OTHER> <oth", "<Tool><other>", "<tool><Other>"):
         assert ours.encode(text) == theirs.encode(text).ids

@@ -1,4 +1,4 @@
-"""The fast way to read a .tiktoken file, beside the one that goes line by line."""
+"""The fast way to read a .tiktoken file, compared with the one that goes line by line."""
 
 from __future__ import annotations
 

@@ -45,9 +45,9 @@ def few_objects() -> Iterator[None]:
 
 
 def kept(call: Callable[[], object], calls: int) -> float:
-    """Objects of Python that a call leaves behind, in the round that leaves the fewest.
+    """Objects of Python that a call leaves allocated, in the round that leaves the fewest.
 
-    What is kept once, such as a cache that fills, is left behind in the first rounds.
+    What is kept once, such as a cache that fills, is allocated in the first rounds.
     """
     found = []
     for _ in range(5):

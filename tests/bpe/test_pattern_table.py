@@ -1,4 +1,4 @@
-"""Patterns as tables, beside the package `regex` on the same pattern and text."""
+"""Patterns as tables, compared with the package `regex` on the same pattern and text."""
 
 from __future__ import annotations
 

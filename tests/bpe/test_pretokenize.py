@@ -56,7 +56,7 @@ def native(name: str, text: bytes) -> list[bytes]:
     return Pretokenizer(name).split(text)
 
 
-ENDS = ("", "s", "B", " ") if LONG else ("",)  # behind triples
+ENDS = ("", "s", "B", " ") if LONG else ("",)  # after triples
 # Where a class begins or ends in ASCII, and all kinds of bytes of sequences.
 EDGES = {ord(c) for c in "\0\x1c '/9AZ[s\x80\xbf\xc3\xf0"}
 

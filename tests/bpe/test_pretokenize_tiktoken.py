@@ -2,7 +2,7 @@
 
 tiktoken shows tokens, not pre-tokens, so it is given vocabularies that give its cuts away. In one
 of them the tokens of two bytes are all (a, b) where bit k is clear in a and set in b: a byte can
-only ever be the left or the right one, so two neighbours merge exactly if no cut lies between
+only ever be the left or the right one, so two neighbours merge exactly if no cut is between
 them. Eight bits and both directions see all neighbours but equal ones. For these, a vocabulary
 has every repetition of one byte, up to a length: a run inside a pre-token becomes one token.
 """

@@ -1,4 +1,4 @@
-"""The core beside its readable twin: each target of ``make fuzz``, on texts that are hard."""
+"""The core compared with its readable twin: each target of ``make fuzz``, on hard texts."""
 
 from __future__ import annotations
 

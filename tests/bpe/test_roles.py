@@ -99,7 +99,7 @@ def test_no_file_of_another_name_takes_roles(tokenizer: bpe.Tokenizer, tmp_path:
         assert not any("config" in path.name for path in files.contents)
     tokenizer.save(tmp_path / "mine.json")
     assert not bpe.Tokenizer.load(tmp_path / "mine.json").roles
-    # What lies beside another file is not its own.
+    # What is next to another file is not its own.
     tokenizer.save(tmp_path)
     assert not bpe.Tokenizer.load(tmp_path / "mine.json").roles
 

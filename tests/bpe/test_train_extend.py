@@ -34,7 +34,7 @@ WORDS = st.one_of(words_of("a"), words_of("ab"), words_of("abc"), words_of("aé"
 
 @st.composite
 def tokenizers(draw: st.DrawFn) -> Tokenizer:
-    """With special tokens before, among or behind the others, gaps, and words looked up or not."""
+    """With special tokens before, among or after the others, gaps, and words looked up or not."""
     counts = PretokenCounts.from_items(draw(WORDS))
     trained = train(counts, max_merges=draw(st.integers(0, 6)))
     order: list[bytes | None] = list(trained.tokens)

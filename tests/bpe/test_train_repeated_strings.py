@@ -2,8 +2,8 @@
 
 Over single bytes this cannot happen: a string is made in one way only, because all its
 occurrences are merged alike. It happens when a symbol of the alphabet is itself a string of
-others, such as the end-of-word mark ``</w>`` beside the characters it is written with. The engine
-handles any alphabet, so it is tested here with such ones.
+others, such as the end-of-word mark ``</w>`` together with the characters it is written with. The
+engine handles any alphabet, so it is tested here with such ones.
 """
 
 from __future__ import annotations

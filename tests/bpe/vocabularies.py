@@ -51,7 +51,7 @@ def small_tokenizer(
     special_tokens: tuple[str, ...] = tuple(SPECIAL),
     added_tokens: tuple[str, ...] = (),
 ) -> bpe.Tokenizer:
-    """3,256 tokens, merged from two halves where these are tokens; special ones behind a gap."""
+    """3,256 tokens, merged from two halves where these are tokens; special ones after a gap."""
     tokens: list[bytes | None] = list(ranked_tokens())
     ids = {token: id_ for id_, token in enumerate(tokens)}
     merges = []

@@ -1,9 +1,9 @@
-"""Runs what a page of documentation tells people to type, in the order in which it stands there.
+"""Runs what a page of documentation tells people to type, in the order of the page.
 
 A page finds a small ``corpus/``, made as ``docs/README.md`` tells to make it, and ``bpe`` on the
 path. ``sh`` and ``python`` blocks run one after the other; a ``yaml`` block whose first line is
 ``# name.yaml`` becomes that file; an ``output`` block is what the block before it prints (a line
-``…`` stands for any lines). ``console`` blocks are for what cannot run here, ``py`` blocks for
+``…`` represents any lines). ``console`` blocks are for what cannot run here, ``py`` blocks for
 programs that tests of a cluster run.
 """
 

@@ -56,7 +56,7 @@ def bpe(
 ) -> subprocess.CompletedProcess[str]:
     """Run ``bpe`` and check its exit status (``status=None``: any); give up after ``seconds``.
 
-    ``inside`` stands before it: a command that runs another one, in a place of its own.
+    ``inside`` comes before it: a command that runs another one, in a place of its own.
     """
     if not (FRESH or inside or "BPE_FRESH" in env or any(name[:6] == "PYTHON" for name in env)):
         done = server().run(

@@ -1,4 +1,4 @@
-"""A corpus whose words stand together again and again, and its tokenizer of words."""
+"""A corpus whose words occur together again and again, and its tokenizer of words."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_fish_completes_commands_options_and_values(folder: Path) -> None:
     assert found == IN_FOLDER, done.stderr
 
 
-# In a terminal: types a line, presses Tab, and shows what stands in it then; where several words
+# In a terminal: types a line, presses Tab, and shows what is in it then; where several words
 # fit, Tab alone makes a list of them.
 _ZSH = r"""
 autoload -Uz compinit && compinit -u -D

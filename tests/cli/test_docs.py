@@ -42,7 +42,7 @@ SLOW = {
 }
 
 
-# What a page needs beside the tests' packages; `make test-examples` has it.
+# What a page needs in addition to the tests' packages; `make test-examples` has it.
 NEEDS = {"pretraining.md": "torch"}
 
 

@@ -1,4 +1,4 @@
-"""The numbers of a report beside the same, computed slowly from the corpus and the files."""
+"""The numbers of a report compared with the same, computed slowly from the corpus and the files."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_roles_from_training_to_rows(folder: Path) -> None:
     beside = AutoTokenizer.from_pretrained(folder / "ids")
     assert (beside.bos_token, beside.eos_token) == ("<s>", "</s>")
     assert beside.chat_template == theirs.chat_template
-    # What an earlier tokenizer recorded does not stay behind, whether or not its ids are the same.
+    # What an earlier tokenizer recorded does not remain, whether or not its ids are the same.
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
         (folder / "model" / name).unlink()
     named = ("--prepend-token", "<s>", "--append-token", "</s>", "--output", "ids")
@@ -104,7 +104,7 @@ def test_a_job_with_roles(folder: Path) -> None:
     )
     assert "begun as another job: " in again.stderr
     assert "special_tokens was " in again.stderr
-    # What an earlier job recorded does not stay behind.
+    # What an earlier job recorded does not remain.
     bpe(*TRAIN, "--output", "model", "--overwrite", cwd=folder)
     assert not (folder / "model" / "tokenizer_config.json").exists()
 

@@ -1,4 +1,4 @@
-"""``bpe run``: a job that stands in a file."""
+"""``bpe run``: a job that a file describes."""
 
 from __future__ import annotations
 

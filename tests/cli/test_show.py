@@ -70,7 +70,7 @@ def test_words_that_are_not_merged_say_why(model: Path, tmp_path: Path) -> None:
 
 def test_the_curve(model: Path) -> None:
     training = library.Tokenizer.load(model).training
-    assert training is None  # it stands in a file of its own
+    assert training is None  # it is in a file of its own
     rows = json.loads(bpe("show", model.parent, "--curve", "--json").stdout)
     assert [row["vocab_size"] for row in rows] == list(range(256, 265))
     assert rows[0]["bytes_per_token"] == 1.0

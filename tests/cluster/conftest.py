@@ -49,7 +49,7 @@ def pieces() -> None:
 
 @pytest.fixture
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for a cluster of its own, beside one that the user may be running."""
+    """A folder for a cluster of its own, apart from one that the user may be running."""
     root = cache.root()
     apart = tmp_path / "cluster"
     apart.mkdir()

@@ -335,7 +335,7 @@ class Flink:
 
 
 def _program(name: str, folder: Path, main: str, *arguments: str, heap: str) -> Program:
-    # What is temporary lies in the folder, and goes with it. PYTHONPATH would lend our package to
+    # What is temporary is in the folder, and goes with it. PYTHONPATH would lend our package to
     # workers that are started from here.
     env = {**os.environ, "TMPDIR": str(folder)}
     env.pop("PYTHONPATH", None)

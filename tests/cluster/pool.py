@@ -19,7 +19,7 @@ class Pool(BeamFnExternalWorkerPoolServicer):  # type: ignore[misc]  # Beam has 
     """Starts workers, and lets them end by themselves when who asked for them hangs up.
 
     Beam's own is for one TaskManager. It knows workers by numbers that each TaskManager, and each
-    of its jobs, counts from 1: told to stop the worker of one, it may kill that of another, which
+    of its jobs, counts from 1: asked to stop the worker of one, it may kill that of another, which
     then waits for it for ever.
     """
 

@@ -1,4 +1,4 @@
-"""Programs that run beside us, and never outlive us."""
+"""Programs that run while we do, and never outlive us."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def set_up(say: Callable[[str], object]) -> None:
     """Bring every piece that is not there.
 
     Args:
-        say: told each step, in a line.
+        say: gets each step, in a line.
 
     Raises:
         SetupError: a tool is missing, or failed.

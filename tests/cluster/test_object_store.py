@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def test_the_bytes_are_those_of_a_disk(
     request: pytest.FixtureRequest, tmp_path: Path, runner: str
 ) -> None:
-    """Workers are threads of the command, and are told of the store by the job itself."""
+    """Workers are threads of the command, and learn of the store from the job itself."""
     submission: Submission = request.getfixturevalue(runner)
     write_corpus(tmp_path / "corpus")
     whole = undisturbed_whole(tmp_path, split=4000, max_failures=BAD_RECORDS)

@@ -177,8 +177,8 @@ class Kind:
         last: the file that makes it complete.
         changed: what the error says of the other setting.
         step: what a worker calls on the way to its last file; empty where nobody knows.
-        keeps: what resume leaves as it is: of a damaged output all other parts, nothing but what is
-            complete, or nothing at all.
+        keeps: what resume leaves unchanged: of a damaged output all other parts, nothing but what
+            is complete, or nothing at all.
         goes_on: whether its parts are kept where the last file is missing.
     """
 

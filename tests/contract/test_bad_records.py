@@ -26,7 +26,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three bad records in two files, and five documents; beside it, nothing but bad ones."""
+    """Three bad records in two files, and five documents; next to them, a file of bad ones only."""
     path = tmp_path_factory.mktemp("bad")
     small_tokenizer(path / "tokenizer.json")
     (path / "corpus").mkdir()

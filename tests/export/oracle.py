@@ -169,7 +169,7 @@ def shuffle_key(one: Document, options: Options) -> int:
 def units(
     half: Sequence[Document], documents: Sequence[Document], options: Options, unit_tokens: int
 ) -> list[int]:
-    """The unit of each document of a half: its bucket, or the run of files that it stands in.
+    """The unit of each document of a half: its bucket, or the run of files that it is in.
 
     ``documents`` are all that the sources have: files count entirely, whatever is taken of them.
     """

@@ -43,7 +43,7 @@ def source_names(folder: Path, output: str = "out") -> list[str]:
 
 
 def test_a_source_is_called_as_it_is_named_or_by_its_place(folder: Path) -> None:
-    """So that bytes do not depend on where it lies."""
+    """Bytes do not depend on the place of a source."""
     run(folder, "a/ids", "code=b/ids", "my ids!", "--to", "parquet", "--shuffle", "1")
     places = ("a/ids", "b/ids", "my ids!")
     names = ("source-0", "code", "source-2")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.cli.process import BPE, environment
 
-# Cut alike wherever it stands: it begins with a letter and ends with a line break before one.
+# Cut alike wherever it is: it begins with a letter and ends with a line break before one.
 UNIT = "The quick brown fox, 1984 times, jumps over the lazy dog; naïve café — 東京 🙂 don't stop\n"
 
 

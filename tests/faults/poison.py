@@ -48,7 +48,7 @@ class Poisoned:
     """The contents of a poisoned corpus.
 
     Attributes:
-        folder: where it lies.
+        folder: where it is.
         texts: of its documents, in the order of a job.
         bad: for each bad record the file, the place and a piece of the reason, in that order.
         lost: files to remove, and files to append to, once a job is planned.

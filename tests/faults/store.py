@@ -73,13 +73,13 @@ class Store:
         return sorted(upload["Key"] for upload in listed.get("Uploads", ()))
 
     def asked(self, *, since: int = 0) -> str:
-        """The requests so far, a line each; those behind the first ``since`` bytes of the log."""
+        """The requests so far, a line each; those after the first ``since`` bytes of the log."""
         return self.log.read_bytes()[since:].decode("utf-8", "replace")
 
 
 @contextlib.contextmanager
 def start_store(folder: Path) -> Iterator[Store]:
-    """A server with one bucket, which is gone when the block ends; its log lies in ``folder``."""
+    """A server with one bucket, which is gone when the block ends; its log is in ``folder``."""
     log = folder / "log"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -96,7 +96,7 @@ def test_nothing_that_is_read_from_files_is_unpickled() -> None:
 
 
 def outside(tmp_path: Path) -> Path:
-    """A folder that no job was told of, with something in it."""
+    """A folder that no job knows of, with something in it."""
     folder = tmp_path / "outside"
     (folder / "counts").mkdir(parents=True)
     (folder / "precious").write_text("mine")

@@ -1,7 +1,8 @@
-// The core without Python: what only C++ can reach. Each text is cut with blocks of this machine
-// and with portable ones, beside the pattern alone, and tables of numbers are kept beside sets.
-// What the core counts, learns and encodes is compared in tests/bpe/fuzz_targets.py. `make
-// core-test` runs it on inputs of its own, `make core-fuzz` under libFuzzer.
+// The core without Python: what only C++ can reach. The cuts of each text, with blocks of this
+// machine and with portable ones, are compared with those of the pattern alone, and tables of
+// numbers with sets. What the core counts, learns and encodes is compared in
+// tests/bpe/fuzz_targets.py. `make core-test` runs it on inputs of its own, `make core-fuzz` under
+// libFuzzer.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -103,8 +104,8 @@ struct Number {
   bool is_free() const { return plus_one == 0; }
 };
 
-// A table beside a set: inserted, removed and grown at random. Hashes are few and lie at the end,
-// so that runs of entries are long and come around.
+// A table compared with a set: inserted, removed and grown at random. Hashes are few and at the
+// end, so that runs of entries are long and come around.
 void check_table(std::mt19937& random) {
   const auto hash_of = [](const Number& number) { return ~uint64_t{0} - number.plus_one % 7; };
   const size_t most = 1024;

@@ -271,7 +271,7 @@ def test_only_a_time_that_changed_gives_the_same_bytes(tmp_path: Path, model: Pa
 
 @pytest.fixture
 def stored(model: Path) -> Iterator[str]:
-    """The old version of a file in a store, and the tokenizer beside it."""
+    """The old version of a file in a store, and the tokenizer in the same bucket."""
     path = "store://bucket/in/docs.jsonl"
     ObjectStore.objects[path] = contents("docs.jsonl", LINES)
     ObjectStore.objects["store://bucket/tokenizer.json"] = model.read_bytes()

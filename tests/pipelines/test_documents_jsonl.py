@@ -1,4 +1,4 @@
-"""The core's reading of JSON lines against ``json.loads``, and what a bad line is told."""
+"""The core's reading of JSON lines against ``json.loads``, and the error of a bad line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpora of very many files: the manifest stays small, its inputs stand in a file beside it."""
+"""Corpora of very many files: the manifest stays small, its inputs are in a file next to it."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ TEXTS = [f"the quick brown fox {i}" for i in range(40)]
 
 @dataclass(frozen=True)
 class Place:
-    """A corpus of one file, and a tokenizer beside it."""
+    """A corpus of one file, and a tokenizer next to it."""
 
     folder: Path
 

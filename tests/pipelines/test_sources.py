@@ -26,7 +26,7 @@ FIELDS = {"text_field": ("web=body", "code=file.source", "text"), "id_field": ("
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three sources that call the text otherwise; files of two lie between each other."""
+    """Three sources that call the text otherwise; the files of two alternate."""
     folder = tmp_path_factory.mktemp("corpus")
     for number in range(4):
         lines = [{"url": f"u{number}{i}", "id": 1, "body": sentence(i)} for i in range(9)]
@@ -65,7 +65,7 @@ def test_each_source_has_its_fields_and_its_totals(
     assert {part.source for part in manifest.parts} == {"web", "code", ""}
     assert summary.documents == 57
     plain = InputSettings.of([str(folder)], split_size=split_size)
-    for given in (inputs, plain):  # how they are read stands in the manifest
+    for given in (inputs, plain):  # the manifest holds how they are read
         assert jobs.verify(directory=str(tmp_path / "ids"), inputs=given).compared
 
 

@@ -35,7 +35,7 @@ TRAINING = TrainSettings(vocab_size=300)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two sources, whose files lie between each other; those of text share splits."""
+    """Two sources, whose files alternate; those of text share splits."""
     folder = tmp_path_factory.mktemp("corpus")
     for number in range(6):
         source = folder / f"{number}-{'web' if number % 2 else 'code'}"

@@ -1,4 +1,4 @@
-"""The order of a corpus: files sorted by name, documents as they stand in them, then position."""
+"""The order of a corpus: files sorted by name, documents as in their file, then position."""
 
 from __future__ import annotations
 
