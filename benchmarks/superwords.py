@@ -199,8 +199,8 @@ def pages() -> dict[Path, str]:
 def scale_table(results: dict[str, Any]) -> str:
     """The cost of runs as a corpus grows, as a table in Markdown."""
     columns = (
-        *("corpus", "distinct runs in *n* bytes", "in 1 TB", "bytes of a key"),
-        *("counter, bytes a run", "memory of learning superwords"),
+        *("corpus", "distinct runs in *n* bytes", "in 1 TB", "bytes of a run"),
+        *("bytes of a run in the counter", "memory of learning superwords"),
     )
     lines = [
         f"From `benchmarks/results/superwords.json`, at commit `{results['commit']}`.",

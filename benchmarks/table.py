@@ -190,7 +190,10 @@ def _target(cell: Outcome, bound: float | None) -> str:
     mark = "✓" if holds(cell, bound) else "✗"
     if cell["unit"] == "times":
         tool = cell["against"].partition(",")[0]
-        return f"{sign} {bound:g} × {tool}: {cell['value']:.2f} {mark}"
+        ratio = f"{cell['value']:.2f}"
+        if mark == "✗" and float(ratio) == bound:  # it would look as if it held
+            ratio = f"{cell['value']:.3f}"
+        return f"{sign} {bound:g} × {tool}: {ratio} {mark}"
     if cell["what"] == "memory" and bound is not None:
         return f"{sign} {_megabytes(bound)} {mark}"
     unit = "" if cell["unit"] == "exponent" else f" {cell['unit']}"

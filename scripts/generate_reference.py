@@ -70,7 +70,7 @@ Every command with its options, as `bpe COMMAND --help-all` prints them. `--help
 | 0 | success; also a loop (`--watch`) that a signal ended after a file was taken | |
 | 1 | the job failed | once the cause is gone: with `--resume`, or unchanged if it has `--append` |
 | 2 | the command line or the configuration is wrong | after you correct it |
-| 130, 143 | interrupted by SIGINT (Ctrl-C), terminated by SIGTERM | with `--resume`, or unchanged if it has `--append` |
+| 130, 143 | SIGINT (Ctrl-C), SIGTERM | with `--resume`, or unchanged if it has `--append` |
 
 Results go to standard output, progress and messages to standard error. Commands that run jobs pass
 the arguments after `--` to Beam unchanged, as in `-- --region=europe-west1`.

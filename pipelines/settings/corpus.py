@@ -78,7 +78,7 @@ class InputSettings(Settings):
     )
     max_record_size: Size = advanced(MAX_RECORD, maximum=LARGEST_RECORD, default_is="1GiB")
     split_size: Size | None = advanced(
-        None, default_is="1/64 of the corpus, between 8MiB and 256MiB"
+        None, default_is="1/64 of the corpus, from 8MiB to 256MiB (over 27 TB: more)"
     )
     max_failures: Natural = option(0)
 

@@ -54,7 +54,7 @@ class ExportSettings(Settings):
             0.
         add_column: With --pack and --to parquet: column for attention that ends at documents;
             repeatable. document_ids: for each id, the number of its document in the row;
-            position_ids: its position in the document, from 0 in each row; cu_seqlens: where
+            position_ids: its position in its piece of a document, from 0; cu_seqlens: where
             documents begin, and the length of the row.
         header: With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the
             number of ids.

@@ -123,7 +123,8 @@ class ParitySettings(Settings):
         global_merges: With --parity: first choose N merges by the counts of all groups together.
         window: With --parity: pass over a group that chose more than --alpha times its share of the
             last N merges. The authors use 100.
-        alpha: With --window: how many times its share of the last merges a group may choose.
+        alpha: With --window: the most that a group may choose of the last merges, in shares: 2 is
+            twice its share.
     """
 
     _GROUP: ClassVar[Group] = "Vocabulary"
@@ -133,7 +134,7 @@ class ParitySettings(Settings):
         (),
         needs="parity",
         metavar="DIR",
-        default_is="bytes per token of the text to train on",
+        default_is="the counts to train on",
     )
     global_merges: Natural = advanced(0, needs="parity")
     window: Positive | None = advanced(None, needs="parity", default_is="none")
