@@ -2,7 +2,6 @@
 #include <pybind11/stl.h>
 
 #include "count/counter.h"
-#include "python/bindings.h"
 #include "python/pretokenizer.h"
 #include "python/unlocked.h"
 #include "python/view.h"

@@ -3,7 +3,6 @@
 
 #include "encode/encoder.h"
 #include "encode/ranked.h"
-#include "python/bindings.h"
 #include "python/pretokenizer.h"
 #include "python/unlocked.h"
 #include "python/view.h"

@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "python/bindings.h"
 #include "text/pretokenizers.h"
 
 namespace bpe {

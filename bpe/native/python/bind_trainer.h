@@ -1,4 +1,6 @@
 // Python face of the trainer.
+#pragma once
+
 #include <pybind11/stl.h>
 
 #include <cstdint>
@@ -9,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "python/bindings.h"
 #include "python/unlocked.h"
 #include "python/view.h"
 #include "table/buffer.h"
@@ -123,7 +124,7 @@ py::list merges(const Trainer& trainer) {
 
 }  // namespace
 
-void bind_trainer(py::module_& module) {
+inline void bind_trainer(py::module_& module) {
   py::dict ties;
   for (const TieRule& rule : kTieRules) ties[py::cast(rule.name)] = rule.words;
   module.attr("TIES") = ties;

@@ -1,4 +1,6 @@
 // Python face of what works on columns and files: readers, normalizers, hashes, packing.
+#pragma once
+
 #include <pybind11/stl.h>
 
 #include "corpus/json_lines.h"
@@ -6,7 +8,6 @@
 #include "encode/model.h"
 #include "json/tokenizer.h"
 #include "pack/best_fit.h"
-#include "python/bindings.h"
 #include "python/unlocked.h"
 #include "python/view.h"
 #include "table/buffer.h"
@@ -100,7 +101,7 @@ Buffer best_fit_rows(const py::buffer& sizes, int64_t capacity) {
 
 }  // namespace
 
-void bind_columns(py::module_& module) {
+inline void bind_columns(py::module_& module) {
   module.def("changed_rows", &changed_rows, py::arg("column"), py::arg("step"));
   module.def("lowercase", &lowercase_columns, py::arg("column"));
   module.def("strip_marks", &strip_marks, py::arg("column"), py::arg("step"));

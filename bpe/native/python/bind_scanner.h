@@ -1,7 +1,8 @@
 // Python face of the scanner.
+#pragma once
+
 #include <pybind11/stl.h>
 
-#include "python/bindings.h"
 #include "python/pretokenizer.h"
 #include "python/unlocked.h"
 #include "python/view.h"
@@ -56,7 +57,7 @@ Buffer malformed_rows(const TextColumn& column) {
 
 }  // namespace
 
-void bind_scanner(py::module_& module) {
+inline void bind_scanner(py::module_& module) {
   module.attr("UNICODE_VERSION") = kUnicodeVersion;
   // (name, regular expression, whether text that does not match is lost) of each.
   module.attr("PRETOKENIZERS") = []<size_t... I>(std::index_sequence<I...>) {
