@@ -161,23 +161,23 @@ class RunCounter:
         joined[rows[rows < len(ids)]] = False
         in_run = joined.copy()
         in_run[:-1] |= joined[1:]
-        kept = (ids[in_run] & _ID).astype("<u2" if self.runs.id_bytes == 2 else "<u4")
+        in_runs = (ids[in_run] & _ID).astype("<u2" if self.runs.id_bytes == 2 else "<u4")
         begins = np.flatnonzero(~joined[in_run])
-        sizes = np.diff(begins, append=len(kept))
+        sizes = np.diff(begins, append=len(in_runs))
         if (most := self.runs.max_run) is not None:
             # A pair begins at each token of a long run but its last one.
             is_first = np.repeat(sizes > most, sizes)
             is_first[begins + sizes - 1] = False
             first = np.flatnonzero(is_first)
             self._count(
-                self._pairs, kept[np.stack([first, first + 1], axis=1)], np.full(len(first), 2)
+                self._pairs, in_runs[np.stack([first, first + 1], axis=1)], np.full(len(first), 2)
             )
             pieces = -(-sizes // most)
             within = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
             sizes = np.minimum(np.repeat(sizes, pieces) - within * most, most)
             is_run = sizes > 1
-            kept, sizes = kept[np.repeat(is_run, sizes)], sizes[is_run]
-        self._count(self._counter, kept, sizes)
+            in_runs, sizes = in_runs[np.repeat(is_run, sizes)], sizes[is_run]
+        self._count(self._counter, in_runs, sizes)
         return len(sizes)
 
     def _count(self, counter: Counter, ids: _Array, sizes: _Array) -> None:

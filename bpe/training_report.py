@@ -549,8 +549,8 @@ def _pruned_before(
     if pruned is None:
         return None
     affected = pruned["first_affected_merge"]
-    kept = affected if affected is not None and affected < merges else None
-    return {**pruned, "first_affected_merge": kept}
+    first = affected if affected is not None and affected < merges else None
+    return {**pruned, "first_affected_merge": first}
 
 
 def _place(size: int, smallest: int, points: int) -> int:

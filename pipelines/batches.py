@@ -355,9 +355,9 @@ def split_rows(
     if not bad:
         return table, []
     bounds = [-1, *bad, len(table)]
-    kept = [table.slice(begin + 1, end - begin - 1) for begin, end in pairwise(bounds)]
+    pieces = [table.slice(begin + 1, end - begin - 1) for begin, end in pairwise(bounds)]
     rows = [(_copied(table.slice(row, 1)), reason) for row, reason in bad.items()]
-    return pa.concat_tables(kept), rows
+    return pa.concat_tables(pieces), rows
 
 
 def _copied(table: pa.Table) -> pa.Table:

@@ -382,14 +382,14 @@ def takes(
             for name, spec in declared(one).items()
             if name not in leave_out
         }
-        kept = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        named = {one.name for one in kept}
+        plain = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        named = {one.name for one in plain}
         more = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=spec.default)
             for name, spec in specs.items()
             if name not in named and not spec.required
         ]
-        cls.__signature__ = own.replace(parameters=[*kept, *more])  # type: ignore[attr-defined]
+        cls.__signature__ = own.replace(parameters=[*plain, *more])  # type: ignore[attr-defined]
         lines = [f"{one.name}: {specs[one.name].help}" for one in more]
         cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + "\n\nOptions:\n    "
         cls.__doc__ += "\n    ".join(lines) + "\n"

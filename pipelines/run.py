@@ -261,15 +261,15 @@ def _run_there(
             raise
         except Exception as error:
             failure = error_in(error, log.errors)
-            raise type(failure)(f"{failure}{_kept(log)}") from error
+            raise type(failure)(f"{failure}{_full_log(log)}") from error
         if interrupted.first is not None:
             raise cancelled(result, interrupted, workers=workers, say=progress.log)
         if state not in (None, "DONE"):
-            raise JobError(f"the job ended as {state} on {runner}{_kept(log)}")
+            raise JobError(f"the job ended as {state} on {runner}{_full_log(log)}")
     return result
 
 
-def _kept(log: Any) -> str:
+def _full_log(log: Any) -> str:
     path = log.keep()
     return f" (full log: {path})" if path else ""
 

@@ -200,12 +200,12 @@ class PretokenCounts(Described):
             CountsError: ``below`` is not positive, or a number exceeds 2^63 - 1.
         """
         limit = below * self.scale if type(below) is int else below
-        kept, losses = prune(
+        frequent, losses = prune(
             self.sorted_counts, limit, id_bytes=self.runs.id_bytes if self.runs else None
         )
         pruned = losses.pruned(limit)
         return replace(
-            self, sorted_counts=kept, prune=self.prune + pruned if self.prune else pruned
+            self, sorted_counts=frequent, prune=self.prune + pruned if self.prune else pruned
         )
 
     def items(self) -> Iterator[tuple[bytes, int]]:

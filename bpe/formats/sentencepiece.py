@@ -352,16 +352,16 @@ def _ranked(parts: Parts, model: CharacterLevel) -> list[int]:
     Raises:
         TokenizerError: the order of the pieces implies other merges.
     """
-    kept = set(parts.special_tokens.values())
+    reserved = set(parts.special_tokens.values())
     bytes_of = BYTE_TOKENS if model.byte_fallback else ()
-    kept |= {parts.ids[token] for token in bytes_of}
+    reserved |= {parts.ids[token] for token in bytes_of}
     if parts.size <= parts.max_id:
         raise TokenizerError(f"{_KIND} cannot hold ids without a token")
-    if parts.ids.get((model.unknown or "").encode()) not in kept:
+    if parts.ids.get((model.unknown or "").encode()) not in reserved:
         raise TokenizerError(f"the unknown token {model.unknown!r} is no special token")
     tokens: list[bytes] = [token for token in parts.tokens if token is not None]
     made = dict.fromkeys(parts.merges.results)
-    others = [id_ for id_ in range(len(tokens)) if id_ not in kept and id_ not in made]
+    others = [id_ for id_ in range(len(tokens)) if id_ not in reserved and id_ not in made]
     ranked = [*made, *others]
     characters = {tokens[id_] for id_ in ranked if len(tokens[id_].decode()) == 1}
     for id_ in ranked:

@@ -79,7 +79,7 @@ class Preset:
         file = path(name)
         settings: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
         settings.pop("track_order", None)  # follows from the tie rule
-        cut = {key: _several(settings.pop(key, ())) for key in ("normalizer", "never_split")}
+        cut = {key: _strings(settings.pop(key, ())) for key in ("normalizer", "never_split")}
         options = ("model", "symbols", "end_of_word", "unknown_token")
         model = {key: settings.pop(key) for key in options if key in settings}
         try:
@@ -87,7 +87,7 @@ class Preset:
                 name=name,
                 pretokenizer=Pretokenizer(settings.pop("pretokenizer"), **cut),
                 model=model_of(**model),
-                special_tokens=_several(settings.pop("special_token", ())),
+                special_tokens=_strings(settings.pop("special_token", ())),
                 initial_alphabet=tuple(settings.pop("initial_alphabet", "")),
                 **settings,
             )
@@ -155,7 +155,7 @@ def path(name: str) -> Path:
     return _FOLDER / f"{name}.yaml"
 
 
-def _several(value: str | Sequence[str]) -> tuple[str, ...]:
+def _strings(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 

@@ -107,9 +107,9 @@ def _cut(pretokenizer: Pretokenizer, text: str) -> list[str]:
     pieces = [text] if text else []
     if pretokenizer.name is not None:
         return [part for piece in pieces for part in _by_name(pretokenizer.name, piece)]
-    several = isinstance(pretokenizer.pattern, tuple)
+    is_list = isinstance(pretokenizer.pattern, tuple)
     for step in pretokenizer.patterns:
-        by = _by_name if several and step in PRETOKENIZERS else _isolated
+        by = _by_name if is_list and step in PRETOKENIZERS else _isolated
         pieces = [part for piece in pieces for part in by(step, piece)]
     return pieces
 

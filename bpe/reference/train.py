@@ -87,7 +87,7 @@ def train(
         ranks.setdefault(pair, len(ranks))
     words = [(encoded(symbols), count) for symbols, count in words] if known or look_up else words
     merges: list[TrainedMerge] = []
-    several: list[int] = []
+    tied_merges: list[int] = []
     first_affected = None
     while not is_full(ids, vocab_size) and len(merges) != max_merges:
         counts = Counter(
@@ -116,7 +116,7 @@ def train(
         if chosen is None:
             break
         if len(tied) > 1:
-            several.append(len(merges))
+            tied_merges.append(len(merges))
         ids.setdefault(join(chosen, prefix=prefix or b""), len(ids))
         ranks[chosen] = len(ranks)
         # A merge that makes an existing string may bring an older pair back. Applying all ranks,
@@ -124,7 +124,7 @@ def train(
         words = [(encoded(symbols), count) for symbols, count in words]
         merges.append(TrainedMerge(*chosen, counts[chosen], tokens(words)))
     admit(waiting, ids, least=min_frequency, vocab_size=vocab_size, forbidden=forbidden)
-    return Learnt(merges, list(ids), first_affected, tuple(several))
+    return Learnt(merges, list(ids), first_affected, tuple(tied_merges))
 
 
 def is_full(ids: Mapping[bytes, int], vocab_size: int | None) -> bool:

@@ -158,7 +158,7 @@ class FileLog(logging.Handler, JobLog):
         handle, name = tempfile.mkstemp(prefix="bpe-log-", suffix=".log")
         self.path = Path(name)
         self.errors: list[str] = []
-        self._kept = False
+        self._stays = False
         self.stream = _Aside(os.fdopen(handle, "wb"), "utf-8", "backslashreplace")
         self.stream.shown = shown_stderr()
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -173,7 +173,7 @@ class FileLog(logging.Handler, JobLog):
 
     def keep(self) -> str:
         """Let the file stay; returns its path."""
-        self._kept = True
+        self._stays = True
         self.flush()
         return str(self.path)
 
@@ -186,7 +186,7 @@ class FileLog(logging.Handler, JobLog):
         """Close the file, and remove it unless it is to stay."""
         with contextlib.suppress(OSError):
             self.stream.close()
-        if not self._kept:
+        if not self._stays:
             self.path.unlink(missing_ok=True)
         super().close()
 

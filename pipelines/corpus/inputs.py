@@ -76,9 +76,9 @@ class PassedOver:
     first: str
 
     def __str__(self) -> str:
-        several = "1 file" if self.files == 1 else f"{self.files:,} files"
+        files = "1 file" if self.files == 1 else f"{self.files:,} files"
         remedy = {BY_NAME: "; to read one, name it in full"}.get(self.reason, "")
-        return f"passed over {several}, {self.reason} ({self.first}){remedy}"
+        return f"passed over {files}, {self.reason} ({self.first}){remedy}"
 
 
 @dataclass(frozen=True, kw_only=True)

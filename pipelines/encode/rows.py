@@ -110,7 +110,7 @@ def without_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None
     if not added or not len(lists):
         return lists
     values, bounds = flat(lists)
-    kept = np.ones(len(values), bool)
+    of_texts = np.ones(len(values), bool)
     if (np.diff(bounds) < added).any():
         raise ValueError("a document is shorter than the tokens put at its ends")
     for id_, positions, what in (
@@ -120,9 +120,9 @@ def without_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None
         if id_ is not None:
             if (values[positions] != id_).any():
                 raise ValueError(f"a document does not {what} with the id {id_}")
-            kept[positions] = False
+            of_texts[positions] = False
     offsets = pa.array(bounds - added * np.arange(len(bounds)), pa.int32())
-    return pa.ListArray.from_arrays(offsets, pa.array(values[kept]))
+    return pa.ListArray.from_arrays(offsets, pa.array(values[of_texts]))
 
 
 def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:

@@ -188,20 +188,20 @@ class StageProgress:
     def snapshot(self) -> Snapshot:
         """Add the slots up."""
         now = time.monotonic()
-        documents = size = kept = 0
+        documents = size = resumed = 0
         done, total = self._advanced
         if self.slots is not None:
-            documents, size, kept, *steps = add_slots(self.slots)
+            documents, size, resumed, *steps = add_slots(self.slots)
             done, total = steps if steps[1] else (done, total)
         if self._observed[1] > size:  # two views of the same work: the one that is ahead
-            documents, size, kept = self._observed
-        if self._seen != (documents, size, kept):
-            self._seen, self._changed = (documents, size, kept), now
+            documents, size, resumed = self._observed
+        if self._seen != (documents, size, resumed):
+            self._seen, self._changed = (documents, size, resumed), now
         return Snapshot(
             seconds=now - self._began,
             documents=documents,
             bytes=size,
-            kept_bytes=kept,
+            kept_bytes=resumed,
             total_bytes=self._total_bytes,
             done=done,
             total=total,

@@ -68,9 +68,9 @@ class CountedFacts:
                 self.kinds[kind] = (distinct + 1, times + count, bytes_ + count * size)
 
 
-def _top(kept: list[_Row], more: Iterable[_Row]) -> list[_Row]:
+def _top(rows: list[_Row], more: Iterable[_Row]) -> list[_Row]:
     """The greatest of those before and of some more."""
-    return heapq.nlargest(_TOP, [*kept, *heapq.nlargest(_TOP, more)])
+    return heapq.nlargest(_TOP, [*rows, *heapq.nlargest(_TOP, more)])
 
 
 def counted_facts(counts: PretokenCounts) -> CountedFacts:

@@ -103,9 +103,9 @@ def token(data: bytes) -> Markup:
     return Markup("<code><bdi>{}</bdi></code>").format(shortened(data))
 
 
-def tokens(several: Iterable[bytes], between: str = " ") -> Markup:
+def tokens(these: Iterable[bytes], between: str = " ") -> Markup:
     """Tokens in a row."""
-    return Markup(between).join(map(token, several))  # noqa: S704 - no caller has it from a corpus
+    return Markup(between).join(map(token, these))  # noqa: S704 - no caller has it from a corpus
 
 
 def number(value: float) -> str:

@@ -324,8 +324,8 @@ def without(array: pa.Array, rows: Sequence[int]) -> pa.Array:
     if not rows:
         return array
     bounds = [-1, *rows, len(array)]
-    kept = [array.slice(before + 1, after - before - 1) for before, after in pairwise(bounds)]
-    return pa.concat_arrays(kept)
+    pieces = [array.slice(before + 1, after - before - 1) for before, after in pairwise(bounds)]
+    return pa.concat_arrays(pieces)
 
 
 def use_good_rows(
