@@ -1,6 +1,6 @@
-"""Comparison of several tokenizers on one corpus.
+"""Compare several tokenizers on one corpus.
 
-- `splits`: the stage, a split a unit, and its fold; `totals` and `pieces`: what both add up.
-- `job`: the plan and the command; `result`: the file that it writes.
-- `two`: two tokenizers without a corpus; `tokenizers`: how a command line names them.
+- `splits`: the stage, whose unit is a split, and its fold; `totals` and `pieces`: what they add up.
+- `job`: the plan and the command; `result`: the JSON file of a comparison.
+- `two`: two tokenizers without a corpus; `tokenizers`: names on the command line.
 """

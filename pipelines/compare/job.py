@@ -1,4 +1,4 @@
-"""The job of comparing tokenizers: its plan, and what `bpe compare` runs."""
+"""Plan and run the job of `bpe compare`."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareRequest(CorpusRequest):
-    """A comparison as its Beam graph holds it.
+    """A comparison, as the Beam graph carries it.
 
     Attributes:
-        tokenizers: two or more, which are sent: their files are those of the command.
+        tokenizers: two or more; the graph carries them, since workers may not see their files.
         by: ``file``, or a field or column whose values are groups.
-        examples: pieces to show; 0 to count none.
+        examples: the number of pieces to show; with 0, pieces are not counted.
     """
 
     tokenizers: tuple[ComparedTokenizer, ...]
@@ -61,11 +61,11 @@ class CompareRequest(CorpusRequest):
         directory: str,
         **more: Any,
     ) -> CompareRequest:
-        """A request that means the same in every process, whatever its working directory.
+        """Make a request with absolute paths and loaded tokenizers, for workers in any directory.
 
         Raises:
             InputError: a tokenizer cannot be read.
-            ConfigError: nothing says how it cuts text.
+            ConfigError: a tokenizer's pre-tokenizer is not known.
         """
         texts = [tokenizer_json(load(file), file.path).encode() for file in tokenizers]
         return cls(
@@ -78,12 +78,12 @@ class CompareRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """Values that a runner's web UI shows of the job."""
+        """Return the values that a runner's web UI shows for the job."""
         return {**super().shown, "tokenizers": ", ".join(one.name for one in self.tokenizers)}
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Comparing over the splits."""
+        """Return the only stage: the comparison of each split."""
         return (
             CompareSplits(
                 directory=self.directory,
@@ -114,12 +114,12 @@ class CompareRequest(CorpusRequest):
         return self.planned(found, splits, plan)
 
     def finish(self) -> str:
-        """The file of the comparison."""
+        """Return the path of the result in the directory of the job."""
         return join(self.directory, RESULT)
 
 
 def _group_column(files: Sequence[InputFile], by: str | None) -> tuple[PassthroughColumn, ...]:
-    """The column whose values are the groups; none where they are not of a column."""
+    """Return the column whose values are the groups; empty for groups by file and for none."""
     if by is None or by == BY_FILE:
         return ()
     if by == "id":
@@ -144,17 +144,18 @@ def compare(
     output: str | None = None,
     progress: Progress = UNSEEN,
 ) -> dict[str, Any]:
-    """Compare what tokenizers make of a corpus; return the result, as JSON values.
+    """Compare the token ids of several tokenizers on a corpus; return the result as JSON values.
 
     Args:
         inputs: the corpus.
         tokenizers: two or more.
-        execution: where the work is done.
+        execution: the runner and its options.
         by: ``file``, or a field or column whose values are groups.
-        examples: how many pieces to show on which two tokenizers differ most; 0: do not look.
-        output: a file to write the result to; where workers do not share this machine, needed:
-            their temporary files are next to it.
-        progress: gets the work done so far.
+        examples: the number of pieces to show on which two tokenizers differ most; with 0, pieces
+            are not counted.
+        output: a file to write the result to. Workers on other machines need it, because they
+            keep their temporary files in its folder.
+        progress: is called with the work done so far.
 
     Raises:
         JobError: something is wrong; the class says what.

@@ -1,8 +1,8 @@
-"""The pieces of text that several tokenizers encode by themselves, and where they differ on them.
+"""Pieces of text that each of several tokenizers encodes independently of the rest.
 
-Tokenizers cut text in different places. The text between two places where all of them cut is a
-piece that each encodes by itself; counted like pre-tokens, pieces say which of them make the
-difference, exactly and in the memory of a count.
+Tokenizers cut text at different offsets. The text between two offsets where all of them cut is a
+piece. Each tokenizer encodes a piece independently of its surroundings, so the difference on a
+corpus is the sum over its pieces. Pieces are counted like pre-tokens, in as much memory.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ WHOLE = Pretokenizer("none")
 
 
 class PieceCutter:
-    """Cuts texts where all of some pre-tokenizers cut them.
+    """Cut texts where all of several pre-tokenizers cut them.
 
-    One that normalizes text first, or does not cut at all, has no say; where none has, the cuts
-    are those of GPT-2.
+    A pre-tokenizer that normalizes text first, or does not cut at all, is left out. Where all are
+    left out, GPT-2's pre-tokenizer cuts.
 
     Attributes:
-        counted: how pieces are to be counted: the pre-tokenizer that all have in common, or the
-            one that does not cut a piece.
+        counted: the pre-tokenizer to count pieces with: the one that all have in common, or one
+            that does not cut a piece.
     """
 
     def __init__(self, pretokenizers: Iterable[Pretokenizer]) -> None:
@@ -58,7 +58,7 @@ class PieceCutter:
             counts.add(self.pieces(texts))
 
     def pieces(self, texts: pa.Array) -> pa.LargeBinaryArray:
-        """The pieces of some texts, in order; put together they are the texts."""
+        """Return the pieces of some texts, in order; joined, they are the texts."""
         _, offsets, data = texts.buffers()
         begins = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
         view = memoryview(data) if data is not None else memoryview(b"")
@@ -91,14 +91,14 @@ def _cut_places(pretokenizer: Pretokenizer, text: bytes) -> Numbers:
 
 @dataclass
 class Difference:
-    """Differences of the tokens of two tokenizers over some pieces.
+    """Difference in tokens between two tokenizers, over counted pieces.
 
     Attributes:
-        fewer: occurrences of pieces of which the second makes fewer tokens.
-        more: of which it makes more.
-        same: of which it makes as many.
-        examples: the pieces that make the greatest difference, that one first: how great it is,
-            negative; the piece; how often it occurs; how many more tokens the second makes of it.
+        fewer: occurrences of the pieces that have fewer tokens by the second tokenizer.
+        more: occurrences of the pieces that have more tokens by the second.
+        same: occurrences of the pieces that have equally many tokens by both.
+        examples: tuples (minus the size of the difference, piece, occurrences, additional tokens by
+            the second), in ascending order, so that the greatest difference is first.
     """
 
     fewer: int = 0
@@ -109,13 +109,13 @@ class Difference:
     def add(
         self, pieces: pa.Array, counts: Numbers, lengths: tuple[Numbers, Numbers], examples: int
     ) -> None:
-        """Take in pieces that came in no other call.
+        """Add pieces, none of which may be in another call.
 
         Args:
             pieces: each once.
-            counts: how often each occurs.
-            lengths: how many tokens either makes of each; -1 where it cannot encode it.
-            examples: how many to keep.
+            counts: the occurrences of each.
+            lengths: the tokens of each by both tokenizers; -1 if a tokenizer cannot encode it.
+            examples: the number of examples to keep.
         """
         first, second = lengths
         known = (first >= 0) & (second >= 0)
@@ -138,13 +138,13 @@ class Difference:
 def add_differences(
     found: Sequence[Difference], message: bytes, tokenizers: Sequence[Tokenizer], *, examples: int
 ) -> None:
-    """Add how each further tokenizer differs from the first, over counted pieces.
+    """Add the difference of each further tokenizer from the first, over counted pieces.
 
     Args:
-        found: of each further tokenizer.
-        message: the pieces and how often each occurs, as Arrow IPC; no piece is in two messages.
-        tokenizers: that are compared.
-        examples: how many to keep.
+        found: the difference of each further tokenizer, which is added to.
+        message: pieces and their counts, as Arrow IPC; no piece may be in two messages.
+        tokenizers: the compared ones.
+        examples: the number of examples to keep.
     """
     for batch in counts_table(counts_from_ipc(message)).to_batches(max_chunksize=_ROWS):
         pieces, counts = batch.column(0), batch.column(1).to_numpy()
@@ -154,7 +154,7 @@ def add_differences(
 
 
 def _lengths(tokenizer: Tokenizer, pieces: pa.Array) -> Numbers:
-    """Return how many tokens each piece has; -1 where it cannot be encoded."""
+    """Return the number of tokens of each piece; -1 if it cannot be encoded."""
     try:
         lists = tokenizer.encode_arrow(pieces)
     except BadTextsError as error:

@@ -34,7 +34,7 @@ _SHOWN_FAILURES = 10
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
-    """A file of the corpus; its size in bytes, as stored."""
+    """A file of the corpus and its stored size in bytes."""
 
     name: str
     size: int
@@ -42,12 +42,12 @@ class Input:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """The subject of a comparison, as in the plan.
+    """The subject of a comparison, as the plan holds it.
 
     Attributes:
         tokenizers: their files and names.
-        tokenizers_sha256: of the ``tokenizer.json`` of each (hex).
-        options: how records become documents.
+        tokenizers_sha256: SHA-256 of the ``tokenizer.json`` of each (hex).
+        options: the options that records are read with.
         by: the groups: None, ``file``, or a column.
         inputs: the files of the corpus.
     """
@@ -60,10 +60,10 @@ class Subject:
 
 
 def check_groups(by: str | None, number: int) -> None:
-    """Refuse a column that has too many values.
+    """Check the number of groups.
 
     Raises:
-        ConfigError: it has.
+        ConfigError: the column has too many values.
     """
     if number > MAX_GROUPS:
         raise ConfigError(
@@ -81,16 +81,16 @@ def comparison(
     failures: int,
     bad_records: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """The result, as JSON values.
+    """Return the result as JSON values.
 
     Args:
-        subject: what was compared.
-        tokenizers: loaded.
-        totals: over the corpus, and by group: empty for documents without a value, else ``=`` and
-            the value.
-        differences: of each further tokenizer from the first; none where nobody looked.
-        failures: bad records that were set aside.
-        bad_records: the first of them.
+        subject: tokenizers and inputs of the comparison.
+        tokenizers: the loaded tokenizers.
+        totals: over the corpus and by group. The key of a group is ``=`` and its value; that of
+            documents without a value is empty.
+        differences: of each further tokenizer from the first; empty if pieces were not counted.
+        failures: the number of bad records set aside.
+        bad_records: the first bad records.
     """
     names = [file.name for file in subject.tokenizers]
     sizes = {key: int(numbers[1]) for key, numbers in totals.numbers.items() if key != WHOLE}
@@ -147,10 +147,10 @@ def _example(
 
 
 def shown_failures(reading: Reading, failures: int, documents: int) -> list[dict[str, Any]]:
-    """The first bad records: where they are, and why they are bad.
+    """Return place and reason of the first bad records.
 
     Raises:
-        RecordError: there are more than the job may set aside.
+        RecordError: there are more than ``max_failures``.
     """
     if not failures:
         return []
@@ -166,7 +166,7 @@ def shown_failures(reading: Reading, failures: int, documents: int) -> list[dict
 
 
 def is_comparison(path: str) -> bool:
-    """Return whether a file says that it is a comparison; its name ends with ``.json`` then."""
+    """Return whether a ``.json`` file holds a comparison, by its ``kind``."""
     value = read_json_object(path) if path.endswith(".json") else None
     return value is not None and value.get("kind") == KIND
 
@@ -175,7 +175,7 @@ def read_comparison(path: str) -> dict[str, Any]:
     """Read a file that ``bpe compare --output`` wrote.
 
     Raises:
-        InputError: it cannot be read, or is none.
+        InputError: the file cannot be read or holds no comparison.
     """
     try:
         value = json.loads(storage.read(path))

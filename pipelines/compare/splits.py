@@ -1,4 +1,4 @@
-"""The stage of a comparison: the documents of a split, encoded with each of several tokenizers."""
+"""The stage of a comparison: encode the documents of a split with each tokenizer."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ BY_FILE = "file"
 
 
 def tokenizer_names(tokenizers: int) -> tuple[str, ...]:
-    """The names of the files of so many tokenizers in the directory of a job."""
+    """Return the file names of the tokenizers in the directory of a job."""
     return tuple(f"tokenizer-{number}.json" for number in range(tokenizers))
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareSplits:
-    """The stage of a comparison: each split to totals and counted pieces; its fold compares these.
+    """The stage of a comparison: a split gives totals and counted pieces, which the fold adds up.
 
     Attributes:
-        directory: where the job keeps its files while it runs.
-        run: the id of the run, whose plan and splits are there.
-        max_failures: bad records the whole job may set aside.
-        examples: pieces to show; 0 to count none.
-        tokenizers: one of each a process.
+        directory: the temporary directory of the job.
+        run: the id of the run that wrote plan and splits there.
+        max_failures: the bad records that the whole job may set aside.
+        examples: the number of pieces to show; with 0, pieces are not counted.
+        tokenizers: loaded once per process.
     """
 
     directory: str
@@ -68,15 +68,15 @@ class CompareSplits:
     name: str = "compare"
 
     def subject(self) -> Subject:
-        """The subject that the first step has planned.
+        """Return the subject from the plan of this run.
 
         Raises:
-            OutputError: another job has taken the directory over.
+            OutputError: the plan in the directory is another job's.
         """
         return from_jsonable(Subject, plan_of_run(self.directory, self.run)["settings"])
 
     def units(self) -> Iterator[Unit]:
-        """A unit a split."""
+        """Return the units, one per split."""
         for split in planned_splits(self.directory, self.run):
             yield Unit(
                 name=f"split-{split.part:05d}",
@@ -87,7 +87,7 @@ class CompareSplits:
             )
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Encode a split; a file of counted pieces, then of totals by group."""
+        """Encode a split; write a file of counted pieces and one of totals by group."""
         comparer = self._comparer()
         subject, pieces = comparer.subject, PretokenCounter(comparer.cutter.counted)
         totals = ComparisonTotals()
@@ -137,7 +137,7 @@ class CompareSplits:
         )
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Add totals up, find the pieces that differ most, and write the result.
+        """Add the totals up, find the pieces that differ most, and write the result.
 
         Raises:
             RecordError: over all splits, more bad records than the job may set aside.
@@ -171,14 +171,14 @@ class CompareSplits:
         )
 
     def _messages(self, records: Sequence[Record], shard: int) -> Iterator[bytes]:
-        """The counted pieces of a shard, of each split."""
+        """Yield the counted pieces of one shard, split by split."""
         for record in records:
             ranges = [(at, size) for of, at, size in record.totals["messages"] if of == shard]
             if ranges:
                 yield from self._read(record, ranges)
 
     def _read(self, record: Record, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-        """So many bytes each from some ranges of the file of a split."""
+        """Read ranges of bytes from the file of a split."""
         path = join(self.directory, record.files[0].file)
         with storage.reading(path), storage.open_binary(path) as file:
             for at, size in ranges:
@@ -192,7 +192,7 @@ class CompareSplits:
 
 
 class _Comparer:
-    """The encoders of a process, for all tokenizers of a comparison."""
+    """Encoders of all compared tokenizers, one set per process."""
 
     def __init__(self, subject: Subject, directory: str) -> None:
         self.subject = subject
@@ -205,10 +205,10 @@ class _Comparer:
         self.meter = Meter(self.tokenizers)
 
     def lists(self, texts: pa.Array) -> list[pa.ListArray]:
-        """The ids of each tokenizer.
+        """Return the ids of some texts by each tokenizer.
 
         Raises:
-            BadTextsError: a tokenizer cannot encode some texts; their reasons name it.
+            BadTextsError: a tokenizer cannot encode some texts; each reason names the tokenizer.
         """
         lists = []
         for file, tokenizer in zip(self.subject.tokenizers, self.tokenizers, strict=True):
@@ -223,7 +223,7 @@ class _Comparer:
 def _groups(
     column: pa.Array, subject: Subject, sources: Mapping[int, FileRange]
 ) -> tuple[list[str], np.ndarray[Any, Any]]:
-    """The keys of the groups, and the number of that of each document; empty without groups."""
+    """Return the keys of the groups and each document's index into them; without groups, none."""
     if subject.by is None:
         return [], np.zeros(0, np.int64)
     coded = column.dictionary_encode(null_encoding="encode")

@@ -1,4 +1,4 @@
-"""Tokenizers as a command line names them."""
+"""Tokenizers from the command line: ``[NAME=]FILE[:PRETOKENIZER]``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedTokenizer:
-    """A tokenizer to compare.
+    """A tokenizer to compare, not yet loaded.
 
     Attributes:
-        name: how it is called in the result.
-        path: of its file.
-        pretokenizer: how it cuts text, where the file does not say it; None where it does.
+        name: its name in the result.
+        path: the path of its file.
+        pretokenizer: the name of its pre-tokenizer; None if the file has it.
     """
 
     name: str
@@ -34,10 +34,10 @@ class ComparedTokenizer:
 
     @classmethod
     def parse(cls, text: str) -> ComparedTokenizer:
-        """From ``[NAME=]FILE[:PRETOKENIZER]``; a name is letters, digits, ``.``, ``_`` and ``-``.
+        """Parse ``[NAME=]FILE[:PRETOKENIZER]``; a name is letters, digits, ``.``, ``_`` and ``-``.
 
         Raises:
-            ConfigError: there is no file in it.
+            ConfigError: the text names no file.
         """
         match = re.fullmatch(r"([\w.-]+)=(.+)", text, re.DOTALL)
         name, rest = (match[1], match[2]) if match else ("", text)
@@ -50,10 +50,10 @@ class ComparedTokenizer:
 
 
 def parse_tokenizers(texts: Sequence[str]) -> tuple[ComparedTokenizer, ...]:
-    """Tokenizers as a command line names them; those without a name get one from their path.
+    """Parse the tokenizers of a command line; name those without a name after their paths.
 
     Raises:
-        ConfigError: there are fewer than two, or two have one name.
+        ConfigError: there are fewer than two, or two have the same name.
     """
     if len(texts) < 2:
         raise ConfigError("name two tokenizers to compare, or more")
@@ -74,7 +74,7 @@ def parse_tokenizers(texts: Sequence[str]) -> tuple[ComparedTokenizer, ...]:
 
 
 def _short_name(path: str) -> str:
-    """The file's name, or its folder's where all files of the kind have the same name."""
+    """Return the file's name, or its folder's if such a file is always named the same."""
     parts = PurePosixPath(path.replace("\\", "/"))
     if parts.name in USUAL_NAMES and parts.parent.name:
         return parts.parent.name
@@ -82,11 +82,11 @@ def _short_name(path: str) -> str:
 
 
 def load(file: ComparedTokenizer) -> Tokenizer:
-    """The tokenizer in a file.
+    """Load the tokenizer.
 
     Raises:
-        InputError: it cannot be read.
-        ConfigError: nothing says how it cuts text.
+        InputError: the file cannot be read.
+        ConfigError: its pre-tokenizer is not known.
     """
     try:
         return load_tokenizer(file.path, pretokenizer=file.pretokenizer)

@@ -29,20 +29,21 @@ _OF_EACH = 5  # tokens, of one byte, unknown, same tokens, whether all are the s
 
 @dataclass
 class ComparisonTotals:
-    """Totals of tokenizers over the documents of some groups, by key.
+    """Totals of tokenizers over the documents of groups, by the key of the group.
 
     Attributes:
-        numbers: documents, bytes of text, and of each tokenizer: tokens, those of one byte, unknown
-            ones, those that the first makes of the same bytes, documents of which all are so.
-        used: of each tokenizer, the ids that occur, as the bits of a number; of many groups, those
-            of the whole corpus alone.
+        numbers: documents and bytes of text; then, of each tokenizer: tokens, tokens of one byte,
+            unknown tokens, tokens that the first tokenizer has at the same bytes, and documents
+            whose tokens are all such.
+        used: of each tokenizer, the set of ids that occur, as the bits of an integer; with many
+            groups, only that of the whole corpus.
     """
 
     numbers: dict[str, Numbers] = field(default_factory=dict)
     used: dict[str, list[int]] = field(default_factory=dict)
 
     def add(self, other: ComparisonTotals) -> None:
-        """Add those of other documents."""
+        """Add the totals of other documents."""
         for key, numbers in other.numbers.items():
             self.numbers[key] = self.numbers.get(key, 0) + numbers
         for key, ids in other.used.items():
@@ -52,7 +53,7 @@ class ComparisonTotals:
             self.used = {key: ids for key, ids in self.used.items() if key == WHOLE}
 
     def to_record(self) -> dict[str, Any]:
-        """The same as JSON values, for `from_record`."""
+        """Return the totals as JSON values, which `from_record` reads."""
         return {
             "numbers": {key: numbers.tolist() for key, numbers in self.numbers.items()},
             "used": {key: [f"{one:x}" for one in ids] for key, ids in self.used.items()},
@@ -60,7 +61,7 @@ class ComparisonTotals:
 
     @classmethod
     def from_record(cls, value: Mapping[str, Any]) -> ComparisonTotals:
-        """Return the totals of a record of `to_record`."""
+        """Return the totals from the JSON values of `to_record`."""
         return cls(
             {key: np.array(numbers, np.int64) for key, numbers in value["numbers"].items()},
             {key: [int(one, 16) for one in ids] for key, ids in value["used"].items()},
@@ -68,7 +69,7 @@ class ComparisonTotals:
 
 
 class Meter:
-    """Measures the token ids of some tokenizers, of which the first is compared with the others."""
+    """Measure the token ids of several tokenizers and compare each with the first."""
 
     def __init__(self, tokenizers: Sequence[Tokenizer]) -> None:
         self._tokenizers = tokenizers
@@ -81,13 +82,13 @@ class Meter:
     def measure(
         self, texts: pa.Array, encoded: Sequence[pa.ListArray], keys: Sequence[str], codes: Numbers
     ) -> ComparisonTotals:
-        """The totals of some documents: of all together, and of each group.
+        """Return the totals of some documents, over all and by group.
 
         Args:
             texts: the documents.
-            encoded: their ids, of each tokenizer.
-            keys: of the groups, each once.
-            codes: the number of the group of each document; empty where there are no groups.
+            encoded: their ids by each tokenizer.
+            keys: the distinct keys of the groups.
+            codes: for each document the index of its key; empty without groups.
         """
         totals = ComparisonTotals()
         if not len(texts):
@@ -107,7 +108,7 @@ class Meter:
         return totals
 
     def _measured(self, number: int, lists: pa.ListArray, first: pa.ListArray) -> list[Numbers]:
-        """The columns of one tokenizer: a number a document in each."""
+        """Return the columns of one tokenizer, a value per document in each."""
         lengths = pc.list_value_length(lists).to_numpy()
         ids = pc.list_flatten(lists).to_numpy()
         documents = np.repeat(np.arange(len(lists)), lengths)
@@ -125,7 +126,7 @@ class Meter:
 
 
 def _used(lists: pa.ListArray, codes: Numbers, groups: int, size: int) -> list[int]:
-    """The ids below ``size`` that occur in each group, as the bits of a number."""
+    """Return the set of ids below ``size`` that occur in each group, as the bits of an integer."""
     marks = np.zeros((groups, size), bool)
     of = np.repeat(codes, pc.list_value_length(lists).to_numpy())
     marks[of, pc.list_flatten(lists).to_numpy()] = True
@@ -136,9 +137,9 @@ def _used(lists: pa.ListArray, codes: Numbers, groups: int, size: int) -> list[i
 def described(
     totals: ComparisonTotals, key: str, tokenizers: Sequence[Tokenizer]
 ) -> dict[str, Any]:
-    """The totals of a group and what follows from them, as JSON values; rates of nothing are null.
+    """Return totals and rates of a group as JSON values; a rate over zero is null.
 
-    What depends on bytes is null where one of two tokenizers is not lossless.
+    Values that depend on bytes are null if one of two tokenizers is not lossless.
     """
     default = np.zeros(2 + _OF_EACH * len(tokenizers), np.int64)
     documents, size, *numbers = totals.numbers.get(key, default).tolist()

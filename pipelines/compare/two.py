@@ -1,4 +1,4 @@
-"""Differences of two tokenizers, without a corpus, as JSON values."""
+"""Compare two tokenizers without a corpus."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def compare_two(files: Sequence[ComparedTokenizer], *, counts: str | None) -> dict[str, Any]:
-    """Return what changed from the first tokenizer to the second.
+    """Return the changes from the first tokenizer to the second, as JSON values.
 
     Tokens and merges are compared by their bytes, not by their ids.
 
     Args:
         files: the two tokenizers.
-        counts: a directory of counts on which to measure both; None for none.
+        counts: a directory of counts to measure both on; None to leave that out.
 
     Raises:
         ConfigError: there are more than two tokenizers.
