@@ -1,4 +1,4 @@
-"""Texts and token ids between Python, Arrow and the core; the data of a column is never copied."""
+"""Convert texts and token ids between Python, Arrow and the core; only casts copy a column."""
 
 from __future__ import annotations
 

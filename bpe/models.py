@@ -147,10 +147,10 @@ class WordPiece:
 
 
 Model = ByteLevel | CharacterLevel | WordPiece
-"""One of the three."""
+"""Any model of a tokenizer."""
 
 MODELS: Mapping[str, type[Model]] = {model.__name__: model for model in get_args(Model)}
-"""All of them, by the names that files give them."""
+"""The classes of models, by the names that files give them."""
 
 
 def model_settings(model: Model) -> dict[str, Any]:

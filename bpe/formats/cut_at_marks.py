@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from bpe.parts import Parts
 
 WORDS = f"{MARK}+[^{MARK}]*"
-"""The pattern of what it cuts: a run of marks with what follows it."""
+"""The pattern of a pre-token: a run of marks and the characters up to the next mark."""
 
 _MARK_INSIDE = re.compile(f"[^{MARK}]{MARK}")
 
