@@ -1,4 +1,4 @@
-"""An output against what its manifest says: names, sizes and checksums of its files."""
+"""Check names, sizes and checksums of the files of an output against its manifest."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 def check_names(
     directory: str, kind: Kind, *, named: Collection[str], appended: bool = False
 ) -> None:
-    """Refuse files of rows or of bad records that are not ``named``, and half-written files.
+    """Check that all files of rows and of bad records are ``named``, and none is half-written.
 
-    What a job that appends has begun to write may be there, and where files were ``appended``, what
-    they superseded.
+    Files that an appending job has begun to write are allowed and, with ``appended``, superseded
+    ones.
 
     Raises:
-        VerificationError: there is one.
+        VerificationError: there is such a file.
     """
     for name in (entry.name for entry in contents(directory, kind)):
         final = final_name(name)
@@ -52,7 +52,7 @@ def check_file(path: str, size: int, sha256: str) -> None:
     """Compare a file with its size in bytes and SHA-256 (hex).
 
     Raises:
-        VerificationError: it is another, or not there.
+        VerificationError: the file is missing, or its size or SHA-256 differs.
     """
     _check_exists(path)
     _compare(path, storage.digest(path), size, sha256)
@@ -60,10 +60,10 @@ def check_file(path: str, size: int, sha256: str) -> None:
 
 @contextlib.contextmanager
 def checked_file(path: str, size: int, sha256: str) -> Iterator[Any]:
-    """A file after `check_file`, to be read: what is read is what was checked.
+    """Check a file like `check_file` and open the checked bytes for reading.
 
     Raises:
-        VerificationError: it is another, or not there.
+        VerificationError: the file is missing, or its size or SHA-256 differs.
     """
     _check_exists(path)
     with storage.read_once(path) as (file, found):

@@ -1,9 +1,9 @@
 """The directory of a job: one that holds our plan is ours, by a fixed list of names.
 
-A job leaves its plan (`pipelines.output.names.PLAN`) in its directory before anything else. It says
-what the job is, so that ``--resume`` goes on with the same job alone, and ``--overwrite`` removes
-what is ours, damaged files included. A directory without a plan must be empty, and a name that is
-not in the list of the job is refused: what is not ours is never removed.
+A job writes its plan (`pipelines.output.names.PLAN`) into its directory before anything else. The
+plan identifies the job: ``--resume`` continues the same job only, and ``--overwrite`` removes the
+files of the job, damaged ones included. A directory without a plan must be empty, and a name that
+is not in the list of the job is refused, so that files of others are never removed.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ Action: TypeAlias = Literal["begin", "resume", "own"]
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a kind of job gives below its directory, besides those of every job.
+    """Names that a kind of job gives to files and folders, besides those that every job gives.
 
     Attributes:
-        command: that makes such a directory.
-        files: of files.
-        folders: that hold files of the job, each of a name that `is_part` knows, or in ``files``.
-        is_part: whether a job gives this name to one of many files.
-        trees: folders that are the job's with all that is in them.
-        jobs: folders that are directories of jobs of their own.
+        command: the command that makes such a directory.
+        files: names of single files.
+        folders: folders of files whose names `is_part` accepts or ``files`` has.
+        is_part: returns whether a name is one that the job gives to a numbered file.
+        trees: folders that are the job's with their whole content.
+        jobs: folders that are directories of other jobs.
         last: the file that makes the output complete.
     """
 
@@ -90,8 +90,8 @@ class Names:
         """Return whether an entry of the directory is ours.
 
         Args:
-            entry: its name is relative to the directory.
-            group: how the folders begin that hold counts of one group each; empty: none do.
+            entry: an entry, whose name is relative to the directory.
+            group: the prefix of the folders of groups; empty without groups.
         """
         name, (first, _, inside) = entry.name, entry.name.partition("/")
         if group and first.startswith(group):
@@ -105,13 +105,13 @@ class Names:
 
 
 def final_name(name: str) -> str:
-    """The name that a temporary file of a writer of ours is to get; any other name itself."""
+    """Return the final name of a temporary file of our writers, and any other name unchanged."""
     folder, slash, base = name.rpartition("/")
     return folder + slash + (storage.is_temporary(base) or base)
 
 
 def _is_part(name: str) -> bool:
-    """Return whether a job gives this name to a part, bad records, or what a generation writes."""
+    """Return whether a job gives this name to a part, bad records or a file of a generation."""
     return is_series(name) or generation_of(name, -1) >= 0 or parse_part(name) is not None
 
 
@@ -165,17 +165,17 @@ def decide(
 ) -> Action:
     """Decide what a job may do with its output directory; change nothing.
 
-    The first step of a job goes by it (`prepare`), and so does the command before it sends the job.
+    The command decides before it submits the job, and the first step of the job again (`prepare`).
 
     Args:
-        output: the directory, and what may be done with what is in it.
-        plan: of the job; None where it is not known yet.
+        output: the directory, and whether to overwrite, resume or append.
+        plan: the plan of the job; None if not known yet.
         reads: files the job reads; none of them may be in the directory.
         keep: folders in the directory that the job reads or manages itself, such as ``counts``.
 
     Raises:
-        OutputError: the directory holds something that is not ours, or that neither overwriting nor
-            resuming was asked for, or cannot be done.
+        OutputError: the directory holds files of others, or output that may be neither overwritten
+            nor resumed.
     """
     directory = storage.located(output.directory)
     refuse_inputs_inside(directory, reads)
@@ -231,16 +231,16 @@ def prepare(
     reads: Iterable[str] = (),
     keep: Iterable[str] = (),
 ) -> None:
-    """Make the output directory ready for a job, and leave the plan in it.
+    """Prepare the output directory for a job, and write the plan into it.
 
     Args:
-        output: the directory, and what may be done with what is in it.
-        plan: of the job that is about to run.
+        output: the directory, and whether to overwrite, resume or append.
+        plan: the plan of the job that is about to run.
         reads: as for `decide`.
         keep: as for `decide`.
 
     Raises:
-        OutputError: the directory cannot be used (`decide`), or not be written to.
+        OutputError: the directory is refused (`decide`) or cannot be written to.
     """
     directory = storage.located(output.directory)
     action = decide(output, plan, reads=reads, keep=keep)
@@ -267,10 +267,10 @@ def run_of(directory: str) -> str | None:
 
 
 def plan_of_run(directory: str, run: str) -> dict[str, Any]:
-    """The plan in an output directory, as the run of this id has left it.
+    """Return the plan that the run of this id has written.
 
     Raises:
-        OutputError: it is of another run, or not there.
+        OutputError: the plan is another run's, or there is none.
     """
     plan = read_plan(directory)
     if not plan:
@@ -287,10 +287,10 @@ def plan_of_run(directory: str, run: str) -> dict[str, Any]:
 
 
 def write_files(directory: str, files: Mapping[str, bytes]) -> None:
-    """Write files by name, where they differ; with a ``tokenizer.json``, remove earlier roles.
+    """Write the files that differ from those there; a ``tokenizer.json`` removes earlier roles.
 
     Raises:
-        InputError, OutputError: one cannot be read, written or removed.
+        InputError, OutputError: a file cannot be read, written or removed.
     """
     for name, data in files.items():
         if storage.read_if_there(join(directory, name)) != data:
@@ -309,10 +309,10 @@ def training_failed(directory: str) -> bool:
 def _refuse_foreign(
     directory: str, plan: Mapping[str, Any], found: Iterable[storage.Entry]
 ) -> None:
-    """Refuse what the job of a plan has not left in its directory.
+    """Check that every entry of a directory is of the job of its plan.
 
     Raises:
-        OutputError: there is something.
+        OutputError: an entry is not.
     """
     names, group, parts = NAMES[plan["kind"]], _group(plan), plan.get("parts") or ()
     foreign = []
@@ -329,7 +329,7 @@ def _refuse_foreign(
 
 
 def _occupied(directory: str, plan: Mapping[str, Any], *, complete: bool) -> OutputError:
-    """The error that the output of an earlier job is: what is there, and what helps."""
+    """Return the error for the output of an earlier job, with the remedy."""
     command, then = NAMES[plan["kind"]].command, plan.get(THEN)
     replace_it = "replace it with `overwrite`, or choose another directory"
     if BASE in plan:
@@ -351,7 +351,7 @@ def _occupied(directory: str, plan: Mapping[str, Any], *, complete: bool) -> Out
 
 
 def remove_temporaries(directory: str) -> None:
-    """Remove the temporary files of writers that were killed; none may be at work."""
+    """Remove the temporary files of killed writers; no writer may be running."""
     plan = read_plan(directory)
     kind, group = str(plan.get("kind")), _group(plan)
     for entry in contents(directory, kind, group=group):
@@ -363,10 +363,10 @@ def remove_temporaries(directory: str) -> None:
 
 
 def remove_ours(directory: str) -> None:
-    """Remove what the job whose plan is in ``directory`` left there, and nothing else.
+    """Remove the files of the job whose plan is in ``directory``, and no others.
 
     Raises:
-        OutputError: something cannot be removed.
+        OutputError: a file cannot be removed.
     """
     plan = read_plan(directory)
     if not plan:
@@ -389,25 +389,25 @@ def remove_ours(directory: str) -> None:
 
 
 def _above(name: str) -> Iterator[str]:
-    """The folders that a name goes through."""
+    """Yield the folders of a name, innermost first."""
     while "/" in name:
         name = name.rpartition("/")[0]
         yield name
 
 
 def _group(plan: Mapping[str, Any]) -> str:
-    """Return the beginning of the names of folders of one group each; empty if none are."""
+    """Return the common prefix of the folders of groups; empty without groups."""
     field = plan["settings"].get("group_by") if plan.get("kind") == "counts" else None
     return group_folder(field, "") if isinstance(field, str) else ""
 
 
 def contents(directory: str, kind: str, *, group: str = "") -> Iterator[storage.Entry]:
-    """Return the names in a directory; those in folders of its kind of job as ``FOLDER/NAME``.
+    """Return the names in a directory; names in the folders of the job as ``FOLDER/NAME``.
 
     Args:
-        directory: of any filesystem.
-        kind: of the job; another than those in `NAMES` has no folders.
-        group: as for `Names.hold`.
+        directory: a path on any filesystem.
+        kind: the kind of the job; one that is not in `NAMES` has no folders.
+        group: the prefix of the folders of groups, as for `Names.hold`.
     """
     folders = NAMES[kind].folders if kind in NAMES else ()
     for entry in storage.entries(directory):
@@ -420,7 +420,7 @@ def contents(directory: str, kind: str, *, group: str = "") -> Iterator[storage.
 
 
 def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:
-    """Refuse a directory that holds what the job reads.
+    """Check that the job reads no file in its output directory.
 
     Raises:
         OutputError: a path of ``reads`` is in it.
@@ -441,10 +441,10 @@ def _places(path: str) -> set[str]:
 
 
 def refuse_links(directory: str, names: Iterable[str]) -> None:
-    """Refuse folders of an output directory that are links, which may lead out of it.
+    """Check that no folder of an output directory is a link, which may lead out of the directory.
 
     Raises:
-        OutputError: one is.
+        OutputError: a folder is a link.
     """
     for name in names:
         if storage.is_local(directory) and Path(directory, name).is_symlink():
@@ -455,7 +455,7 @@ def refuse_links(directory: str, names: Iterable[str]) -> None:
 
 
 def is_folder(directory: str, name: str) -> bool:
-    """Return whether ``name`` is a real folder of ``directory``: a link may lead out of it."""
+    """Return whether ``name`` is a folder of ``directory`` and no link."""
     if not storage.is_local(directory):
         return True
     path = Path(directory, name)
@@ -463,7 +463,7 @@ def is_folder(directory: str, name: str) -> bool:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The first of some names, and how many more there are, for a message."""
+    """Return the first names and the number of the others, for a message."""
     ordered = sorted(names)
     more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
     return ", ".join(repr(name) for name in ordered[:3]) + more

@@ -50,11 +50,12 @@ class Output:
     """The state of a directory.
 
     Attributes:
-        directory: where it is.
-        kind: what a job made, or began to make, in it; None: nothing says so.
-        problem: the error that the directory is, where it holds output that is not complete.
-        inner: the contents of the folders that a job makes besides a tokenizer or an export.
-        folder: of the directory of a job, where this is one.
+        directory: the path of the directory.
+        kind: the kind of output that a job made or began to make; None if neither plan nor
+            manifest names one.
+        problem: the message of the error if the output is incomplete; None if it is complete.
+        inner: the outputs in the folders of a job that makes several.
+        folder: the name of the folder, if the directory is one of a larger output.
     """
 
     directory: str
@@ -65,13 +66,13 @@ class Output:
 
 
 def inspect(directory: str) -> Output:
-    """Find the output in ``directory``; on an object store, one that does not exist is empty.
+    """Find the output in ``directory``; a missing one on an object store counts as empty.
 
-    The plan says what a job makes there, also before it has made anything; the manifest what is
-    complete, even if hidden files were left. They must agree.
+    The plan names the kind of output before there is any; the manifest exists once the output is
+    complete, even if hidden files are left. Both must name the same kind.
 
     Raises:
-        InputError: there is no such directory.
+        InputError: the directory does not exist.
     """
     root = storage.located(directory)
     if storage.is_local(root) and not Path(root).is_dir():
@@ -87,14 +88,14 @@ def inspect(directory: str) -> Output:
 
 
 def complete(directory: str, *kinds: Kind) -> Output:
-    """Find the output in ``directory``, without asking whether its folders are complete.
+    """Find the complete output in ``directory``; folders of other outputs are not checked.
 
     Args:
-        directory: of any filesystem.
-        kinds: what it must be one of; none given: anything, or nothing of ours.
+        directory: a path on any filesystem.
+        kinds: the accepted kinds; if none is given, any directory is accepted.
 
     Raises:
-        InputError: it is not complete, or something else.
+        InputError: the output is incomplete or of another kind.
     """
     output = inspect(directory)
     if output.problem is not None:
@@ -105,14 +106,14 @@ def complete(directory: str, *kinds: Kind) -> Output:
 
 
 def complete_outputs(directory: str, *kinds: Kind) -> tuple[Output, ...]:
-    """All that a job has made in ``directory``, in the order in which it is made.
+    """Return all outputs of a job in ``directory``, in the order in which they are made.
 
     Args:
-        directory: of any filesystem.
-        kinds: what it must be one of; none given: anything.
+        directory: a path on any filesystem.
+        kinds: the accepted kinds; if none is given, every kind.
 
     Raises:
-        InputError: something of it is not complete, or nothing is there, or something else.
+        InputError: there is no output, one is incomplete, or it is of another kind.
     """
     output = complete(directory, *(kinds or _KINDS))
     for inner in output.inner:
@@ -129,7 +130,7 @@ def _plan(root: str) -> dict[str, Any]:
 
 
 def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str | None]:
-    """Return the kind of output in a directory, and why it is not complete."""
+    """Return the kind of output in a directory, and the problem if it is incomplete."""
     planned: Kind | None = plan.get("kind")
     path = join(root, MANIFEST)
     if not storage.exists(path):
@@ -156,7 +157,7 @@ def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str
 
 
 def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind | None, str | None]:
-    """Find the output in a directory without a manifest, in which no corpus is read or written."""
+    """Return kind and problem of a directory without a manifest, such as a tokenizer's."""
     if planned is None and _parts(root):
         return None, _unfinished(name)
     if storage.exists(join(root, TOKENIZER)):
@@ -175,7 +176,7 @@ def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind |
 
 
 def _promised(plan: dict[str, Any]) -> set[str]:
-    """The folders that the command which began here makes as well."""
+    """Return the folders that the command of this plan makes as well."""
     then = plan.get(THEN)
     return {"encoded": {ENCODED}, "export": {ENCODED, EXPORTED}}.get(str(then), set())
 
@@ -230,7 +231,7 @@ def _other(output: Output, kinds: tuple[Kind, ...]) -> str:
 
 
 def _kind_of(manifest: dict[str, Any]) -> Kind | None:
-    """Return the kind of output that a manifest is of."""
+    """Return the kind of output that a manifest describes."""
     kind = manifest.get("kind")
     if kind in ("counts", APPENDED_KIND, GROUPED_KIND):
         return "counts"
@@ -238,7 +239,7 @@ def _kind_of(manifest: dict[str, Any]) -> Kind | None:
 
 
 def _parts(root: str) -> bool:
-    """Return whether something is there that only a job that reads a corpus leaves."""
+    """Return whether the directory has parts, which only a job that reads a corpus leaves."""
     return any(
         parse_part(f"{folder}/{entry.name}")
         for folder in (DATA, DEAD_LETTERS)
