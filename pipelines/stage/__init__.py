@@ -1,9 +1,9 @@
-"""One way to do work, to start it again, and to prove it done.
+"""The only mechanism for doing work, restarting it, and proving it finished.
 
-A job is a sequence of stages. A stage has units; a worker makes each unit: its files, and last a
-record of them.
+A job is a sequence of stages, and a stage has units. A worker makes a unit: it writes the unit's
+files, and then a record of these files.
 
-- `record`: what was made of a unit, and whether its files are still the same.
-- `stage`: what a job and its stages are, and making one unit.
+- `record`: records of finished units, and checks of their files.
+- `stage`: the classes of jobs and stages, and the making of one unit.
 - `beam`: a job as a pipeline; `job`: running it for a command.
 """

@@ -1,7 +1,7 @@
-"""A job as a pipeline: planned, done, finished, each step waiting for the one before.
+"""Run a job as a Beam pipeline: plan, stages, finish, one after the other.
 
-Elements are descriptors of units and their records. The graph has the same size for any number of
-units: nothing but the job and its stages is in it.
+Elements are descriptors of units and their records. The graph holds only the job and its stages, so
+that its size does not depend on the number of units.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """A job, for ``p | ...``: plan, make and fold each stage, do its own steps, finish.
 
     Args:
-        job: what is done.
-        failures: where its errors are reported.
+        job: the job.
+        failures: the channel for its errors.
 
     Attributes:
         instead: what takes the elements of a PCollection, which this does not.
@@ -44,11 +44,11 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         self._failures = failures
 
     def display_data(self) -> dict[str, Any]:
-        """Values that a runner's web UI shows."""
+        """Return the values that a runner's web UI shows."""
         return dict(self._job.shown)
 
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
-        """Return a PCollection of one: what the job yields."""
+        """Return a PCollection of one element, the result of the job."""
         if not isinstance(begin, beam.pvalue.PBegin):
             name = type(self).__name__
             raise ConfigError(
@@ -72,7 +72,7 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
 
 class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
-    """Makes and folds all units of a stage; of one bool, whether there is work, and yields it."""
+    """Make and fold all units of a stage. Input and output are one bool: whether there is work."""
 
     def __init__(
         self, stage: Stage, failures: FailureChannel, *, last: bool, slots: str | None
@@ -96,14 +96,14 @@ class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 def fold_all(
     results: Any, failures: FailureChannel, function: Callable[..., object], *arguments: Any
 ) -> Any:
-    """Call a function once with all results, when there are no more.
+    """Call a function once, with the complete list of results.
 
     Args:
-        results: a PCollection of packed results, `keyed`, at least one; None among them: there is
-            no work, and the function is not called.
-        failures: where the job ends, and where errors are reported.
-        function: given a list of the results, and the arguments.
-        *arguments: small, and picklable.
+        results: a PCollection of at least one packed result (`keyed`). If one is None, there is no
+            work, and the function is not called.
+        failures: the channel for errors, which ends the job.
+        function: called with the list of results and the arguments.
+        *arguments: small and picklable values.
 
     Returns:
         A PCollection of one bool, whether there was work.
@@ -113,12 +113,12 @@ def fold_all(
 
 
 def keyed(result: bytes) -> tuple[None, bytes]:
-    """A packed result for `fold_all`."""
+    """Return a packed result with the key that `fold_all` expects."""
     return None, result
 
 
 def reshuffled(label: str, elements: Any) -> Any:
-    """Reshuffle elements to all workers; where there is one, they stay: a shuffle takes 30 ms."""
+    """Reshuffle elements to all workers; skip the shuffle (30 ms) if there is only one."""
     if has_one_worker(elements.pipeline.options):
         return elements
     return elements | label >> beam.Reshuffle()
@@ -130,7 +130,7 @@ def _begun(_: bytes, job: Job) -> list[bool]:
 
 
 def _units(work: bool, stage: Stage) -> Iterator[bytes]:
-    """The units of a stage and how many they are; None where there is no work."""
+    """Yield the units of a stage and their number, packed; None if there is no work."""
     if not work:
         yield pack(None)
         return

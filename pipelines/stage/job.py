@@ -1,4 +1,4 @@
-"""Running a job for a command."""
+"""Run a job for a command."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def run_job(
     lock: bool = True,
     ready: Callable[[], object] = lambda: None,
 ) -> Iterator[Any]:
-    """Run a job, and show how far it is; gives what Beam returns, the directory still locked.
+    """Run a job and show its progress; yield Beam's result while the directory is still locked.
 
     Args:
         job: the job.
-        execution: where the work is done.
-        progress: shows how far it is.
+        execution: the runner and its options.
+        progress: shows the progress.
         reads: files or directories that workers read.
-        pieces: in how many units the last stage does its work, about.
-        size: bytes that it reads, about; None where nobody knows.
+        pieces: the approximate number of units of the last stage.
+        size: the approximate number of bytes that the job reads; None if unknown.
         lock: whether to keep other jobs out of the directory.
-        ready: called when they are, before anything changes; it may refuse the job.
+        ready: called once the directory is locked, before anything changes; may refuse the job.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -74,10 +74,10 @@ def run_job(
 
 
 def _see_arrived(directory: str, name: str) -> None:
-    """See that what workers wrote is where this process looks for it.
+    """Check that this process finds the files that the workers wrote.
 
     Raises:
-        OutputError: it is not: they wrote to files of their own.
+        OutputError: a file is missing, because workers wrote to disks of their own.
     """
     path = join(directory, name)
     if not storage.exists(path):

@@ -43,14 +43,14 @@ class StoredFile:
 
     @classmethod
     def of(cls, file: str, written: Written, **holds: int) -> StoredFile:
-        """The file of this name that was written; ``holds`` are its rows and tokens."""
+        """Describe a written file; ``holds`` are the numbers of its rows and tokens."""
         return cls(file=file, bytes=written.bytes, sha256=written.sha256, **holds)
 
     def __post_init__(self) -> None:
         """Refuse a name that leads out of the directory.
 
         Raises:
-            ValueError: it does.
+            ValueError: the name does.
         """
         if not self.file or {"", ".", ".."} & set(self.file.split("/")):
             raise ValueError(f"a file is {self.file!r}")
@@ -61,10 +61,10 @@ class Record:
     """The files and totals of a finished unit.
 
     Attributes:
-        unit: its name, unique in its stage.
+        unit: the name of the unit, unique in its stage.
         fingerprint: SHA-256 (hex) of everything that the contents of its files depend on.
-        files: in order.
-        totals: numbers, by name, or lists of numbers.
+        files: the files, in order.
+        totals: numbers or lists of numbers, by name.
     """
 
     unit: str
@@ -76,7 +76,7 @@ class Record:
         """Refuse a name that leads out of the folder of records.
 
         Raises:
-            ValueError: it does.
+            ValueError: the name does.
         """
         if "/" in self.unit:
             raise ValueError(f"a unit is {self.unit!r}")
@@ -90,7 +90,7 @@ def record_path(directory: str, unit: str) -> str:
 def write_record(directory: str, record: Record) -> None:
     """Write the record of a unit, whose files are complete.
 
-    It need not outlive a power cut: without it, or where it is damaged, the unit is made again.
+    A record need not outlive a power cut: a unit whose record is missing or damaged is made again.
 
     Raises:
         OutputError: it cannot be written.
@@ -100,14 +100,14 @@ def write_record(directory: str, record: Record) -> None:
 
 
 def finished(directory: str, unit: str, *, fingerprint: str) -> Record | None:
-    """The record of a unit whose files are all there and intact; None where it must be made.
+    """Return the record of a unit whose files are complete and intact; None if it must be made.
 
     Every file is read in full.
 
     Args:
-        directory: that holds the files, and the folder of records.
-        unit: its name.
-        fingerprint: that the record must have.
+        directory: the directory of the files and of the folder of records.
+        unit: the name of the unit.
+        fingerprint: the fingerprint that the record must have.
     """
     try:
         value = json.loads(storage.read(record_path(directory, unit)))
@@ -127,10 +127,10 @@ def finished(directory: str, unit: str, *, fingerprint: str) -> Record | None:
 
 
 def check_file(directory: str, file: StoredFile) -> None:
-    """Refuse a file that is not what its record says.
+    """Compare a file with its record.
 
     Raises:
-        VerificationError: it is missing, or has another size or SHA-256.
+        VerificationError: the file is missing, or its size or SHA-256 differs.
     """
     try:
         check_files.check_file(join(directory, file.file), file.bytes, file.sha256)
@@ -152,7 +152,7 @@ _SCHEMA = pa.schema(
 def write_records(
     directory: str, records: Sequence[Record], file: str = RECORDS_FILE
 ) -> StoredFile:
-    """Write ``records.parquet``, or another file: a row a record, files and totals as JSON.
+    """Write ``records.parquet``, or another file, a row per record; files and totals are JSON.
 
     Raises:
         OutputError: it cannot be written.
@@ -173,15 +173,15 @@ def write_records(
 
 
 def read_records(directory: str, sha256: str | None, file: str = RECORDS_FILE) -> list[Record]:
-    """The records in ``records.parquet``; arguments and errors of `iterate_records`."""
+    """Return all records of ``records.parquet``; arguments and errors as for `iterate_records`."""
     return list(iterate_records(directory, sha256, file))
 
 
 def loosen_records(directory: str) -> None:
     """Make a complete output incomplete again: one loose record for each unit, and no manifest.
 
-    A no-op unless the records are there, and have the SHA-256 that the manifest states. Without a
-    manifest that can be read, the checksums of their pages suffice.
+    Nothing is done unless the records exist and have the SHA-256 that the manifest states. Without
+    a readable manifest, the checksums of the records' pages are compared instead.
     """
     with contextlib.suppress(InputError):
         records = read_records(directory, _stated_sha256(directory))
@@ -192,7 +192,7 @@ def loosen_records(directory: str) -> None:
 
 
 def _stated_sha256(directory: str) -> str | None:
-    """The SHA-256 of the records in the manifest; None where no manifest states one."""
+    """Return the SHA-256 of the records in the manifest; None if no manifest states one."""
     try:
         return str(read_manifest_object(join(directory, MANIFEST))["records"]["sha256"])
     except (InputError, LookupError, TypeError):
@@ -202,16 +202,16 @@ def _stated_sha256(directory: str) -> str | None:
 def iterate_records(
     directory: str, sha256: str | None, file: str = RECORDS_FILE
 ) -> Iterator[Record]:
-    """The records in ``records.parquet``, some at a time.
+    """Yield the records in ``records.parquet``, read in batches.
 
     Args:
-        directory: that holds it.
-        sha256: that the manifest states of it; None where there is no manifest: the checksums of
-            its pages are compared alone.
-        file: that holds them.
+        directory: the directory of the file.
+        sha256: the SHA-256 of the file in the manifest; None without a manifest: then only the
+            checksums of its pages are compared.
+        file: the name of the file.
 
     Raises:
-        InputError: it cannot be read, or is another file.
+        InputError: the file cannot be read, or its SHA-256 differs.
     """
     path = join(directory, file)
     data = storage.read(path)

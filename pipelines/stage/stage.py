@@ -1,4 +1,4 @@
-"""A job and its stages, without Beam: its units, making one, folding what was made.
+"""Jobs, stages and units, and the making of one unit; without Beam.
 
 `make` is the only step that a worker does; `fold` runs once, when all units of the stage are made,
 and leaves in the work directory what later stages must know. Stages are small and picklable: what
@@ -32,10 +32,11 @@ class Unit:
 
     Attributes:
         name: unique in its stage, and the same in every run of the job.
-        fingerprint: SHA-256 (hex) of everything that what is made of it depends on.
-        number: in the order of its stage.
-        bytes: of input, for progress.
-        work: what it is, for `Stage.make`; small, and picklable. None where the number says it.
+        fingerprint: SHA-256 (hex) of everything that the files of the unit depend on.
+        number: its index in the order of the stage.
+        bytes: the bytes of its input, for progress.
+        work: the description of the work for `Stage.make`, small and picklable; None if the number
+            suffices.
     """
 
     name: str
@@ -67,28 +68,28 @@ class Stage(Protocol):
         ...
 
     def units(self) -> Iterable[Unit]:
-        """The units, numbered from 0; asked once, in a worker, when earlier stages are folded."""
+        """Return the units, numbered from 0; called once, in a worker, after earlier stages."""
         ...
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Make the files of a unit; a pure function but for these.
+        """Make the files of a unit, with no other effect.
 
         Args:
             unit: one of `units`.
-            slot: takes the progress.
-            stopped: asked between blocks, whether nobody needs the result any more.
+            slot: receives the progress.
+            stopped: called between blocks; returns whether the result is needed no more.
 
         Raises:
-            JobError: it cannot be made; the class says why.
-            StoppedError: nobody needs the result any more.
+            JobError: the unit cannot be made; the class says why.
+            StoppedError: the result is needed no more.
         """
         ...
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Take in the records of all units, in order.
+        """Process the records of all units, in order.
 
         Raises:
-            JobError: they contradict each other; the class says how.
+            JobError: the records contradict each other; the class says how.
         """
         ...
 
@@ -96,10 +97,10 @@ class Stage(Protocol):
 def make_unit(
     stage: Stage, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]
 ) -> tuple[Record, bool]:
-    """The record of a unit, and whether an earlier run had made it.
+    """Make a unit unless it is finished; return its record, and whether an earlier run made it.
 
     Raises:
-        JobError: as `Stage.make`.
+        JobError: as for `Stage.make`.
     """
 
     def earlier() -> Record | None:
@@ -125,12 +126,12 @@ def make_unit(
 
 
 def in_order(name: str, results: Iterable[int | tuple[int, Record]]) -> list[Record]:
-    """One record for each unit of a stage, in the order of its units.
+    """Return one record for each unit of a stage, in the order of the units.
 
     Args:
-        name: of the stage.
-        results: how many units there are; of each, its number and record. A runner may make a unit
-            more than once: it makes the same.
+        name: the name of the stage.
+        results: the number of units, and the number and record of each. A runner may make a unit
+            more than once; the records are equal then.
 
     Raises:
         JobError: a unit has no record.
@@ -151,14 +152,14 @@ def in_order(name: str, results: Iterable[int | tuple[int, Record]]) -> list[Rec
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job: begun, done in stages or by steps of its own, and finished; small, and picklable.
+    """A job: `begin`, its stages, its own `steps`, `finish`; small and picklable.
 
     Attributes:
-        output: the directory, and what may be done with what is in it.
+        output: the directory, and whether to overwrite, resume or append.
         run: the id of this run of the job, once it has one (`started`).
-        slots: of the progress, in this process; None where nobody watches.
-        name: of the kind of job.
-        last_file: the file that makes the output complete; empty where a job writes none.
+        slots: the slots of the progress in this process; None if nobody watches.
+        name: the name of the kind of job.
+        last_file: the file that makes the output complete; empty if a job writes none.
     """
 
     output: OutputSettings
@@ -169,24 +170,24 @@ class Job:
 
     @property
     def directory(self) -> str:
-        """The output directory."""
+        """Return the output directory."""
         return self.output.directory
 
     @property
     def shown(self) -> dict[str, str]:
-        """Values that a runner's web UI shows of the job."""
+        """Return the values that a runner's web UI shows for the job."""
         return {"output": self.directory}
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """In order."""
+        """Return the stages, in order."""
         return ()
 
     def begin(self) -> bool:
-        """Plan the job and prepare its directory, in a worker; False where all is done already.
+        """Plan the job and prepare its directory, in a worker; return False if all is done already.
 
-        Where the directory is of this run, the runner has started the job anew: the plan that is
-        there stays, and nothing is listed, refused or removed.
+        If the directory has the plan of this run, the runner has started the job anew: the plan
+        stays, and nothing is listed, refused or removed.
 
         Raises:
             JobError: the job cannot be done; the class says why.
@@ -198,18 +199,18 @@ class Job:
 
         Args:
             begun: a PCollection of one bool, whether there is work.
-            failures: where the job ends, and where errors are reported.
+            failures: the channel for errors, which ends the job.
 
         Returns:
-            A PCollection of that bool, when all is done.
+            A PCollection of the same bool, when all steps are done.
         """
         return begun
 
     def finish(self) -> Any:
-        """Remove what only the work needed, when all is done; return what the job yields.
+        """Remove temporary files after the last step; return the result of the job.
 
         Raises:
-            JobError: something cannot be removed or read.
+            JobError: a file cannot be removed or read.
         """
 
     def why_ended(self) -> str:
@@ -217,9 +218,9 @@ class Job:
         return ""
 
     def started(self) -> Self:
-        """The job of one run, with an id."""
+        """Return the job with the id of a run."""
         return self if self.run else replace(self, run=uuid.uuid4().hex)
 
     def after_plan(self) -> Self:
-        """The job for the steps after the first, without what only that one needs."""
+        """Return the job for the steps after the first, without the first one's data."""
         return self

@@ -1,4 +1,4 @@
-"""Directories for what a job needs while it runs, where all of its workers reach them."""
+"""Temporary directories of jobs, which all workers of a job can reach."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def temporary_work(name: str, place: str) -> Iterator[str]:
     """Yield a directory for temporary files; remove it and its contents at the end.
 
     Args:
-        name: of the kind of job.
-        place: its parent directory; empty for the temporary directory of this machine.
+        name: the name of the kind of job.
+        place: the parent directory; empty for the temporary directory of this machine.
     """
     with tempfile.TemporaryDirectory(prefix=f"bpe-{name}-") as system:
         work = join(storage.located(place or system), f"{name}-{uuid.uuid4().hex}")
