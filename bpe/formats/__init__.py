@@ -64,7 +64,7 @@ def read(
     Raises:
         TokenizerFileError: the file cannot be read as its format, or is of none of them; or that
             of the published vocabulary is not here.
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
     """
     if (known := of_name(str(path))) is not None:
         path = find(known, vocabulary_path)
@@ -84,7 +84,7 @@ def read(
 
 
 def companions(path: Path) -> tuple[Path, ...]:
-    """The other files that are read with a tokenizer file: ``merges.txt`` with ``vocab.json``.
+    """Return the files read with a tokenizer file: ``merges.txt`` with ``vocab.json``.
 
     Raises:
         OSError: a ``.model`` file, whose contents decide, cannot be opened.
@@ -94,7 +94,7 @@ def companions(path: Path) -> tuple[Path, ...]:
 
 
 def may_have(path: Path) -> tuple[Path, ...]:
-    """More files that are read with a tokenizer file where they are there: those of its roles."""
+    """Return more files that, if they exist, are read with a tokenizer file: those of its roles."""
     format_ = _format_of(path)
     return () if format_ is None else format_.may_have(path)
 
@@ -106,7 +106,7 @@ def write(
     leave_out: Collection[str] = (),
     dialect: str = "huggingface",
 ) -> TokenizerFiles:
-    """A tokenizer as the files of the format that a name says, as for :func:`read`.
+    """Return a tokenizer as files of the format that a file name says, as for :func:`read`.
 
     Args:
         parts: what to write.

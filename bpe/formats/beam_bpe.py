@@ -33,7 +33,7 @@ VERSION = "beam-bpe-1"
 
 
 def write_entries(parts: Parts) -> dict[str, Any]:
-    """The entries that differ from Hugging Face's; ``model`` without vocabulary and merges.
+    """Return the entries that differ from Hugging Face's; ``model`` has no vocabulary or merges.
 
     Raises:
         TokenizerError: a pattern is too large to be read back.
@@ -56,7 +56,7 @@ def write_entries(parts: Parts) -> dict[str, Any]:
 
 
 def write_names(parts: Parts) -> dict[int, str]:
-    """The text of each token in the vocabulary, by id."""
+    """Return the text of each token in the vocabulary, by id."""
     atomic = parts.atomic_ids
     spelled = to_text if isinstance(parts.model, ByteLevel) else bytes.decode
     return {
@@ -67,7 +67,7 @@ def write_names(parts: Parts) -> dict[int, str]:
 
 
 def read_cut(file: Entry) -> Pretokenizer:
-    """The pre-tokenizer, with the normalizer.
+    """Return the pre-tokenizer, with the normalizer.
 
     Raises:
         TokenizerFileError: the entries are wrong.
@@ -90,7 +90,7 @@ def read_cut(file: Entry) -> Pretokenizer:
 
 
 def read_model(entry: Entry) -> Model:
-    """The model, without its vocabulary.
+    """Return the model, without its vocabulary.
 
     Raises:
         TokenizerFileError: the model or a setting is unknown.
@@ -108,10 +108,10 @@ def read_model(entry: Entry) -> Model:
 
 
 def read_tokens(entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int]) -> TokenTable:
-    """The bytes of each id of a byte-level model: those that names spell, and added tokens.
+    """Return the bytes of each id of a byte-level model: spelled tokens and added tokens.
 
     Raises:
-        TokenizerFileError: they are broken.
+        TokenizerFileError: the tokens are broken.
     """
     table = token_text.read_tokens(entry, vocab, {}, Merges())
     extra: dict[int, bytes] = {}

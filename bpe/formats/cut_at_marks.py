@@ -20,7 +20,7 @@ _MARK_INSIDE = re.compile(f"[^{MARK}]{MARK}")
 
 
 def cut_at_marks(parts: Parts) -> Parts:
-    """The parts whose pre-tokenizer also cuts before runs of marks, if that changes no ids.
+    """Return parts whose pre-tokenizer also cuts before runs of marks, if no ids change.
 
     No merge then makes a token in which a mark follows another character, so none crosses a cut.
     """

@@ -50,7 +50,7 @@ KINDS: Mapping[Kind, tuple[str, str]] = {
 
 
 class Loss(NamedTuple):
-    """Something of a tokenizer that a file does not hold.
+    """A part of a tokenizer that a file does not hold.
 
     Attributes:
         what: the values themselves, for people.
@@ -63,10 +63,10 @@ class Loss(NamedTuple):
 
 
 def check_leave_out(leave_out: Collection[str]) -> None:
-    """Refuse names that are not of :data:`LEAVE_OUT`.
+    """Check that all names are in :data:`LEAVE_OUT`.
 
     Raises:
-        TokenizerError: one is not.
+        TokenizerError: a name is not in the list.
     """
     if isinstance(leave_out, str):
         raise TokenizerError(f"leave_out is a list of names, such as [{leave_out!r}], not a str")
@@ -76,14 +76,14 @@ def check_leave_out(leave_out: Collection[str]) -> None:
 
 
 def named_tokens(named: Mapping[str, int], *, of: Collection[str] | None = None) -> str:
-    """The first few special or added tokens with their ids; of all, or of some."""
+    """Return the first few special or added tokens with their ids; of all, or of some."""
     if of is not None:
         named = {content: named[content] for content in of}
     return first_few([f"{content!r} ({id_})" for content, id_ in named.items()])
 
 
 def first_few(names: Sequence[str], *, most: int = 5) -> str:
-    """The first of these, and how many more there are."""
+    """Return the first of some values, and the number of the others."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
@@ -177,13 +177,13 @@ def check_losses(
 
 
 def cuts_as(parts: Parts, name: str) -> bool:
-    """Return whether normalized text is cut as by a named pre-tokenizer."""
+    """Return whether normalized text is cut in the same way as by a named pre-tokenizer."""
     cut = parts.pretokenizer
     return Pretokenizer.of(cut.name, cut.pattern) == Pretokenizer(name)
 
 
 def require_byte_level(parts: Parts, *, kind: str) -> None:
-    """Refuse models that are not byte-level, and superwords.
+    """Check that a model is byte-level and has no superwords.
 
     Raises:
         TokenizerError: the model is another one, or has superwords.
@@ -218,7 +218,7 @@ class Ordinary:
         self.merges = Merges.of(merges_that_happen(table.data, table.offsets, parts.merges.flat))
 
     def unmade(self) -> list[int]:
-        """The ids of the tokens of several bytes that no merge makes."""
+        """Return the ids of the tokens of several bytes that no merge makes."""
         results = set(self.merges.results)
         return [
             id_
@@ -227,7 +227,7 @@ class Ordinary:
         ]
 
     def merges_of_ranks(self) -> Merges:
-        """The merges that happen if ids are ranks, as in tiktoken.
+        """Return the merges that happen if ids are ranks, as in tiktoken.
 
         Raises:
             TokenizerError: the tokens are the joins of others in millions of ways.
@@ -238,5 +238,5 @@ class Ordinary:
             raise TokenizerError(str(error)) from None
 
     def named(self, ids: Iterable[int]) -> str:
-        """The first few tokens with their ids."""
+        """Return the first few tokens with their ids."""
         return first_few([f"{shorten(self.tokens[id_])} ({id_})" for id_ in ids])

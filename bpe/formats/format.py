@@ -72,7 +72,7 @@ class TokenizerFiles:
 def with_ids(
     path: Path, special_tokens: SpecialIds, *, known: Mapping[str, int]
 ) -> dict[str, int] | None:
-    """The special tokens with their ids; None if none are given.
+    """Return the special tokens with their ids; None if no special tokens are given.
 
     Args:
         path: the file, for messages.
@@ -103,7 +103,9 @@ def with_ids(
 
 
 def id_limit(tokens: int) -> int:
-    """The limit of ids in a file with this number of tokens: tokens are a table that ids index.
+    """Return the limit of ids in a file with this number of tokens.
+
+    Tokens are a table that ids index.
 
     Published vocabularies have gaps of a few hundred ids. One absurd id must not cost gigabytes.
     """

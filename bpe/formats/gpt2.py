@@ -41,7 +41,7 @@ MERGES = "merges.txt"
 def read(
     path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
 ) -> Parts:
-    """Read the two files.
+    """Read ``vocab.json`` and ``merges.txt``.
 
     ``vocab.json`` is an object of tokens, spelled in the byte alphabet, and their ids.
     ``merges.txt`` has a line for each merge, left and right with a space between; a first line
@@ -82,7 +82,7 @@ def read(
 
 
 def _pair(path: Path) -> tuple[Path, Path]:
-    """The paths of vocab.json and merges.txt, of which one is given."""
+    """Return the paths of vocab.json and merges.txt, of which one is given."""
     stem = path.name.removesuffix(VOCAB).removesuffix(MERGES)
     return path.with_name(stem + VOCAB), path.with_name(stem + MERGES)
 
@@ -103,7 +103,7 @@ _VERSION = "#version"
 
 
 def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFiles:
-    """A tokenizer as the two files, as Hugging Face's ``tokenizers`` writes them.
+    """Return a tokenizer as the two files, as Hugging Face's ``tokenizers`` writes them.
 
     Special tokens are in the vocabulary; the reader recognizes them because no merge makes them.
 
@@ -145,7 +145,7 @@ def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFile
 
 
 def _check_tokens(parts: Parts, ordinary: Ordinary) -> None:
-    """Refuse tokens that would become special, or be lost without ignore_merges."""
+    """Check that no token would become special, or be lost without ignore_merges."""
     unmade = ordinary.unmade()
     if unmade and parts.ignore_merges:
         raise TokenizerError(

@@ -76,7 +76,7 @@ DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 
 def write(parts: Parts, path: Path, dialect: str) -> TokenizerFiles:
-    """A tokenizer as tokenizer.json, and the roles of its special tokens in the files next to it.
+    """Return a tokenizer as tokenizer.json, and the roles of its special tokens in other files.
 
     A file of another name has no roles. Raises as :func:`to_json`.
     """
@@ -90,7 +90,7 @@ def write(parts: Parts, path: Path, dialect: str) -> TokenizerFiles:
 
 @uncollected()
 def to_json(parts: Parts, *, dialect: str = "huggingface") -> tuple[str, str | None]:
-    """The text of a tokenizer.json, and why it is in the dialect; None if it is Hugging Face's.
+    """Return the text of a tokenizer.json, and the reason for the dialect (None if Hugging Face's).
 
     Equal tokenizers give equal texts.
 
@@ -99,8 +99,8 @@ def to_json(parts: Parts, *, dialect: str = "huggingface") -> tuple[str, str | N
         dialect: ``beam-bpe`` allows the dialect for what Hugging Face's libraries cannot express.
 
     Raises:
-        InexpressibleError: it needs the dialect, which is not allowed.
-        TokenizerError: no tokenizer.json can hold it, or the dialect is unknown.
+        InexpressibleError: the tokenizer needs the dialect, which is not allowed.
+        TokenizerError: no tokenizer.json can hold the tokenizer, or the dialect is unknown.
     """
     if dialect not in DIALECTS:
         raise TokenizerError(f"unknown dialect {dialect!r:.60}: use one of {', '.join(DIALECTS)}")
@@ -130,12 +130,12 @@ def to_json(parts: Parts, *, dialect: str = "huggingface") -> tuple[str, str | N
 
 
 def why_dialect(parts: Parts) -> str | None:
-    """Return why its tokenizer.json needs the dialect; None if it does not."""
+    """Return the reason why tokenizer.json needs the dialect; None if the dialect is not needed."""
     return _contents(parts, one_list=False)[2]
 
 
 def _contents(parts: Parts, *, one_list: bool) -> tuple[dict[int, str], dict[str, Any], str | None]:
-    """The names of the tokens, the entries, and why both are the dialect's, if they are.
+    """Return the names of the tokens, the entries, and the reason for the dialect or None.
 
     Args:
         parts: what to write.
@@ -148,14 +148,14 @@ def _contents(parts: Parts, *, one_list: bool) -> tuple[dict[int, str], dict[str
 
 
 def _entries(parts: Parts, *, one_list: bool) -> dict[str, Any]:
-    """The entries for Hugging Face's libraries; ``model`` without vocabulary and merges.
+    """Return the entries for Hugging Face's libraries; ``model`` has no vocabulary or merges.
 
     Args:
         parts: what to write.
         one_list: as for :func:`_contents`.
 
     Raises:
-        InexpressibleError: they cannot express the tokenizer.
+        InexpressibleError: the libraries cannot express the tokenizer.
     """
     byte_level = isinstance(parts.model, ByteLevel)
     if parts.superwords and not one_list:
@@ -180,7 +180,7 @@ def _joined(
     names: Mapping[int, str],
     merges: Mapping[str, Merges],
 ) -> str:
-    """The text of the file.
+    """Return the text of the file.
 
     The long lists are inserted by hand: json indents in plain Python, ten times slower.
     """
@@ -221,7 +221,7 @@ def read(path: Path) -> Parts:
 
 
 def _read_file(path: Path, file: Entry, lists: TokenizerLists | None = None) -> Parts:
-    """The parts of a file whose vocabulary and merges the core may have read.
+    """Return the parts of a file whose vocabulary and merges the core may have read.
 
     Then a TokenizerFileError may only say that another model than one of bytes needs all of them.
     """
@@ -292,7 +292,7 @@ def _read(path: Path, file: Entry) -> Parts:
 
 
 def _check_digits(entry: Entry, parts: Parts) -> None:
-    """Refuse tokens that a cut after ByteLevel, which may be inside a character, would divide."""
+    """Check that no token is divided by a cut after ByteLevel, which may be inside a character."""
     if parts.ignore_merges:
         entry.fail("Digits after ByteLevel is not supported with ignore_merges")
     for result in parts.merges.results:
@@ -305,7 +305,7 @@ def _check_digits(entry: Entry, parts: Parts) -> None:
 
 
 def _check_pieces(entry: Entry, model: WordPiece, added: Iterable[str], cut: Pretokenizer) -> None:
-    """Refuse added tokens outside the vocabulary that would be pieces of words here."""
+    """Check that no added token outside the vocabulary would be a piece of words here."""
     for content in sorted(added):
         if cut.normalizer or (model.prefix and content.startswith(model.prefix)):
             entry.fail(
@@ -315,7 +315,10 @@ def _check_pieces(entry: Entry, model: WordPiece, added: Iterable[str], cut: Pre
 
 
 def _check_decoder(entry: Entry, ours: Mapping[str, Any] | None) -> None:
-    """Allow none, or that of the model; one that turns marks into spaces has to do the same."""
+    """Check that the decoder is missing or is that of the model.
+
+    If the decoder of the model is a Sequence, a Metaspace is allowed, too.
+    """
     if entry.value is None:
         return
     if ours is None:
@@ -344,7 +347,7 @@ _WORD_PIECE = ("type", "unk_token", "continuing_subword_prefix", "max_input_char
 
 
 def write_model(parts: Parts) -> dict[str, Any]:
-    """The settings of the model, without vocabulary and merges.
+    """Return the settings of the model, without vocabulary and merges.
 
     Raises:
         InexpressibleError: Hugging Face's libraries have no such model.
@@ -370,7 +373,7 @@ def write_model(parts: Parts) -> dict[str, Any]:
 
 
 def write_decoder(model: Model, normalizer: Sequence[str]) -> dict[str, Any]:
-    """The ``decoder`` of a model after the steps of a normalizer."""
+    """Return the ``decoder`` of a model after the steps of a normalizer."""
     if isinstance(model, WordPiece):
         return {"type": "WordPiece", "prefix": model.prefix, "cleanup": False}
     if isinstance(model, CharacterLevel):
@@ -387,7 +390,7 @@ def write_decoder(model: Model, normalizer: Sequence[str]) -> dict[str, Any]:
 
 
 def read_model(entry: Entry, *, byte_level: bool) -> Model:
-    """The model of an entry, without its vocabulary.
+    """Return the model of an entry, without its vocabulary.
 
     Args:
         entry: ``model``.
@@ -426,7 +429,7 @@ def read_model(entry: Entry, *, byte_level: bool) -> Model:
 
 
 def check_model_type(entry: Entry) -> None:
-    """Refuse models that are neither BPE nor WordPiece."""
+    """Check that a model is BPE or WordPiece."""
     kind = entry.object().get("type")
     if kind.value is None and "merges" not in entry.value:  # old files do not name the type
         kind.fail("no model type, and no merges: only BPE and WordPiece are supported")
@@ -460,10 +463,10 @@ def read_contents(
     *,
     is_dialect: bool,
 ) -> Parts:
-    """The tokens and merges of a model, with the model and the pre-tokenizer.
+    """Return the tokens and merges of a model, with the model and the pre-tokenizer.
 
     Raises:
-        TokenizerFileError: they are broken, or not tokens of such a model.
+        TokenizerFileError: the tokens or merges are broken, or not tokens of such a model.
     """
     names = entry.get("vocab")
     has_merges = is_dialect or not isinstance(model, WordPiece)
@@ -496,7 +499,7 @@ _FLAGS = ("single_word", "lstrip", "rstrip", "normalized")
 
 
 def write_added_tokens(parts: Parts) -> list[dict[str, Any]]:
-    """Special and added tokens by id."""
+    """Return the special and added tokens by id."""
     return [
         {
             "id": id_,
@@ -511,7 +514,7 @@ def write_added_tokens(parts: Parts) -> list[dict[str, Any]]:
 def read_added_tokens(
     entry: Entry, vocab: Mapping[str, int], *, own_ids: bool = False
 ) -> tuple[dict[str, int], set[str], dict[str, TokenFlags]]:
-    """The ids of the added tokens of a file, those that are special, and how they are found.
+    """Return the ids of the added tokens of a file, the special ones, and their search flags.
 
     Args:
         entry: ``added_tokens``.
@@ -555,7 +558,7 @@ def read_added_tokens(
 def _searched(
     entry: Entry, flags: dict[str, TokenFlags], cut: Pretokenizer, *, keeps_spaces: bool
 ) -> dict[str, TokenFlags]:
-    """The flags with which tokens are found here as in Hugging Face's tokenizers.
+    """Return the flags with which tokens are found as in Hugging Face's tokenizers.
 
     Args:
         entry: ``added_tokens``.
@@ -608,7 +611,7 @@ def _overlap(one: str, other: str) -> bool:
 def _check_single_words(
     entry: Entry, flags: Mapping[str, TokenFlags], vocab: Mapping[str, int], parts: Parts
 ) -> None:
-    """Refuse a single_word token that Hugging Face's model makes of plain text, and ours does not.
+    """Check that no single_word token is made of plain text by Hugging Face's model alone.
 
     Raises:
         TokenizerFileError: it is in the vocabulary, where pre-tokens or their parts are looked up.

@@ -43,7 +43,7 @@ _METASPACE_KEYS = ("type", "replacement", "str_rep", "add_prefix_space", "prepen
 
 
 def write_normalizer(steps: Sequence[str]) -> dict[str, Any] | None:
-    """The ``normalizer`` entry of steps, without those that :func:`write_pre_tokenizer` writes.
+    """Return the ``normalizer`` entry of steps, without those of :func:`write_pre_tokenizer`.
 
     Raises:
         InexpressibleError: there is no equivalent.
@@ -55,7 +55,7 @@ def write_normalizer(steps: Sequence[str]) -> dict[str, Any] | None:
 
 
 def read_normalizer(entry: Entry) -> tuple[str, ...]:
-    """The steps of a ``normalizer`` entry.
+    """Return the steps of a ``normalizer`` entry.
 
     They do the same but for characters that differ between versions of Unicode: ours is 16.0,
     ``tokenizers`` 0.23 has several, from 8 to 17 (docs/files.md, "Where ids can differ").
@@ -153,7 +153,7 @@ _DROPPING = {
 
 
 def write_pre_tokenizer(pretokenizer: Pretokenizer, *, byte_level: bool) -> dict[str, Any] | None:
-    """The ``pre_tokenizer`` entry, without the normalizer.
+    """Return the ``pre_tokenizer`` entry, without the normalizer.
 
     Args:
         pretokenizer: what to write.
@@ -188,7 +188,7 @@ def _metaspace(scheme: str, *, split: bool) -> dict[str, Any]:
 
 
 def _cut_step(name: str) -> dict[str, Any]:
-    """A named pre-tokenizer or a pattern as a step."""
+    """Return a named pre-tokenizer or a pattern as a step."""
     step = NAMED.get(name)
     if step is None:
         try:
@@ -200,13 +200,13 @@ def _cut_step(name: str) -> dict[str, Any]:
 
 
 def byte_level_step(*, use_regex: bool) -> dict[str, Any]:
-    """The step that makes bytes of text, perhaps after GPT-2's cuts."""
+    """Return the step that makes bytes of text, perhaps after GPT-2's cuts."""
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     return {**level, "use_regex": use_regex}
 
 
 def split_step(regex: str) -> dict[str, Any]:
-    """The step that isolates the matches of a pattern of Oniguruma."""
+    """Return the step that isolates the matches of a pattern of Oniguruma."""
     return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
 
 
@@ -259,7 +259,7 @@ def _marks(metaspace: Entry, normalizer: Sequence[str]) -> tuple[str, ...]:
 
 
 def read_pre_tokenizer(entry: Entry, normalizer: Sequence[str]) -> Cuts:
-    """The cuts of a ``pre_tokenizer`` entry.
+    """Return the cuts of a ``pre_tokenizer`` entry.
 
     Args:
         entry: ``pre_tokenizer``.
@@ -304,7 +304,7 @@ def _byte_level(entry: Entry) -> tuple[str, ...]:
 
 
 def _steps(entry: Entry) -> list[Entry]:
-    """The steps in order, with sequences flattened."""
+    """Return the steps in order, with sequences flattened."""
     if entry.value is None:
         return []
     kind = entry.object().get("type")
@@ -334,7 +334,7 @@ def _cut(entry: Entry) -> tuple[str, ...]:
 
 
 def _joined(pattern: str, behavior: Entry) -> str:
-    """The pattern whose matches are the pieces of a behaviour, with the text between them.
+    """Return the pattern whose matches are the pieces of a behaviour, with the text between them.
 
     Args:
         pattern: of ``regex``; other behaviours than Isolated are of those that match a character.

@@ -60,13 +60,13 @@ _CONTRACTION: Mapping[str, str] = {
 
 
 def approximate(parts: Parts) -> Parts:
-    """A tokenizer with the same tokens whose superwords are ordinary merges, as SuperBPE publishes.
+    """Return a tokenizer with the same tokens whose superwords are ordinary merges (SuperBPE).
 
     Its pre-tokenizer hardly cuts, so it also merges what is no pre-token by itself, and cuts
     between signs where this one does not: some ids differ.
 
     Raises:
-        TokenizerError: it has no superwords.
+        TokenizerError: the tokenizer has no superwords.
     """
     if not parts.superwords:
         raise TokenizerError("the tokenizer has no superwords: save it without approximate")
@@ -83,14 +83,14 @@ def approximate(parts: Parts) -> Parts:
 
 
 def joined_merges(parts: Parts) -> Merges:
-    """The merges of words, then those of superwords, without the pairs that words merge already."""
+    """Return the merges of words, then those of superwords whose pairs words do not merge."""
     of_words = {merge[:2] for merge in parts.merges}
     across = (merge for merge in parts.superwords if merge[:2] not in of_words)
     return Merges.of([*parts.merges, *across])
 
 
 def exact_pattern(parts: Parts) -> str:
-    """The pattern under which all merges in one list give exactly the ids of a tokenizer.
+    """Return the pattern under which all merges in one list give exactly the ids of a tokenizer.
 
     1. Where a pre-token begins, the pattern takes a listed word if and only if the pre-tokenizer
        does: what follows it is checked. So all else is cut as before, and runs are the same.
@@ -102,7 +102,7 @@ def exact_pattern(parts: Parts) -> str:
        in one.
 
     Raises:
-        InexpressibleError: one of these is not sure.
+        InexpressibleError: one of these conditions may not hold.
     """
     cut = parts.pretokenizer
     if cut.never_split:
@@ -127,10 +127,10 @@ def _fail(parts: Parts, condition: str) -> NoReturn:
 
 
 def _words(parts: Parts, name: str) -> dict[str, int]:
-    """The pre-tokens that superwords consist of, with their ids.
+    """Return the pre-tokens that superwords consist of, with their ids.
 
     Raises:
-        InexpressibleError: one is no word that the pre-tokenizer gives.
+        InexpressibleError: a pre-token is no word that the pre-tokenizer gives.
     """
     alone = parts.superword_ids
     for _, _, result in parts.superwords:
@@ -162,13 +162,16 @@ def _words(parts: Parts, name: str) -> dict[str, int]:
 
 
 def _merged(parts: Parts, texts: Iterable[str]) -> list[list[int]]:
-    """The ids of texts, each as one pre-token, by the merges of words."""
+    """Return the ids of texts, each as one pre-token, by the merges of words."""
     words = Parts(tokens=parts.tokens, merges=parts.merges, pretokenizer=Pretokenizer("none"))
     return encoded_words(words, (text.encode() for text in texts))
 
 
 def _not_followed_by(name: str, word: str) -> str:
-    """The lookahead after a word with which it is a pre-token, if it begins where one does."""
+    """Return the lookahead after a word with which the word is a pre-token.
+
+    The word has to begin where a pre-token does.
+    """
     contraction = _CONTRACTION[name]
     if _ends_in_contraction(name, word):
         return ""
@@ -187,7 +190,7 @@ def _ends_in_contraction(name: str, text: str) -> bool:
 
 
 def _check_inside(parts: Parts, name: str) -> None:
-    """Refuse superwords whose parts may follow each other inside one pre-token."""
+    """Check that no parts of superwords may follow each other inside one pre-token."""
     for left, right, _ in parts.superwords:
         first, second = (parts.tokens.bytes_of(id_).decode() for id_ in (left, right))
         if not (_ends_in_contraction(name, first) or _is_cut_between(name, first, second)):
@@ -214,10 +217,10 @@ def _is_cut_between(name: str, first: str, second: str) -> bool:
 
 
 def _stops(parts: Parts, name: str, words: Mapping[str, int]) -> dict[str, str]:
-    """The characters that end a run after a word: a merge of words may join it with theirs.
+    """Return the characters that end a run after each word, as a merge of words may join them.
 
     Raises:
-        InexpressibleError: superwords begin so after this word.
+        InexpressibleError: superwords merge such a character after the word.
     """
     joined = _joined_by_words(parts, name, words)
     following = _followers(parts, words)
@@ -268,7 +271,7 @@ def _joined_by_words(
 
 
 def _followers(parts: Parts, words: Mapping[str, int]) -> dict[str, set[str]]:
-    """The words that superwords merge after each word."""
+    """Return the words that superwords merge after each word."""
     first = {id_: {word} for word, id_ in words.items()}
     last = {id_: {word} for word, id_ in words.items()}
     following: dict[str, set[str]] = {word: set() for word in words}
@@ -282,7 +285,7 @@ def _followers(parts: Parts, words: Mapping[str, int]) -> dict[str, set[str]]:
 
 
 def _pattern(name: str, words: Iterable[str], stops: Mapping[str, str]) -> str:
-    """The pattern of runs of words, and that of a name after it."""
+    """Return the pattern of runs of words, and that of a name after it."""
     groups: dict[str, list[str]] = defaultdict(list)
     last: dict[str, list[str]] = defaultdict(list)
     for word in sorted(words):
@@ -296,12 +299,12 @@ def _pattern(name: str, words: Iterable[str], stops: Mapping[str, str]) -> str:
 
 
 def _listed(groups: Mapping[str, Sequence[str]]) -> str:
-    """A pattern of words, by what follows them."""
+    """Return a pattern of words, grouped by the lookahead that follows them."""
     return "|".join(f"(?:{_one_of(words)}){end}" for end, words in sorted(groups.items()))
 
 
 def _one_of(words: Sequence[str]) -> str:
-    """A pattern of words, with their common beginnings once; the longest is tried first.
+    """Return a pattern of words that writes common beginnings once and tries the longest first.
 
     Args:
         words: sorted, each once.
@@ -319,7 +322,7 @@ def _one_of(words: Sequence[str]) -> str:
 
 
 def _branches(ends: Mapping[str, str]) -> str:
-    """Alternatives by their first character.
+    """Return a pattern of alternatives, each with its first character.
 
     Oniguruma tries them in order and gives up after 10,000,000 failures in a match, so a lookahead
     halves them while there are many.
@@ -343,13 +346,13 @@ def _literal(char: str) -> str:
 
 
 def write_pattern(pattern: str) -> dict[str, Any]:
-    """The ``pre_tokenizer`` entry of :func:`exact_pattern`."""
+    """Return the ``pre_tokenizer`` entry of :func:`exact_pattern`."""
     steps = [split_step(pattern), byte_level_step(use_regex=False)]
     return {"type": "Sequence", "pretokenizers": steps}
 
 
 def read_pattern(entry: Entry) -> tuple[str, str] | None:
-    """The name and the pattern of a ``pre_tokenizer`` entry that may be :func:`write_pattern`'s."""
+    """Return the name and the pattern of an entry that may be :func:`write_pattern`'s."""
     try:
         pattern = entry.value["pretokenizers"][0]["pattern"]["Regex"]
         if entry.value != write_pattern(pattern) or not pattern.startswith("(?>"):
@@ -362,7 +365,7 @@ def read_pattern(entry: Entry) -> tuple[str, str] | None:
 
 
 def read_superwords(parts: Parts, name: str, pattern: str) -> Parts | None:
-    """A tokenizer whose file has :func:`exact_pattern`, with its superwords.
+    """Return a tokenizer whose file has :func:`exact_pattern`, with its superwords.
 
     The last merges are of superwords: the pre-tokenizer cuts what they make.
 

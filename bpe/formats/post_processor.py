@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def check_post_processor(entry: Entry) -> None:
-    """Allow those that do not change ``encode(text, add_special_tokens=False)``.
+    """Check that a post-processor leaves ``encode(text, add_special_tokens=False)`` alone.
 
     Raises:
-        TokenizerFileError: it is another one.
+        TokenizerFileError: the post-processor is not supported.
     """
     if entry.value is None:
         return
@@ -49,7 +49,7 @@ def _steps(post_processor: Mapping[str, Any] | None) -> Iterator[Mapping[str, An
 
 
 def _tokens(step: Mapping[str, Any]) -> str:
-    """The tokens that it adds; ``tokens`` if the entry is malformed."""
+    """Return the tokens that a post-processor adds; ``tokens`` if the entry is malformed."""
     try:
         if step["type"] in ("BertProcessing", "RobertaProcessing"):
             names = [step["cls"][0], step["sep"][0]]

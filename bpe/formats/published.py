@@ -87,20 +87,20 @@ PUBLISHED = (
 
 
 def of_contents(data: bytes) -> Published | None:
-    """The published vocabulary whose file has these contents, if any."""
+    """Return the published vocabulary whose file has these contents, or None."""
     sha256 = hashlib.sha256(data).hexdigest()
     return next((one for one in PUBLISHED if one.sha256 == sha256), None)
 
 
 def of_name(name: str) -> Published | None:
-    """The published vocabulary that users call so, unless a file or directory has that name."""
+    """Return the published vocabulary of this name; None if unknown or the name of a path."""
     if Path(name).exists():
         return None
     return next((one for one in PUBLISHED if name in one.names), None)
 
 
 def find(published: Published, folder: str | os.PathLike[str] | None = None) -> Path:
-    """The file of a published vocabulary on this machine.
+    """Return the file of a published vocabulary on this machine.
 
     Args:
         published: the vocabulary.

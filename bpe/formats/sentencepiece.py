@@ -79,7 +79,7 @@ def read(path: Path) -> Parts:
 
     Raises:
         TokenizerFileError: the file is broken, or of a tokenizer that this library cannot honour
-            exactly; the message names what it is.
+            exactly; the message names the part at fault.
     """
 
     def fail(what: str) -> NoReturn:
@@ -148,7 +148,7 @@ def _checked(piece: Any, fail: Any) -> _Piece:
 
 
 def _check_settings(file: Any, fail: Any) -> None:
-    """Refuse settings of another tokenizer than ours."""
+    """Check that the settings are of a tokenizer that this library can honour."""
     kind = file.trainer_spec.model_type
     if kind != _BPE:
         fail(f"a SentencePiece model of type {_TYPES.get(kind, kind)}: only BPE is supported")
@@ -168,7 +168,7 @@ def _check_settings(file: Any, fail: Any) -> None:
 
 
 def _merges(normal: Sequence[_Piece], ids: Mapping[bytes, int], fail: Any) -> Merges:
-    """The merges as ids: of all ways to make a piece, the one that happens, by its score."""
+    """Return the merges as ids: of all ways to make a piece, the one that happens, by its score."""
     characters = {piece.text for piece in normal if len(piece.text) == 1}
     of_score: dict[float, list[str]] = {}
     for piece in normal:
@@ -230,7 +230,7 @@ def _are_runs(pieces: Sequence[str], others: Iterable[str]) -> bool:
 
 
 def _merged_run(size: int, ranks: Mapping[int, int]) -> list[int]:
-    """The lengths that single characters merge to: the lowest rank first, then the leftmost."""
+    """Return the lengths that single characters merge to: lowest rank first, then leftmost."""
     run = [1] * size
     while True:
         sums = enumerate(map(sum, pairwise(run)))
@@ -242,10 +242,10 @@ def _merged_run(size: int, ranks: Mapping[int, int]) -> list[int]:
 
 
 def _parsed(path: Path, data: bytes) -> Any:
-    """The message of a file.
+    """Return the message of a file.
 
     Raises:
-        TokenizerFileError: it is none, or the package protobuf is missing.
+        TokenizerFileError: the file is no such message, or the package protobuf is missing.
     """
     message = _new_message(f"{path}: reading a .model file of SentencePiece")
     from google.protobuf.message import DecodeError  # noqa: PLC0415 - bpe works without
@@ -260,7 +260,7 @@ def _parsed(path: Path, data: bytes) -> Any:
 
 
 def _new_message(work: str) -> Any:
-    """An empty message.
+    """Return an empty message.
 
     Raises:
         TokenizerFileError: the package protobuf is missing, which this work needs.
@@ -273,7 +273,10 @@ def _new_message(work: str) -> Any:
 
 @functools.cache
 def _message() -> Any:
-    """The class of the message, in a pool of its own: other packages declare the same names."""
+    """Return the class of the message, in a pool of its own.
+
+    Other packages declare the same names.
+    """
     from google.protobuf import (  # noqa: PLC0415 - bpe works without
         descriptor_pb2,
         descriptor_pool,
@@ -304,11 +307,11 @@ _MOST_PIECES = 1 << 24  # of different scores, which are floats of 32 bits
 
 
 def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFiles:
-    """A tokenizer as a .model file, with which ``sentencepiece`` gives the same ids.
+    """Return a tokenizer as a .model file, with which ``sentencepiece`` gives the same ids.
 
     Raises:
-        TokenizerError: it is not one of SentencePiece, its merges are not those that the scores of
-            pieces imply, or the package protobuf is missing.
+        TokenizerError: the tokenizer is not one of SentencePiece, its merges are not those
+            that the scores of pieces imply, or the package protobuf is missing.
     """
     model = parts.model
     if not isinstance(model, CharacterLevel) or model.end_of_word or not model.unknown:
@@ -327,7 +330,7 @@ def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFile
 
 
 def _known_losses(parts: Parts) -> dict[LossName, Loss | None]:
-    """The losses of the pre-tokenizer, and of the roles that the file does not say."""
+    """Return the losses of the pre-tokenizer, and of the roles that the file does not say."""
     cut = parts.pretokenizer
     steps = cut.normalizer
     if sorted(steps) not in (["mark-spaces"], ["mark-spaces", "prepend-mark"]):
@@ -347,7 +350,7 @@ def _known_losses(parts: Parts) -> dict[LossName, Loss | None]:
 
 
 def _ranked(parts: Parts, model: CharacterLevel) -> list[int]:
-    """The ids of the normal pieces, the one of highest score first: those of merges, then the rest.
+    """Return the ids of the normal pieces, highest score first: those of merges, then the rest.
 
     Raises:
         TokenizerError: the order of the pieces implies other merges.
@@ -400,7 +403,10 @@ def _merged(triple: tuple[int, ...], tokens: Sequence[bytes]) -> str:
 
 
 def _serialized(parts: Parts, model: CharacterLevel, ranked: Sequence[int]) -> bytes:
-    """The file. Scores fall by one from piece to piece, as the package's own trainer has them."""
+    """Return the bytes of the file.
+
+    Scores fall by one from piece to piece, as the package's own trainer has them.
+    """
     scores = {id_: -float(rank) for rank, id_ in enumerate(ranked)}
     unknown = model.unknown or ""
     message = _new_message("writing a .model file of SentencePiece")

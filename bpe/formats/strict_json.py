@@ -35,7 +35,7 @@ class Entry:
         raise TokenizerFileError(f"{self.file}: {place or 'the file'}: {what}")
 
     def object(self, *keys: str) -> Entry:
-        """This entry, an object with no other keys than these (with none given, any)."""
+        """Return this entry, an object with no other keys than these (with none given, any)."""
         if not isinstance(self.value, dict):
             self.fail(f"expected an object, found {describe(self.value)}")
         if keys:
@@ -48,19 +48,19 @@ class Entry:
         return self
 
     def get(self, key: str) -> Entry:
-        """The entry under a key of an object; its value is None if there is none."""
+        """Return the entry under a key of an object; its value is None if the key is missing."""
         place = f"{self.place}.{key}" if self.place else key
         return Entry(self.file, place, self.value.get(key))
 
     def items(self) -> Iterator[Entry]:
-        """The entries of a list."""
+        """Return the entries of a list."""
         if not isinstance(self.value, list):
             self.fail(f"expected a list, found {describe(self.value)}")
         for i, value in enumerate(self.value):
             yield Entry(self.file, f"{self.place}[{i}]", value)
 
     def bounded(self) -> Entry:
-        """This entry, which is neither too deep nor too long to process."""
+        """Return this entry, which is neither too deep nor too long to process."""
         level = [self.value]
         length = 0
         for _ in range(_MAX_DEPTH):
@@ -78,7 +78,7 @@ class Entry:
         return self
 
     def string(self) -> str:
-        """This entry as a string without lone surrogates."""
+        """Return this entry as a string without lone surrogates."""
         if not isinstance(self.value, str):
             self.fail(f"expected a string, found {describe(self.value)}")
         try:
@@ -88,11 +88,11 @@ class Entry:
         return self.value
 
     def optional(self) -> str | None:
-        """This entry as a string; None if it is missing."""
+        """Return this entry as a string, or None if the entry is missing."""
         return None if self.value is None else self.string()
 
     def boolean(self, *, default: bool | None = None) -> bool:
-        """This entry as true or false; ``default`` if it is missing."""
+        """Return this entry as true or false, or ``default`` if the entry is missing."""
         if self.value is None and default is not None:
             return default
         if not isinstance(self.value, bool):
@@ -113,7 +113,7 @@ def read_json(file: str, data: bytes) -> Entry:
     """Parse a whole file.
 
     Raises:
-        TokenizerFileError: it is not JSON in UTF-8, nests too deeply, has a duplicate key, or
+        TokenizerFileError: the file is not JSON in UTF-8, nests too deeply, has a duplicate key, or
             holds NaN or an infinity.
     """
 
@@ -138,7 +138,7 @@ def read_json(file: str, data: bytes) -> Entry:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A file as bytes, unless it is larger than any tokenizer.
+    """Return a file as bytes, unless the file is larger than any tokenizer.
 
     Raises:
         TokenizerFileError: the file is larger than MAX_FILE_BYTES.
@@ -155,10 +155,10 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """A file of UTF-8.
+    """Return the text of a file in UTF-8.
 
     Raises:
-        TokenizerFileError: it is not UTF-8, or too large.
+        TokenizerFileError: the file is not UTF-8, or too large.
     """
     try:
         return read_bytes(path).decode()
@@ -167,7 +167,7 @@ def read_text(path: Path) -> str:
 
 
 def describe(value: Any) -> str:
-    """A JSON value with its kind, for error messages."""
+    """Return a JSON value with its kind, for error messages."""
     kinds = {dict: "an object", list: "a list", str: "the string", type(None): "nothing"}
     kind = kinds.get(type(value))
     if kind in ("an object", "a list", "nothing"):
@@ -176,7 +176,7 @@ def describe(value: Any) -> str:
 
 
 def shorten(value: Any, limit: int = 60) -> str:
-    """The repr of a value, truncated."""
+    """Return the repr of a value, truncated."""
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         value = value["type"]
     if isinstance(value, (dict, list)):

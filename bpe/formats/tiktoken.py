@@ -94,10 +94,10 @@ def _holds_ranks(path: Path) -> bool:
 
 
 def _tokens_line_by_line(path: Path, data: bytes) -> list[bytes | None]:
-    """The tokens of any file.
+    """Return the tokens of any file.
 
     Raises:
-        TokenizerFileError: it is broken; the message names the line.
+        TokenizerFileError: the file is broken; the message names the line.
     """
     ranks: dict[bytes, int] = {}
     lines = data.split(b"\n")
@@ -157,7 +157,7 @@ _KIND, _ = KINDS["tiktoken"]
 
 
 def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFiles:
-    """A tokenizer as a .tiktoken file: its ordinary tokens by id.
+    """Return a tokenizer as a .tiktoken file: its ordinary tokens by id.
 
     Raises:
         TokenizerError: the file would silently lose something; the message names what.
@@ -195,7 +195,7 @@ def _assumed_losses(parts: Parts, data: bytes) -> dict[LossName, Loss | None]:
 
 
 def _check_merges(parts: Parts, ordinary: Ordinary) -> None:
-    """Refuse tokenizers whose merges differ from those that the ranks imply."""
+    """Check that the merges of a tokenizer are those that the ranks imply."""
     unmade = ordinary.unmade()
     if unmade and not parts.ignore_merges:
         raise TokenizerError(

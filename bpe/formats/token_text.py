@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def token_names(parts: Parts, *, kind: str = "tokenizer.json") -> dict[int, str]:
-    """The text of each token in the file, by id.
+    """Return the text of each token in the file, by id.
 
     Raises:
         InexpressibleError: two tokens have the same text.
@@ -55,7 +55,7 @@ def token_names(parts: Parts, *, kind: str = "tokenizer.json") -> dict[int, str]
 
 
 class CoreVocab(Mapping[str, int]):
-    """The ids by token text, as the core has read them; no dict is made."""
+    """The ids by token text as the core has read them, without a dict."""
 
     def __init__(self, lists: TokenizerLists) -> None:
         self.lists = lists
@@ -74,10 +74,10 @@ class CoreVocab(Mapping[str, int]):
 
 
 def read_vocab(entry: Entry) -> Mapping[str, int]:
-    """The ids by token text, unique, and dense enough to be an index.
+    """Return the ids by token text, unique, and dense enough to be an index.
 
     Raises:
-        TokenizerFileError: it is not an object with such ids.
+        TokenizerFileError: the entry is not an object with such ids.
     """
     if isinstance(entry.value, TokenizerLists):
         return CoreVocab(entry.value)
@@ -116,7 +116,13 @@ def read_merges(entry: Entry, vocab: Mapping[str, int]) -> Merges:
 
 
 def _merge_ids(pairs: list[Any], vocab: Mapping[str, int]) -> Merges:
-    """Left, right and result of each pair; KeyError, TypeError or ValueError if one is wrong."""
+    """Return left, right and result of each pair.
+
+    Raises:
+        KeyError: a token is not in ``vocab``.
+        TypeError: a pair has the wrong type.
+        ValueError: a merge is not of two tokens.
+    """
     if not {2}.issuperset(map(len, pairs)):
         raise ValueError("a merge is not of two tokens")
     left, right = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -146,7 +152,7 @@ def read_tokens(
     *,
     ignore_merges: bool = False,
 ) -> TokenTable:
-    """The bytes of each id: spelled in the byte alphabet, or added tokens in UTF-8.
+    """Return the bytes of each id: spelled in the byte alphabet, or added tokens in UTF-8.
 
     Raises:
         TokenizerFileError: a token is not in the byte alphabet, or an added one is ambiguous.
@@ -174,7 +180,7 @@ def read_tokens(
 
 
 def _spelled(entry: Entry, vocab: Mapping[str, int], own: Container[str]) -> list[bytes | None]:
-    """The bytes that the names of a vocabulary spell; those in ``own`` are their own bytes."""
+    """Return the bytes that names spell; those in ``own`` are their own bytes."""
     tokens: list[bytes | None] = [None] * (max(vocab.values(), default=-1) + 1)
     for name, id_ in vocab.items():
         if not name:
@@ -199,7 +205,7 @@ def _utf8(entry: Entry, name: str) -> bytes:
 def read_strings(
     entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int]
 ) -> list[bytes | None]:
-    """The bytes of each id, where the text of a token is the token itself.
+    """Return the bytes of each id, where the text of a token is the token itself.
 
     Raises:
         TokenizerFileError: a token is empty or has no UTF-8, or two have one id.
@@ -217,7 +223,7 @@ def read_strings(
 
 
 def spelled_bytes(name: str) -> bytes | None:
-    """The bytes that a name spells in the byte alphabet, if they are not its own UTF-8."""
+    """Return the bytes that a name spells in the byte alphabet, if not its own UTF-8."""
     try:
         spelled = from_text(name)
     except KeyError:

@@ -26,7 +26,7 @@ NAMES = (CONFIG, TOKENS_MAP, CHAT_TEMPLATE)
 def read_roles(
     folder: Path, *, is_token: Callable[[str], bool], post_processor: Mapping[str, Any] | None
 ) -> Roles:
-    """The roles that the files in a folder give; none where there are none.
+    """Return the roles that the files in a folder give; no roles if there are no files.
 
     Args:
         folder: that of the tokenizer.json.
@@ -35,7 +35,7 @@ def read_roles(
 
     Raises:
         TokenizerFileError: a file is broken.
-        OSError: it cannot be opened.
+        OSError: a file cannot be opened.
     """
     ignored: list[str] = []
     named: dict[str, str] = {}
@@ -69,7 +69,7 @@ def read_roles(
 
 
 def files(roles: Roles) -> dict[str, bytes]:
-    """The files that record roles, by name; none where there is nothing to record."""
+    """Return the files that record roles, by name; empty if there is nothing to record."""
     if not roles:
         return {}
     tokens = {f"{role}_token": token for role, token in roles.tokens.items()}
@@ -86,17 +86,17 @@ def files(roles: Roles) -> dict[str, bytes]:
 
 
 def _read(path: Path) -> Entry:
-    """The object in a file; an empty one if there is none."""
+    """Return the object in a file; an empty one if there is no file."""
     return read_json(str(path), read_bytes(path) if path.is_file() else b"{}").object()
 
 
 def _token(entry: Entry) -> str:
-    """A token: a string, or an object with its ``content``, as older releases write it."""
+    """Return a token: a string, or an object with its ``content``, as older releases write it."""
     return (entry.get("content") if isinstance(entry.value, dict) else entry).string()
 
 
 def _chat_template(folder: Path, config: Entry) -> str | None:
-    """The template of the file of its own, else of the configuration: of several, ``default``."""
+    """Return the template in its own file, else in the configuration: of several, ``default``."""
     path = folder / CHAT_TEMPLATE
     if path.is_file():
         return read_text(path)
