@@ -46,13 +46,13 @@ _TRAVEL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=
 
 
 def counts_schema(*, ordered: bool) -> pa.Schema:
-    """Columns of sorted counts: ``pretoken``, ``count``; with order, where each was first seen."""
+    """Return the columns ``pretoken``, ``count``; if ordered, also of the first occurrence."""
     columns = (*_COUNTS, *_ORDER) if ordered else _COUNTS
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns])
 
 
 def counts_table(counts: SortedCounts) -> pa.Table:
-    """Sorted counts as an Arrow table over the same memory."""
+    """Return sorted counts as an Arrow table over the same memory."""
     columns = [binary_rows(counts.data, counts.offsets), int64_array(counts.counts)]
     if counts.documents is not None and counts.positions is not None:
         columns += [int64_array(counts.documents), int64_array(counts.positions)]
@@ -61,7 +61,7 @@ def counts_table(counts: SortedCounts) -> pa.Table:
 
 
 def counts_from_table(table: pa.Table, *, where: str) -> SortedCounts:
-    """The sorted counts of a table with the schema above; ``binary`` keys are allowed.
+    """Return the sorted counts of a table with the schema above or ``binary`` keys.
 
     Raises:
         CountsError: the columns differ, there are nulls, a key is empty, out of order or a
@@ -93,7 +93,7 @@ def counts_from_table(table: pa.Table, *, where: str) -> SortedCounts:
 
 
 def shard_bytes(counts: SortedCounts) -> bytes:
-    """The Parquet file of a shard.
+    """Return the Parquet file of a shard.
 
     Page checksums, so that damage is seen before it is counted. Statistics, because keys are
     sorted: a reader that looks for one skips the rest (values over 4 KiB have none). Keys that
@@ -142,7 +142,7 @@ def counts_part(
 def read_part(
     data: bytes, part: CountsPart, *, shard: int, shards: int, where: str
 ) -> SortedCounts:
-    """The counts of a part, checked against its entry in the manifest.
+    """Return the counts of a part, checked against its entry in the manifest.
 
     Raises:
         CountsError: the bytes differ from the manifest, are not a Parquet file of counts, or hold
@@ -172,7 +172,7 @@ def read_part(
 
 
 def counts_to_ipc(counts: SortedCounts) -> bytes:
-    """Sorted counts as an Arrow IPC stream, for the shuffle.
+    """Return sorted counts as an Arrow IPC stream, for the shuffle.
 
     Compressed to a third or less, since runners hold in memory what they shuffle. Runs of a few
     rows would grow.
@@ -186,7 +186,7 @@ def counts_to_ipc(counts: SortedCounts) -> bytes:
 
 
 def counts_from_ipc(message: bytes) -> SortedCounts:
-    """The sorted counts in an Arrow IPC stream.
+    """Return the sorted counts in an Arrow IPC stream.
 
     Raises:
         CountsError: the message is damaged or holds something else.
@@ -199,7 +199,7 @@ def counts_from_ipc(message: bytes) -> SortedCounts:
 
 
 def _combined(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """One array, copied only if there are several chunks."""
+    """Return the chunks as one array, copied only if there are several."""
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], kind)
@@ -208,11 +208,11 @@ def _combined(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
 def write_counts(
     directory: Path, counts: SortedCounts, manifest: CountsManifest, *, shards: int
 ) -> None:
-    """Write the parts, then the manifest; each atomically.
+    """Write the parts, then the manifest; each file atomically.
 
     Raises:
         CountsError: the directory holds something else, or a pre-token is too large.
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     check_shards(shards)
     directory.mkdir(parents=True, exist_ok=True)
@@ -239,7 +239,7 @@ def write_counts(
 
 
 def read_counts(directory: Path) -> tuple[SortedCounts, CountsManifest]:
-    """The counts of all parts, checked against the manifest.
+    """Return the counts of all parts, checked against the manifest.
 
     Raises:
         CountsError: the manifest or a part is missing, damaged, or of another run.
@@ -273,7 +273,11 @@ def read_counts(directory: Path) -> tuple[SortedCounts, CountsManifest]:
 
 
 def _parts_of_counts(directory: Path) -> set[str]:
-    """The parts in a directory that is empty or holds counts; raises CountsError otherwise."""
+    """Return the parts in a directory that is empty or holds counts.
+
+    Raises:
+        CountsError: the directory holds something else.
+    """
     names = {entry.name for entry in directory.iterdir()}
     if not names:
         return names

@@ -33,7 +33,7 @@ _PART = re.compile(r"part-(\d{5})-of-(\d{5})(?:-g([0-9]{4,}))?\.parquet")
 
 
 def shard_file(shard: int, shards: int, generation: int = 0) -> str:
-    """The file of a shard below its directory: ``data/part-00000-of-00016.parquet``.
+    """Return the path of a shard in its directory: ``data/part-00000-of-00016.parquet``.
 
     Counts that were appended to others have a ``generation`` from 1, which follows the numbers.
 
@@ -54,7 +54,7 @@ def is_part_name(name: str) -> bool:
 
 
 def check_shards(shards: int) -> None:
-    """Raise CountsError for a number of parts that file names cannot express."""
+    """Raise CountsError if file names cannot express the number of parts."""
     if not 1 <= shards <= MAX_SHARDS:
         raise CountsError(f"shards={shards} is not between 1 and {MAX_SHARDS}")
 
@@ -97,7 +97,7 @@ class Totals:
 
 
 def add_formats(*formats: Mapping[str, int]) -> dict[str, int]:
-    """Add up documents by format; the names are sorted.
+    """Return the sum of documents by format, with the names sorted.
 
     >>> add_formats({"text": 1}, {"jsonl": 2, "text": 3})
     {'jsonl': 2, 'text': 4}
@@ -173,13 +173,13 @@ class Described:
     cut: CutRuns | None = None
 
     def described(self) -> dict[str, Any]:
-        """These fields alone."""
+        """Return the fields that counts share with their manifest."""
         return {one.name: vars(self)[one.name] for one in fields(Described)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountsManifest(Described):
-    """Everything ``manifest.json`` says.
+    """The contents of ``manifest.json``.
 
     Attributes:
         dead_letters: files of bad records; none where counts were saved by themselves.
@@ -196,7 +196,7 @@ class CountsManifest(Described):
         return {**before, MANIFEST_NAME: _text(value).encode("ascii")}
 
     def to_json(self) -> str:
-        """All of it as text: the same for the same manifest, and ASCII."""
+        """Return the manifest as ASCII text; equal manifests give the same text."""
         return _text(self._values())
 
     def _values(self) -> dict[str, Any]:
@@ -284,7 +284,7 @@ def _text(value: dict[str, Any]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _FileTotals:
-    """Totals as the file has them."""
+    """The totals in the form of the manifest file."""
 
     documents: int
     bytes: int
@@ -307,7 +307,7 @@ class _File:
 
 
 def _check_files(manifest: CountsManifest, where: str) -> None:
-    """Parts are all shards in order; no named file is outside the directory."""
+    """Check that the parts are all shards in order, and no file is outside the directory."""
     parts = manifest.parts
     if not 1 <= len(parts) <= MAX_SHARDS:
         raise CountsError(f"{where} names {len(parts)} parts; there must be 1 to {MAX_SHARDS}")

@@ -76,7 +76,7 @@ class PretokenCounts(Described):
                 raise CountsError(f"a document has place {last}, order_span is {self.order_span}")
 
     def _check_runs(self) -> None:
-        """Refuse keys that are not two ids or more, and cuts that nobody counted."""
+        """Check that keys are two ids or more, and that ``cut`` agrees with ``runs.max_run``."""
         is_cut = self.runs is not None and self.runs.max_run is not None
         if is_cut != (self.cut is not None):
             raise CountsError(
@@ -100,30 +100,30 @@ class PretokenCounts(Described):
 
     @property
     def pretokens(self) -> pa.LargeBinaryArray:
-        """The distinct pre-tokens in byte order."""
+        """Return the distinct pre-tokens in byte order."""
         return self._table["pretoken"].chunk(0)
 
     @property
     def counts(self) -> pa.Int64Array:
-        """The count of each pre-token, at least 1."""
+        """Return the count of each pre-token, at least 1."""
         return self._table["count"].chunk(0)
 
     @property
     def first_documents(self) -> pa.Int64Array | None:
-        """The place of the first document with each pre-token, if order is tracked."""
+        """Return the place of the first document with each pre-token, if order is tracked."""
         return (
             None if self.sorted_counts.documents is None else self._table["first_document"].chunk(0)
         )
 
     @property
     def first_positions(self) -> pa.Int64Array | None:
-        """Its index among the pre-tokens of that document, if order is tracked."""
+        """Return the index of each pre-token in its first document, if order is tracked."""
         return (
             None if self.sorted_counts.positions is None else self._table["first_position"].chunk(0)
         )
 
     def __len__(self) -> int:
-        """The number of distinct pre-tokens."""
+        """Return the number of distinct pre-tokens."""
         return len(self.sorted_counts)
 
     def __repr__(self) -> str:
@@ -153,10 +153,10 @@ class PretokenCounts(Described):
         vars(self).update(state, sorted_counts=SortedCounts(data, offsets, 8, *rows))
 
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
-        """The counts of both corpora; documents of ``other`` come after those of ``self``.
+        """Return the counts of both corpora; documents of ``other`` come after those of ``self``.
 
         Raises:
-            CountsError: they were cut differently, only one tracks order, or a count exceeds
+            CountsError: the corpora were cut differently, only one tracks order, or a count exceeds
                 2^63 - 1.
         """
         if not isinstance(other, PretokenCounts):
@@ -164,7 +164,7 @@ class PretokenCounts(Described):
         return combine([(self, Fraction(1)), (other, Fraction(1))])
 
     def __mul__(self, times: int) -> PretokenCounts:
-        """The counts of this corpus repeated ``times`` times.
+        """Return the counts of this corpus repeated ``times`` times.
 
         Raises:
             CountsError: ``times`` is not positive, or a count exceeds 2^63 - 1.
@@ -192,7 +192,7 @@ class PretokenCounts(Described):
     __rmul__ = __mul__
 
     def pruned(self, below: int) -> PretokenCounts:
-        """The counts without the pre-tokens that occur fewer than ``below`` times.
+        """Return the counts without the pre-tokens that occur fewer than ``below`` times.
 
         ``totals`` stay those of the corpus; ``prune`` has what was dropped.
 
@@ -209,12 +209,12 @@ class PretokenCounts(Described):
         )
 
     def items(self) -> Iterator[tuple[bytes, int]]:
-        """Each pre-token with its count, in byte order."""
+        """Yield each pre-token with its count, in byte order."""
         for batch in self._table.select(["pretoken", "count"]).to_batches(max_chunksize=1 << 16):
             yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
 
     def first_seen_rows(self) -> pa.Array:
-        """The numbers of the rows, in the order in which the pre-tokens occur first in the corpus.
+        """Return the row numbers in the order in which the pre-tokens occur first in the corpus.
 
         Raises:
             CountsError: order is not tracked.
@@ -225,7 +225,7 @@ class PretokenCounts(Described):
         return pc.sort_indices(self._table, sort_keys=order)
 
     def to_table(self) -> pa.Table:
-        """``pretoken``, ``count``; with order also ``first_document``, ``first_position``."""
+        """Return ``pretoken``, ``count``; with order, ``first_document`` and ``first_position``."""
         return self._table
 
     def save(self, directory: str | Path, *, shards: int = 16) -> None:
@@ -255,10 +255,10 @@ class PretokenCounts(Described):
 
     @classmethod
     def of(cls, sorted_counts: SortedCounts, manifest: CountsManifest) -> PretokenCounts:
-        """Sorted counts with what a manifest says of them.
+        """Return sorted counts with the description in a manifest.
 
         Raises:
-            CountsError: they contradict each other.
+            CountsError: the counts and the description contradict each other.
         """
         return cls(sorted_counts=sorted_counts, **manifest.described())
 
@@ -272,7 +272,7 @@ class PretokenCounts(Described):
         special_tokens: Sequence[str] = (),
         track_order: bool = False,
     ) -> PretokenCounts:
-        """Counts from pre-tokens with their counts; duplicates are added.
+        """Return counts of pre-tokens with their counts; duplicates are added.
 
         Each item is one document that repeats the pre-token; ``track_order`` records the order of
         the items.
@@ -318,7 +318,7 @@ class PretokenCounts(Described):
 def combine(
     weighted: Iterable[tuple[PretokenCounts, Fraction | int]], *, names: Sequence[str] = ()
 ) -> PretokenCounts:
-    """The weighted sum of counts; documents in the order given.
+    """Return the weighted sum of counts, with documents in the order given.
 
     Exact: counts are multiplied by the least common multiple of the denominators, which becomes
     :attr:`PretokenCounts.scale`.
@@ -388,7 +388,7 @@ def check_agreement(
     *,
     titles: tuple[str, str],
 ) -> None:
-    """Raise CountsError unless the texts of both were cut alike, and their runs found alike."""
+    """Raise CountsError unless both counts cut texts and found runs in the same way."""
     if one.runs != other.runs:
         here, there = (str(counts.runs or "counts of pre-tokens") for counts in (one, other))
         raise CountsError(
@@ -426,14 +426,14 @@ def require_pretokens(counts: Described, *, title: str, remedy: str) -> None:
 
 
 def text_bytes(text: object, what: str) -> bytes:
-    """A text as UTF-8; ``what`` names it in errors."""
+    """Return a text as UTF-8; ``what`` names the text in errors."""
     if not isinstance(text, (str, bytes)):
         raise CountsError(f"{what} is {text!r:.60}, not a str")
     return utf8(text, what=what)
 
 
 def shifted(counts: SortedCounts, documents: int) -> SortedCounts:
-    """The counts with all documents ``documents`` places later."""
+    """Return the counts with all documents ``documents`` places later."""
     if counts.documents is None or documents == 0:
         return counts
     problem = "the places of documents pass 2^63 - 1"

@@ -79,7 +79,7 @@ class Losses:
         )
 
     def pruned(self, below: int) -> Pruned:
-        """The same for a manifest."""
+        """Return the losses in the form of a manifest."""
         return Pruned(
             below=below,
             distinct_pretokens=self.distinct_pretokens,
@@ -93,7 +93,7 @@ class Losses:
 def prune(
     counts: SortedCounts, below: int, *, id_bytes: int | None = None
 ) -> tuple[SortedCounts, Losses]:
-    """The pre-tokens with counts of at least ``below``, and the losses.
+    """Return the pre-tokens with counts of at least ``below``, and the losses.
 
     Args:
         counts: the pre-tokens.

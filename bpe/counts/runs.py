@@ -53,7 +53,7 @@ class Runs:
             raise CountsError(f"runs: id_bytes {self.id_bytes!r:.60} is not 2 or 4")
 
     def __str__(self) -> str:
-        """Short, for messages."""
+        """Return a short text for messages."""
         longest = "" if self.max_run is None else f", at most {self.max_run:,} tokens"
         return (
             f"runs (tokenizer {self.tokenizer[:12]}, merge pattern {self.merge_pattern!r}"
@@ -105,7 +105,7 @@ class CutRuns:
 
 
 def id_bytes(max_id: int) -> int:
-    """The bytes of an id in keys, where ids are at most ``max_id``.
+    """Return the number of bytes of an id in keys, where ids are at most ``max_id``.
 
     >>> id_bytes(65_535), id_bytes(65_536)
     (2, 4)

@@ -71,10 +71,10 @@ class Preset:
 
     @classmethod
     def load(cls, name: str) -> Preset:
-        """A preset by its name.
+        """Load a preset by its name.
 
         Raises:
-            TrainingError: there is none of that name, or its file holds an unknown key.
+            TrainingError: no preset has this name, or its file holds an unknown key.
         """
         file = path(name)
         settings: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
@@ -130,19 +130,19 @@ class Preset:
         return train(counts, progress=progress, **settings)
 
     def stopping(self, *, vocab_size: int | None = None, max_merges: int | None = None) -> Preset:
-        """The preset with other limits; itself if neither is given."""
+        """Return the preset with other limits, or the preset itself if no limit is given."""
         if vocab_size is None and max_merges is None:
             return self
         return replace(self, vocab_size=vocab_size, max_merges=max_merges)
 
 
 def names() -> tuple[str, ...]:
-    """The names of the presets, sorted."""
+    """Return the names of the presets, sorted."""
     return tuple(sorted(file.stem for file in _FOLDER.glob("*.yaml")))
 
 
 def path(name: str) -> Path:
-    """The file of a preset.
+    """Return the path of the file of a preset.
 
     Raises:
         TrainingError: there is no preset of this name.
@@ -166,7 +166,7 @@ def model_of(
     end_of_word: str | None = None,
     unknown_token: str | None = None,
 ) -> Model:
-    """The model that the options of the command line describe.
+    """Return the model that the options of the command line describe.
 
     Args:
         model: ``bpe``, ``wordpiece`` or ``sentencepiece-bpe``.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class WordEncoder:
-    """Turns pre-tokens into tokens; no merge crosses their borders.
+    """An encoder of pre-tokens into tokens; no merge crosses their borders.
 
     Attributes:
         tokens: those that text can produce, and the unknown token.
@@ -65,7 +65,7 @@ class WordEncoder:
             yield from merge_steps(symbols, {} if self.dropout else self.ranks)
 
     def symbols(self, pretoken: bytes, random: SplitMix64) -> Symbols:
-        """The tokens of a pre-token; ``random`` is of the whole text."""
+        """Return the tokens of a pre-token; ``random`` is of the whole text."""
         *_, last = self.steps(pretoken)
         if not self.dropout or isinstance(self.model, WordPiece):
             return last.symbols
@@ -84,7 +84,7 @@ def encode(
     whole: Container[bytes] = (),
     **settings: Any,
 ) -> list[int]:
-    """The ids of a text that is cut into pre-tokens.
+    """Return the ids of a text that is cut into pre-tokens.
 
     Args:
         pretokens: the pieces of the text.
@@ -161,7 +161,7 @@ class SplitMix64:
         self._state = seed
 
     def next(self) -> int:
-        """A number from 0 to 2^64 - 1."""
+        """Return a number from 0 to 2^64 - 1."""
         self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
         z = self._state
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
@@ -169,7 +169,7 @@ class SplitMix64:
         return z ^ (z >> 31)
 
     def uniform(self) -> float:
-        """A multiple of 2^-53 from 0 to 1, 1 left out."""
+        """Return a multiple of 2^-53 that is at least 0 and less than 1."""
         return (self.next() >> 11) * 2.0**-53
 
 
@@ -230,7 +230,7 @@ def decode(
     special: Container[bytes] = (),
     normalizer: Collection[str] = (),
 ) -> bytes:
-    """The text of tokens.
+    """Return the text of tokens.
 
     Args:
         tokens: their bytes.

@@ -52,7 +52,7 @@ def merge_steps(
 
 
 def apply_merges(symbols: Symbols, ranks: Mapping[Pair, int], *, prefix: bytes = b"") -> Symbols:
-    """The symbols after the last step.
+    """Return the symbols after the last step.
 
     >>> apply_merges((b"a", b"a", b"a", b"a", b"a"), {(b"a", b"a"): 0, (b"aa", b"aa"): 1})
     (b'aaaa', b'a')
@@ -62,6 +62,6 @@ def apply_merges(symbols: Symbols, ranks: Mapping[Pair, int], *, prefix: bytes =
 
 
 def join(pair: Pair, *, prefix: bytes = b"") -> bytes:
-    """The string of two symbols that become one."""
+    """Return the string of two symbols that become one."""
     left, right = pair
     return left + right.removeprefix(prefix)

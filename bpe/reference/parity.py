@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Chosen:
-    """One step.
+    """A merge with the group that chose it.
 
     Attributes:
         left: the left token.
@@ -56,7 +56,7 @@ def train_parity(
     ratios: Sequence[float] | None = None,
     forbidden: Collection[bytes] = (),
 ) -> list[Chosen]:
-    """The merges that groups choose in turn; arguments as those of ``bpe.train_parity``."""
+    """Return the merges that groups choose in turn; arguments as in ``bpe.train_parity``."""
 
     def score(group: int) -> float:
         """Return a group's tokens, or by ratio its (negative) symbols per token."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def split(
     pretokenizer: str | Pretokenizer, text: bytes, *, after_special: bool = False
 ) -> list[bytes]:
-    """The pieces of a text.
+    """Return the pieces of a text.
 
     Args:
         pretokenizer: a pre-tokenizer or the name of one.
@@ -45,7 +45,7 @@ def split(
 
 
 def normalize(step: str, text: str) -> str:
-    """A text after one step of a normalizer.
+    """Return a text after one step of a normalizer.
 
     A step may drop the text between malformed bytes, which then form a character. So between
     steps, and before the pre-tokenizer, a text is bytes.

@@ -31,7 +31,7 @@ def encode(
     seed: int = 0,
     **settings: Any,
 ) -> list[list[int]]:
-    """The ids of each segment of a text.
+    """Return the ids of each segment of a text.
 
     Args:
         segments: pre-tokens that follow each other; those between tokens that are cut out.
@@ -77,7 +77,7 @@ class LearntSuperwords(NamedTuple):
         merges: of superwords, in order.
         tokens: those of the result, in the order of their ids.
         steps: how many steps of words were made.
-        before: for each superword merge, how many of them came before it.
+        before: for each superword merge, how many steps of words came before the merge.
         tied: the numbers of the superword merges that the tie rule decided.
     """
 
@@ -104,7 +104,7 @@ def train(
     of its parts are tokens by then.
 
     Args:
-        runs: their symbols are tokens of words.
+        runs: runs of tokens of words, with their counts.
         words: the tokens of the word tokenizer, by id.
         start: the tokens that stay: all of them (SuperBPE), or those before the first merge
             (BoundlessBPE).

@@ -140,7 +140,7 @@ def admit(
     vocab_size: int | None,
     forbidden: Collection[bytes],
 ) -> None:
-    """Give ids to the waiting whole words that occur at least so often, while there is room."""
+    """Give ids to waiting whole words of at least this frequency, while there is room."""
     while waiting and waiting[0][1] >= least and not is_full(ids, vocab_size):
         token, _ = waiting.pop(0)
         if token not in forbidden:
@@ -148,18 +148,18 @@ def admit(
 
 
 def tokens(words: Words) -> int:
-    """The length of the corpus in tokens."""
+    """Return the length of the corpus in tokens."""
     return sum(len(symbols) * count for symbols, count in words)
 
 
 def best(pairs: Sequence[Pair], counts: Mapping[Pair, int]) -> list[Pair]:
-    """The most frequent pairs, in the order in which they were given."""
+    """Return the most frequent pairs, in the order in which they were given."""
     most = max(counts[pair] for pair in pairs)
     return [pair for pair in pairs if counts[pair] == most]
 
 
 def best_scored(pairs: Sequence[Pair], counts: Mapping[Pair, int], words: Words) -> list[Pair]:
-    """The pairs of the greatest count(ab) / (count(a) * count(b)), as ``best``."""
+    """Return the pairs of the greatest count(ab) / (count(a) * count(b)), as ``best``."""
     singles: Counter[bytes] = Counter()
     for symbols, count in words:
         for symbol in symbols:
@@ -173,7 +173,7 @@ def best_scored(pairs: Sequence[Pair], counts: Mapping[Pair, int], words: Words)
 
 
 def choose(tied: list[Pair], ties: str, ids: Mapping[bytes, int]) -> Pair:
-    """The pair that a tie rule chooses; ``tied`` is in the order of first occurrence.
+    """Return the pair that a tie rule chooses; ``tied`` is in the order of first occurrence.
 
     A new tie rule is one line here, and one in ``sort_whole``.
     """
@@ -189,7 +189,7 @@ def choose(tied: list[Pair], ties: str, ids: Mapping[bytes, int]) -> Pair:
 
 
 def sort_whole(whole: Whole, ties: str) -> Whole:
-    """The most frequent first, equally frequent ones by a tie rule.
+    """Sort whole words by descending frequency, and equally frequent ones by a tie rule.
 
     Args:
         whole: in the order of first occurrence.

@@ -48,22 +48,22 @@ _CASE_UNSURE = re.compile(r"[^\x00-\x7f]|\\[pPuSD]|^\[\^")
 
 
 def to_huggingface(pattern: str) -> str:
-    """A pattern of ``regex`` as Oniguruma has to read it to mean the same.
+    """Return the Oniguruma pattern with the same meaning as a pattern of ``regex``.
 
     Raises:
-        ValueError: it holds something that cannot be carried over with certainty; the message
-            names it and its position.
+        ValueError: a part of the pattern cannot be carried over with certainty; the message
+            names the part and its position.
     """
     return _Writer(pattern, _TO_HUGGINGFACE, nests=False).whole()
 
 
 def from_huggingface(pattern: str) -> str:
-    """A pattern of Oniguruma as ``regex`` has to read it; raises as :func:`to_huggingface`."""
+    """Return the ``regex`` pattern for one of Oniguruma; raise as :func:`to_huggingface`."""
     return _Writer(pattern, _FROM_HUGGINGFACE, nests=True).whole()
 
 
 class _Writer:
-    """Writes what it knows to mean the same."""
+    """A writer of the patterns that mean the same in both syntaxes."""
 
     def __init__(self, pattern: str, anchors: Mapping[str, str], *, nests: bool) -> None:
         self._pattern = pattern

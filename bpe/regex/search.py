@@ -38,7 +38,7 @@ class TimedSearch:
         self._due = time.perf_counter() + self._limit  # before that, no CPU time can be used up
 
     def run(self, pattern: str, find: Callable[..., _Result]) -> _Result:
-        """The result of ``find``.
+        """Return the result of ``find``.
 
         Args:
             pattern: to search for; for the error.
@@ -59,7 +59,7 @@ class TimedSearch:
                 return result
 
     def _left(self, pattern: str) -> float:
-        """Seconds that are left, more than 0."""
+        """Return the seconds that are left, more than 0."""
         left = self._limit - (time.thread_time() - self._started)
         if left <= 0:
             raise PatternTimeoutError(

@@ -1,4 +1,4 @@
-"""Reads a regular expression to a tree, for all that has to understand one.
+"""Parse a regular expression into a tree, for all modules that have to understand one.
 
 Whatever is not known stays in the tree as an `Other`, so every string has a tree: `bpe.regex.table`
 and `bpe.regex.oniguruma` refuse what they cannot say, and :func:`check_size` bounds the rest.
@@ -40,7 +40,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Other:
-    """Any other node, such as a backreference or a comment."""
+    """A node of any other kind, such as a backreference or a comment."""
 
     source: str
     at: int
@@ -56,27 +56,27 @@ class Group:
 
     @property
     def looks_around(self) -> bool:
-        """True if it takes no characters."""
+        """Return whether the group takes no characters."""
         return self.opening[-1] in "=!"
 
 
 @dataclass(frozen=True)
 class Sequence:
-    """One after the other."""
+    """Nodes that match one after the other."""
 
     nodes: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of these, the first that leads to a match."""
+    """Alternatives, of which the first that leads to a match is taken."""
 
     nodes: tuple[Node, ...]
 
 
 @dataclass(frozen=True)
 class Repeat:
-    """A node several times.
+    """A repetition of a node.
 
     Attributes:
         node: that is repeated.
@@ -112,7 +112,7 @@ _SPECIAL = frozenset("\\^$*+?{}[]()|")
 def parse(
     pattern: str, *, begin: int = 0, flags: frozenset[str] = frozenset(), nests: bool = False
 ) -> Node:
-    """The tree of a pattern.
+    """Return the tree of a pattern.
 
     Args:
         pattern: in the syntax of ``regex``, or of Oniguruma.
@@ -121,7 +121,7 @@ def parse(
         nests: whether a set may hold sets, as Oniguruma has them.
 
     Raises:
-        ValueError: its groups nest deeply.
+        ValueError: the groups of the pattern nest deeply.
     """
     return _Parser(pattern, begin, _SET_OF_SETS if nests else _SET).choice(flags, 0)
 
@@ -187,7 +187,7 @@ class _Parser:
 
 
 def _times(digits: str) -> int:
-    """The number; of many digits, one that is too large for any use here."""
+    """Return the number, or a number that is too large for any use if there are many digits."""
     return int(digits) if len(digits) < 8 else 10**8
 
 
@@ -205,10 +205,10 @@ def is_nullable(node: Node) -> bool:
 
 
 def check_size(pattern: str) -> None:
-    """Refuse patterns that nest deeply, or are long once their repetitions are written out.
+    """Check the depth and the size of a pattern, with its repetitions written out.
 
     Raises:
-        ValueError: the pattern is one of them.
+        ValueError: the pattern nests deeply or is too long.
     """
     if _size(parse(pattern)) > _MAX_SIZE:
         raise _too_large(pattern)

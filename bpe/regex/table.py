@@ -1,4 +1,4 @@
-"""Compiles regular expressions into tables for the core (``native/text/pattern_table.h``).
+"""Compile regular expressions into tables for the core (``native/text/pattern_table.h``).
 
 A table does one step per character, so a match takes linear time. Nearly every pattern of a
 tokenizer can become one: character classes, groups, alternatives, repetition (greedy or lazy, and
@@ -55,12 +55,12 @@ _MAX_WORK = 2_000_000  # instructions visited: some seconds
 
 
 class _NotATable(Exception):  # noqa: N818  # not an error: such patterns run in `regex`
-    """The pattern cannot be a table; the message says why."""
+    """The error of a pattern that cannot be a table; the message says why."""
 
 
 @functools.lru_cache(maxsize=16)
 def pattern_table(pattern: str) -> PatternTable | None:
-    """The table of a pattern that ``regex`` has compiled, or None if only ``regex`` can run it.
+    """Return the table of a compiled pattern, or None if only ``regex`` can run the pattern.
 
     A pattern that can match the empty string has no table: an automaton cannot do what
     ``finditer`` does around empty matches.
@@ -74,9 +74,9 @@ def pattern_table(pattern: str) -> PatternTable | None:
 
 @functools.lru_cache(maxsize=16)
 def never_split_tables(pattern: str) -> tuple[PatternTable, PatternTable] | None:
-    """The tables of a pattern that is never split: of its matches in a text, and of a whole text.
+    """Return the tables of a never-split pattern: of matches in a text, and of whole texts.
 
-    None if only ``regex`` can run it, or if a match alone may be none: with positive lookahead.
+    None if only ``regex`` can run the pattern, or if the pattern has a positive lookahead.
     """
     try:
         lookbehind, node = _parsed(pattern)
@@ -145,7 +145,7 @@ def _parsed(pattern: str) -> tuple[str, Node]:
 
 
 def _lowered(node: Node) -> Node:
-    """A node of what a table can say: without groups, and flags are in the classes."""
+    """Return a node of a table: without groups, and with the flags in the classes."""
     if isinstance(node, Sequence | Choice):
         return replace(node, nodes=tuple(map(_lowered, node.nodes)))
     if isinstance(node, Repeat):
@@ -178,7 +178,7 @@ def _repeated(node: Repeat) -> Repeat:
 
 
 def _one_class(group: Group) -> str:
-    """The class that is all of a group."""
+    """Return the class that makes up a whole group."""
     inside = _lowered(group.node)
     if not isinstance(inside, Class):
         raise _NotATable("a look at more than a character")
@@ -186,7 +186,7 @@ def _one_class(group: Group) -> str:
 
 
 def _leaves(node: Node) -> Iterator[Class | _Ahead]:
-    """All that a node is made of in the end."""
+    """Yield the elements of which a node consists in the end."""
     if isinstance(node, Class | _Ahead):
         yield node
     elif isinstance(node, Repeat):
@@ -205,7 +205,7 @@ def _looks_ahead(node: Node) -> bool:
 
 
 class _Symbols(NamedTuple):
-    """Characters as symbols.
+    """The symbols that stand for the characters of a pattern.
 
     Attributes:
         of: the symbol of each code point, uint8.
@@ -231,12 +231,12 @@ def _classes(node: Node, lookbehind: str) -> list[str]:
 
 @functools.cache
 def _all_characters() -> str:
-    """Every code point; the lone surrogates are malformed bytes, too."""
+    """Return every code point; lone surrogates are malformed bytes, too."""
     return np.arange(_CODE_POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
 def _members(source: str) -> npt.NDArray[np.int64]:
-    """The code points of a class, ascending."""
+    """Return the code points of a class in ascending order."""
     if len(source) == 1 and source != ".":
         return np.array([ord(source)])
     runs = regex.finditer(f"(?:{source})+", _all_characters())
@@ -244,7 +244,7 @@ def _members(source: str) -> npt.NDArray[np.int64]:
 
 
 def _symbols(sources: list[str]) -> _Symbols:
-    """The symbols that tell characters of these classes apart."""
+    """Return the symbols that tell the characters of these classes apart."""
     if len(sources) > _MAX_CLASSES:
         raise _NotATable("too many classes")
     symbols = np.zeros(_CODE_POINTS, np.uint16)
@@ -356,7 +356,7 @@ def _choice(node: Repeat, again: int, leave: int) -> _Instruction:
 
 
 def _program(node: Node, sets: Mapping[str, int], width: int) -> list[_Instruction]:
-    """The instructions of a pattern; the last one is the first to be done."""
+    """Return the instructions of a pattern; the last one is the first to be done."""
     compiler = _Compiler(sets, width)
     begin = compiler.add(node, 0)
     compiler.instructions.append(_Instruction(_ANYTHING, False, (begin,)))
@@ -369,7 +369,7 @@ _Threads: TypeAlias = tuple[int, ...]  # instructions, the preferred thread firs
 
 
 def _steps(program: list[_Instruction], width: int) -> npt.NDArray[np.uint32]:
-    """The steps of `PatternTable`, ``width`` for each state."""
+    """Return the steps of `PatternTable`, ``width`` for each state."""
     first: _Threads = (len(program) - 1,)
     states: dict[_Threads, int] = {(): 0, first: 1}
     waiting = [first]
@@ -446,7 +446,7 @@ def _roles(
 def _required(
     node: Node, symbols: _Symbols, common: npt.NDArray[np.int64]
 ) -> tuple[int, list[str]] | None:
-    """The rarest classes of which each match of a node holds a character.
+    """Return the rarest classes of which each match of a node holds a character.
 
     Returns:
         How common their characters are, and the classes; None if there are no such classes: the
@@ -470,7 +470,7 @@ def _required(
 def _before(
     required: npt.NDArray[np.bool_], steps: npt.NDArray[np.uint32]
 ) -> npt.NDArray[np.bool_]:
-    """The symbols that a match may hold before the first that is required."""
+    """Return the symbols that a match may hold before the first required character."""
     following = steps.reshape(-1, len(required)) >> 1
     following[:, required] = 0
     reached = {0, 1}
