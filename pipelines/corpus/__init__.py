@@ -1,1 +1,1 @@
-"""The corpus: which files, cut where, and the documents in them."""
+"""Find the files of a corpus, cut them into splits and read their documents."""

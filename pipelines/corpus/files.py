@@ -1,4 +1,4 @@
-"""A file of a corpus, and what its name says: the format, and the compression around it."""
+"""Files of a corpus, with the format and the compression that their names give."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class InputFile:
     r"""One file of a corpus.
 
     Attributes:
-        path: where it is: an absolute local path, or a URL of one of Beam's filesystems.
+        path: the location: an absolute local path, or a URL of one of Beam's filesystems.
         name: the path below the deepest folder that holds all inputs, with ``/`` between its
             parts; bytes of a file name that are not UTF-8 are written ``\xNN``. Document ids
-            and manifests use it, so that they do not depend on the path of the corpus.
-        file_size: bytes as stored.
-        format: how it holds documents.
-        compression: how it is packed.
-        version: that was listed; None where nobody looked.
-        source: the name of the input that it is of; empty where it has none.
+            and manifests use this name, so that they do not depend on the path of the corpus.
+        file_size: the stored size in bytes.
+        format: the format of the file.
+        compression: the compression of the file; ``none`` if the file is not compressed.
+        version: the version that was listed; None if the version is not known.
+        source: the name of the source of the file; empty if the source has no name.
     """
 
     path: str
@@ -62,22 +62,22 @@ class InputFile:
 
     @property
     def size(self) -> int:
-        """Bytes as stored."""
+        """The stored size in bytes."""
         return self.file_size
 
     @property
     def can_be_cut(self) -> bool:
-        """True if a range of its bytes can be read by itself."""
+        """True if a range of the file can be read by itself."""
         return self.compression == "none" and not FILE_FORMATS[self.format].uncut
 
 
 def input_file(
     path: str, name: str, size: int, asked: Format, *, version: Version | None = None
 ) -> InputFile:
-    """Return the file that a name describes; ``asked`` is the format, or ``auto``.
+    """Return the input file of a name; ``asked`` is the format, or ``auto``.
 
     Raises:
-        InputError: it is of a kind that cannot hold documents here.
+        InputError: files of this kind are not read.
     """
     suffix, compression = suffix_of(name)
     format_: FileFormat
@@ -112,14 +112,14 @@ def input_file(
 
 
 def suffix_of(name: str) -> tuple[str, Compression]:
-    """The suffix that says the format, and the compression around it."""
+    """Return the suffix that gives the format, and the compression of the file."""
     stem, suffix = posixpath.splitext(name.lower())
     compression = COMPRESSION_SUFFIXES.get(suffix, "none")
     return (suffix if compression == "none" else posixpath.splitext(stem)[1]), compression
 
 
 def _unread_records(name: str) -> str:
-    """The suffix that says a file holds records, where these are not read; else empty."""
+    """Return the suffix of a file of records that is not read; empty for other files."""
     stem, last = posixpath.splitext(name.lower())
     if last not in COMPRESSION_SUFFIXES:
         stem += last
@@ -130,15 +130,15 @@ def _unread_records(name: str) -> str:
 
 
 def is_text(name: str) -> bool:
-    """Return whether a file is read as text by its name."""
+    """Return whether a file of this name is read as text."""
     return SUFFIXES.get(suffix_of(name)[0], "text") == "text"
 
 
 def check_formats(pattern: str, names: Iterable[str]) -> None:
-    """Refuse a folder or glob in which some files hold records and others are text.
+    """Check that the files of a folder or glob are not partly records and partly text.
 
     Raises:
-        InputError: it is one; says how many files of each format there are.
+        InputError: some files hold records and others are text; the message counts each format.
     """
     first: dict[str, str] = {}
     formats: Counter[str] = Counter()
@@ -157,5 +157,5 @@ def check_formats(pattern: str, names: Iterable[str]) -> None:
 
 
 def printable_name(path: str) -> str:
-    """A path as text, whatever its bytes are."""
+    """Return a path as text; bytes that are not UTF-8 become escapes."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Documents by group: the values of a field, or the sources of a mix."""
+"""Group documents by the values of a field, or by the sources of a mix."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_NAME = 250  # bytes; filesystems allow 255
 
 
 def named_groups(block: Block, options: ReadOptions, pieces: Iterable[FileRange]) -> Block:
-    """The block without the documents whose group is too long to call a folder by; they are bad."""
+    """Turn documents whose group is too long for the name of a folder into bad records."""
     if len(block) == 0 or block.own_ids is None:
         return block
     field = options.id_field or ""
@@ -46,14 +46,14 @@ def named_groups(block: Block, options: ReadOptions, pieces: Iterable[FileRange]
 
 
 def with_sources(block: Block, pieces: Iterable[FileRange]) -> Block:
-    """The block with the source of each document, by its file, as its group."""
+    """Return the block with the source of each document as the group of the document."""
     sources = {piece.file_index: piece.source for piece in pieces}
     found = pc.index_in(block.file_indexes, pa.array(sources, pa.int32()))
     return replace(block, own_ids=pa.array(sources.values(), pa.string()).take(found))
 
 
 def by_group(block: Block) -> Iterator[tuple[str, Block]]:
-    """The documents of a block by group, each in their order."""
+    """Yield each group of a block with its documents, in their order."""
     if len(block) == 0 or block.own_ids is None:
         return
     order = pc.sort_indices(block.own_ids)  # a stable sort

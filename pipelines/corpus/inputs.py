@@ -1,4 +1,4 @@
-"""From patterns to a sorted list of files, each with its size, format and compression.
+"""List the files that patterns match, each with its size, format and compression.
 
 A pattern is, in this order: a file of exactly that name (whatever characters are in it), a
 directory (walked to the bottom), or a glob that matches files; `pipelines.corpus.patterns` has the
@@ -83,14 +83,14 @@ class PassedOver:
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:
-    """The files that a job takes, in order, and what else their patterns match.
+    """The files that a job reads, in order, and the other files that the patterns match.
 
     Attributes:
-        files: in order; none where there is nothing to append.
-        passed_over: what else the patterns match.
-        base: of a job that appends, the folder below which the files are named; else None.
-        generation: of a job that appends.
-        earlier: likewise, what earlier jobs planned; None where the job begins the directory.
+        files: the files to read, in order; empty if there is nothing to append.
+        passed_over: the other files that the patterns match.
+        base: the folder below which the files of a job that appends are named; else None.
+        generation: the generation of a job that appends; else 0.
+        earlier: the pieces that earlier jobs planned; None if the job begins the directory.
         outdated: names of files that changed and cannot be taken again.
     """
 
@@ -104,13 +104,13 @@ class Inputs:
 
 @dataclass
 class Matches:
-    """The matches of a pattern: inputs by path, and other files with the reason."""
+    """The matches of patterns: inputs by path, and the reasons for passing other files over."""
 
     files: dict[str, Listed] = field(default_factory=dict)
     passed_over: dict[str, str] = field(default_factory=dict)
 
     def update(self, other: Matches) -> None:
-        """Add those of another pattern."""
+        """Add the matches of another pattern."""
         self.files |= other.files
         self.passed_over |= other.passed_over
 
@@ -121,13 +121,13 @@ class Matches:
             self.passed_over[path] = reason
 
     def summary(self) -> tuple[PassedOver, ...]:
-        """The files passed over, by reason."""
+        """Return the files passed over, by reason."""
         over = {path: why for path, why in self.passed_over.items() if path not in self.files}
         return summary_of(over)
 
 
 def summary_of(passed_over: Mapping[str, str]) -> tuple[PassedOver, ...]:
-    """Files that were passed over, given with their reasons, by reason."""
+    """Summarize the files passed over, which are given with their reasons, by reason."""
     reasons: dict[str, list[str]] = {}
     for path, reason in passed_over.items():
         reasons.setdefault(reason, []).append(path)
@@ -140,10 +140,10 @@ def summary_of(passed_over: Mapping[str, str]) -> tuple[PassedOver, ...]:
 def find_inputs(settings: InputSettings, *, below: str | None = None) -> Inputs:
     """List the files that match the patterns of ``settings``, each once.
 
-    They are sorted by source, in the order of the patterns, then by path.
+    The files are sorted by source, in the order of the patterns, then by path.
 
     Args:
-        settings: of the inputs.
+        settings: the settings of the inputs.
         below: where files come and go, the folder below which they are named, in whichever of them
             are there; empty: that of the patterns. Then a pattern may match nothing, and files
             that cannot be read, or are written, are passed over.
@@ -191,7 +191,7 @@ def find_inputs(settings: InputSettings, *, below: str | None = None) -> Inputs:
 
 
 def check_sources(settings: InputSettings, shares: Collection[str]) -> None:
-    """Refuse inputs whose sources are not those that have shares in a mix.
+    """Check that the sources of the inputs are the sources that have shares in a mix.
 
     Raises:
         ConfigError: a pattern names no such source, or a source has no pattern.
@@ -208,10 +208,10 @@ def check_sources(settings: InputSettings, shares: Collection[str]) -> None:
 
 
 def _tagged(files: list[InputFile], split_size: int) -> list[InputFile]:
-    """``files``, with the tags of those in a store that several splits may read.
+    """Add the version tags of the remote files that more than one split may read.
 
-    Lists have no tags, and to ask for each takes a request. What one split reads at one time needs
-    none: it compares the tags of its beginning and its end.
+    Lists have no tags, and each tag takes a request. A file that one split reads needs no tag from
+    the plan: the split compares the tags before and after reading.
     """
     asked = [
         i
@@ -240,7 +240,7 @@ def _nothing(pattern: str, matches: Matches, source: str) -> str:
 
 
 def describe_inputs(files: Sequence[InputFile]) -> dict[str, Any]:
-    """The ``inputs`` of a `Plan`: nothing in it depends on the path of the corpus."""
+    """Return the ``inputs`` of a `Plan`, which do not depend on the path of the corpus."""
     return {
         "files": len(files),
         "bytes": sum(file.size for file in files),
@@ -251,7 +251,7 @@ def describe_inputs(files: Sequence[InputFile]) -> dict[str, Any]:
 
 
 def _base(paths: Sequence[str]) -> str:
-    """The deepest folder that these paths share, with a slash; empty where they share none."""
+    """Return the deepest folder that these paths share, with a slash; empty if there is none."""
     if not paths:
         return ""
     folders = [path.split("/")[:-1] for path in paths]
@@ -263,7 +263,7 @@ def _name(path: str, base: str) -> str:
     """Return the name of a file: its path below the folder, or its whole path.
 
     Raises:
-        InputError: it is not below the folder.
+        InputError: the file is not below the folder.
     """
     if not path.startswith(base):
         raise InputError(
@@ -274,7 +274,7 @@ def _name(path: str, base: str) -> str:
 
 
 def _folder(pattern: str) -> str:
-    """The folder below which a pattern looks."""
+    """Return the folder below which a pattern matches files."""
     if is_local(pattern):
         literal = _absolute(pattern)
         if literal.is_dir():
@@ -287,15 +287,15 @@ def _folder(pattern: str) -> str:
 
 
 def match(pattern: str, asked: str, *, changing: bool = False) -> Matches:
-    """Match ``pattern``, with formats that are ``asked`` for or ``auto``.
+    """Return the files that ``pattern`` matches.
 
     Args:
-        pattern: of the command line.
+        pattern: a file, a directory or a glob.
         asked: the format of all files, or ``auto``.
         changing: whether files come and go meanwhile, as for `match_below`.
 
     Raises:
-        InputError: it cannot be listed, or matches files of records and text files.
+        InputError: the pattern cannot be listed, or matches files of records and text files.
     """
     try:
         if re.match(r"[a-zA-Z][-a-zA-Z0-9+.]*://", pattern):
@@ -330,26 +330,26 @@ def _absolute(path: str) -> Path:
 
 
 def cut(pattern: str) -> tuple[str, str]:
-    """The folder before the first character of a glob, with its slash, and the glob."""
+    """Cut a pattern into the folder before the first wildcard, with its slash, and the glob."""
     fixed = GLOB_CHARACTERS.split(pattern, maxsplit=1)[0]
     folder, slash, _ = fixed.rpartition("/")
     return folder + slash, pattern[len(folder + slash) :]
 
 
 def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool = False) -> Matches:
-    """The files below a folder that match; never silent about what cannot be read.
+    """Return the files below a folder that match a glob.
 
     Args:
         root: an absolute path, or a URL.
-        glob: matched with what follows ``root`` and a slash.
+        glob: the pattern for paths relative to ``root``.
         asked: the format of all files, or ``auto``.
         named: the pattern, for messages.
-        changing: whether files come and go meanwhile: then what is named as unfinished is passed
-            over, and so is text among files of records.
+        changing: whether files come and go meanwhile: then files with names of unfinished files
+            are left out, and text among files of records is passed over.
 
     Raises:
-        OSError, InputError: something cannot be listed, or what is there has formats that do not
-            go together.
+        OSError, InputError: a folder cannot be listed, or the files have formats that do not go
+            together.
     """
     matches, is_match = Matches(), matcher(glob)
     unfinished = (MARKER, *UNFINISHED) if changing else ()
@@ -377,7 +377,7 @@ def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool 
 def _walked(
     root: str, *, changing: bool
 ) -> Iterator[tuple[str, Callable[[], Listed | str | None]]]:
-    """The files below a local folder, relative to it; what `_look` says of each."""
+    """Yield the files below a local folder: the relative path, and a call of `_look`."""
     root = root.rstrip("/")
     folders = [""]  # below root, each with a slash at its end
     while folders:
@@ -401,7 +401,7 @@ def _walked(
 
 
 def _look(path: str, entry: os.DirEntry[str], *, changing: bool) -> Listed | str | None:
-    """Return the file; or why it is passed over; or None where it is gone again."""
+    """Return the listed file, or the reason to pass it over; None if the file is gone."""
     if entry.is_dir(follow_symlinks=False):
         return BY_NAME
     try:
@@ -418,7 +418,7 @@ def _look(path: str, entry: os.DirEntry[str], *, changing: bool) -> Listed | str
 
 
 def _objects(root: str, glob: str) -> Iterator[tuple[str, Callable[[], Listed]]]:
-    """The objects that a store has below a folder, as far as the glob may match them."""
+    """Yield the objects below a folder of a store that the glob may match."""
     root = root.rstrip("/")
     listed = objects_below(root, recursive="/" in glob or "**" in glob)
     outputs = tuple(

@@ -1,8 +1,8 @@
-"""Numbers of documents, of 64 bits and the same on every runner: keys, seeds, orders.
+"""Compute 64-bit keys, seeds and orders of documents, the same on every runner.
 
-The key of a document says what an export does with it. It depends on the document's id alone, or on
-its text where the record has no id of its own: it stays the same when the corpus grows, wherever
-the file is, and a duplicate has the same one.
+The key of a document decides what an export does with the document. The key depends on the id
+alone, or on the text if the record has no id of its own: the key does not change when the corpus
+grows or the file moves, and a duplicate has the same key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def document_keys(block: Block) -> pa.UInt64Array:
-    """The key of each document: `row_hashes` of its id, or of its text where it has none."""
+    """Return the key of each document: `row_hashes` of the id, or of the text without an id."""
     ids = block.stable_ids
     if ids is None:
         return row_hashes(block.texts)
@@ -37,13 +37,13 @@ def document_keys(block: Block) -> pa.UInt64Array:
 
 
 def row_hashes(texts: pa.Array) -> pa.UInt64Array:
-    """XXH64 of the bytes of each row, with the seed 0; strings or binaries, no nulls."""
+    """Return the XXH64 (seed 0) of the bytes of each row; strings or binaries, no nulls."""
     hashes = pa.py_buffer(_native.row_hashes(text_column(texts)))
     return pa.Array.from_buffers(pa.uint64(), len(texts), [None, hashes])
 
 
 def seed64(text: str) -> np.uint64:
-    """The first eight bytes, little-endian, of the SHA-256 of a text."""
+    """Return the first eight bytes, little-endian, of the SHA-256 of a text."""
     seed: np.uint64 = np.uint64(
         int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
     )
@@ -51,7 +51,7 @@ def seed64(text: str) -> np.uint64:
 
 
 def mix64(values: Hashes) -> Hashes:
-    """A one-to-one function of 64 bits whose results look random.
+    """Mix 64-bit values by a one-to-one function whose results look random.
 
     Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014), figure
     17: the last steps of SplitMix64.
@@ -63,5 +63,5 @@ def mix64(values: Hashes) -> Hashes:
 
 
 def numbers_at(positions: npt.NDArray[np.int64], *, start: np.uint64 | Hashes) -> Hashes:
-    """Of a SplitMix64 that starts so, the number at each place, counted from 0."""
+    """Return the numbers of a SplitMix64 sequence at some positions, counted from 0."""
     return mix64(start + (positions.astype(np.uint64) + np.uint64(1)) * _GOLDEN)

@@ -1,4 +1,4 @@
-"""The sources of a mix: which files are of each."""
+"""The sources of a mix, and the files of each source."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class MixSource:
     """A source of a mix.
 
     Attributes:
-        name: as it was given.
-        inputs: the numbers of its files, as ranges: first, and one more than the last.
+        name: the name of the source.
+        inputs: the numbers of its files, as ranges: the first, and one more than the last.
     """
 
     name: str
@@ -29,7 +29,7 @@ class MixSource:
 def sources_of(
     files: Sequence[InputFile | FileRange], names: Iterable[str]
 ) -> tuple[MixSource, ...]:
-    """The sources of a mix, in the order of ``names``, over these files, one piece of each."""
+    """Return the sources of a mix, in the order of ``names``, with the numbers of their files."""
     ranges: dict[str, list[tuple[int, ...]]] = {name: [] for name in names}
     for name, group in groupby(enumerate(files), lambda one: one[1].source):
         numbers = [number for number, _ in group]

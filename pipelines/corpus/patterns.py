@@ -1,4 +1,4 @@
-"""Glob patterns: what they match, and which matches are inputs by convention.
+"""Match paths with glob patterns, and choose the matches that are inputs by convention.
 
 ``*`` is any text without ``/``, ``?`` one character but ``/``, ``[abc]``, ``[a-z]`` and ``[!abc]``
 one character of a set, ``**`` any text, and ``**/`` any number of folders, none included. Every
@@ -40,13 +40,13 @@ def is_glob(pattern: str) -> bool:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """A predicate on paths for ``pattern``.
+    """Return a predicate that tests whether ``pattern`` matches a path.
 
     >>> [matcher("a/**/*.txt")(path) for path in ("a/1.txt", "a/b/c/1.txt", "b/1.txt")]
     [True, True, False]
 
     Raises:
-        InputError: the pattern holds a set that is none, such as ``[z-a]``.
+        InputError: the pattern holds an invalid set, such as ``[z-a]``.
     """
     expression = _compiled(pattern)
     return lambda path: expression.fullmatch(path) is not None
@@ -82,7 +82,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _escaped(members: str) -> str:
-    """The inside of a set, in which only the minus of a range has a meaning."""
+    """Escape the members of a set, but for the minus of a range."""
     return re.sub(
         r"(.)-(.)|(.)",
         lambda found: "-".join(re.escape(end) for end in found.groups() if end is not None),
@@ -96,7 +96,7 @@ def is_visible(relative: str, pattern: str, *, about_data: bool) -> bool:
 
     Args:
         relative: the path below the folder that is walked.
-        pattern: what it matches; its last part can ask for names that are passed over.
+        pattern: the glob pattern; its last part can ask for names that are passed over.
         about_data: whether a README or licence counts as an input.
     """
     asked = posixpath.basename(pattern)

@@ -1,7 +1,7 @@
-"""The documents of one split, and what every job does on the way.
+"""Read the documents of one split, as every job does.
 
-Bad records are set aside, progress and metrics reported, and the work stopped where another worker
-has failed.
+Reading sets bad records aside, reports progress and metrics, and stops if another worker has
+failed.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ class SplitReader:
     """Iterates over the blocks of a split; a context manager that ends with `finish`.
 
     Args:
-        split: to read.
-        reading: how.
-        stopped: asked between blocks, whether nobody needs the rest.
-        slot: gets the work done so far; None if nobody watches.
+        split: the split to read.
+        reading: the settings of reading.
+        stopped: called between blocks; returns True if the job has stopped.
+        slot: gets the work done so far; None if progress is not shown.
 
     Attributes:
-        documents: documents so far.
-        bad_records: records that are none, so far.
+        documents: number of documents so far.
+        bad_records: number of bad records so far.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class SplitReader:
         """Write a bad record to the split's dead letters.
 
         Raises:
-            RecordError: the job may set no more of them aside.
+            RecordError: the job may set no more bad records aside.
             ChangedFileError: the file is no longer the one that was planned.
         """
         self.bad_records += 1
@@ -159,7 +159,7 @@ class SplitReader:
         self.set_aside(block.bad_row(row, reason, self._split.pieces))
 
     def finish(self) -> DeadLetters | None:
-        """Close the split's dead letters and say what is in them; None where there are none."""
+        """Close the file of dead letters and return its description; None if there is no file."""
         written = self._dead.written() if self._dead is not None else None
         self._open.close()
         if written is None:
@@ -174,7 +174,7 @@ class SplitReader:
 
 
 def dead_letter(bad: BadRecord) -> bytes:
-    """A bad record as a line of JSON; ``raw_base64`` where the record is not UTF-8 text."""
+    """Return a bad record as a line of JSON, with ``raw_base64`` if it is not UTF-8 text."""
     line: dict[str, Any] = {
         "file": bad.name,
         "place": bad.place,
@@ -190,7 +190,7 @@ def dead_letter(bad: BadRecord) -> bytes:
 
 
 def text_bytes(texts: pa.Array) -> int:
-    """Bytes of UTF-8 in a column of text."""
+    """Return the bytes of UTF-8 in a column of text."""
     return pc.sum(pc.binary_length(texts)).as_py() or 0
 
 
@@ -202,16 +202,16 @@ def describe(bad: BadRecord) -> str:
 
 
 def too_many(first: str, limit: int) -> str:
-    """The message of the error that one bad record too many is."""
+    """Return the error message for one bad record too many; ``first`` describes a record."""
     if limit == 0:
         return f"{first}; bad records can be set aside with `max_failures` N"
     return f"{first}: this is more than the {limit} bad records that `max_failures` allows"
 
 
 def described(failures: int, directory: str, files: Sequence[str]) -> str:
-    """Return how many bad records there are, and the first of their ``files`` below ``directory``.
+    """Describe the number of bad records, and the first record in ``files`` below ``directory``.
 
-    Of a watch, the files may have been removed by hand: then only how many there were.
+    Without ``files``, describe the number alone: in a watch, the files may be gone.
     """
     if not files:
         return many(failures, "bad record")
@@ -223,16 +223,16 @@ def described(failures: int, directory: str, files: Sequence[str]) -> str:
 def check_failures(
     failures: int, reading: Reading, files: Sequence[str], *, documents: int
 ) -> None:
-    """Check the bad records of the whole job against what it may set aside.
+    """Check the number of bad records of the whole job.
 
     Args:
-        failures: how many there were.
-        reading: says how many there may be.
-        files: dead letters below the output directory, of which the first is quoted.
-        documents: how many good ones there were.
+        failures: the number of bad records.
+        reading: gives the number of bad records that are allowed.
+        files: dead letters below the output directory; the error quotes the first record.
+        documents: the number of documents.
 
     Raises:
-        RecordError: there were more, or nothing but bad records.
+        RecordError: there are too many bad records, or there are no documents but bad records.
     """
     allowed = failures <= reading.max_failures
     if not failures or (allowed and documents):

@@ -1,4 +1,4 @@
-"""Plan which bytes of which files make one unit of work, from names and sizes alone.
+"""Plan the splits of a corpus from the names and sizes of its files alone.
 
 The plan depends on nothing but the sorted list of files and the split size: part numbers, and so
 the names of output files, are the same on every runner and for any number of workers. The first
@@ -60,7 +60,7 @@ class FileRange(InputFile):
     Attributes:
         file_index: the file's number in the sorted list of inputs.
         start: first byte of the range.
-        end: first byte after it.
+        end: first byte after the range.
     """
 
     file_index: int
@@ -69,7 +69,7 @@ class FileRange(InputFile):
 
     @property
     def size(self) -> int:
-        """Bytes in the range."""
+        """Number of bytes in the range."""
         return self.end - self.start
 
 
@@ -80,10 +80,11 @@ class Split:
     Small (it holds names and numbers only) and picklable: this is what travels between workers.
 
     Attributes:
-        part: its number.
-        parts: how many there are.
-        pieces: what to read.
-        generation: of the job: 0 where it began the directory, else it appends to it.
+        part: the number of the split, from 0.
+        parts: the number of splits.
+        pieces: the ranges of files to read.
+        generation: the generation of the job: 0 if the job began the directory, more if the job
+            appends to the directory.
     """
 
     part: int
@@ -93,27 +94,27 @@ class Split:
 
     @property
     def file(self) -> str:
-        """The part of an encoded corpus that is made of the split, below the output directory."""
+        """The file of the encoded split, below the output directory."""
         return part_file(self.part, self.parts, self.generation)
 
     @property
     def dead_letters_file(self) -> str:
-        """The file of its bad records, below the output directory."""
+        """The file of the bad records of the split, below the output directory."""
         return dead_letters_file(self.part, self.parts, self.generation)
 
     @property
     def source(self) -> str:
-        """The source that its pieces are of; empty where it has no name."""
+        """The source of the pieces; empty if the source has no name."""
         return self.pieces[0].source if self.pieces else ""
 
     @property
     def size(self) -> int:
-        """Bytes of input, as stored."""
+        """Stored bytes of the pieces."""
         return sum(piece.size for piece in self.pieces)
 
 
 def default_split_size(total: int) -> int:
-    """Bytes a split for a corpus of ``total`` bytes: 1/64 of it, between 8 and 256 MiB."""
+    """Return the split size for ``total`` bytes: 1/64 of them, between 8 and 256 MiB."""
     return min(max(total // SPLITS_PER_CORPUS, MIN_SPLIT), MAX_SPLIT)
 
 
@@ -126,16 +127,16 @@ def plan_splits(
 ) -> list[Split]:
     """Cut large files and pack small ones, so that each split has about ``split_size`` bytes.
 
-    Files larger than that are cut into equal ranges, except for compressed files and files that
-    are one document (``text``), which cannot be cut. Consecutive files that are not cut share a
-    split as long as they fit into it together, and are of the same format and source.
+    Files larger than ``split_size`` are cut into equal ranges, except for compressed files and
+    files that are one document (``text``), which cannot be cut. Consecutive files that are not cut
+    share a split as long as they fit into it together, and are of the same format and source.
 
     Args:
         files: the inputs in their sorted order.
         split_size: target bytes of a split; None follows the corpus (`default_split_size`), and
             grows until there are at most `MAX_PARTS` splits.
-        generation: of the job.
-        whole: whether no file is cut, because it counts as a whole or not at all.
+        generation: the generation of the job.
+        whole: whether no file is cut, because each file counts as a whole or not at all.
 
     Returns:
         The splits in the order of the files; their parts are numbered from 0.
@@ -179,7 +180,7 @@ def plan_splits(
 
 
 def _count_splits(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:
-    """Return how many splits `plan_splits` makes."""
+    """Return the number of splits that `plan_splits` makes."""
     splits, room = 0, -1
     for file in files:
         if file.can_be_cut and not whole and file.size > split_size:
@@ -194,17 +195,18 @@ def _count_splits(files: Sequence[InputFile], split_size: int, *, whole: bool) -
 
 
 def _fitting_size(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:
-    """``split_size``, doubled until it makes at most `MAX_PARTS` splits."""
+    """Double ``split_size`` until there are at most `MAX_PARTS` splits."""
     while _count_splits(files, split_size, whole=whole) > MAX_PARTS:
         split_size *= 2
     return split_size
 
 
 def straggler(files: Sequence[InputFile], splits: Sequence[Split]) -> InputFile | None:
-    """The largest file that cannot be cut, where it keeps one worker busy when others are done.
+    """Return the largest file that cannot be cut, if it is much larger than the other splits.
 
-    It does if it is several times as large as the other splits (as the default size, where
-    there are none), and as the least size of a split that a worker would notice.
+    Return None if there is no such file. The file must have more than `SEVERAL` times the size of
+    the largest other split (the default size if there is none), and more than `SEVERAL` times
+    `MIN_SPLIT`.
     """
     uncut = {i: file for i, file in enumerate(files) if not file.can_be_cut}
     if not uncut:
@@ -218,7 +220,7 @@ def straggler(files: Sequence[InputFile], splits: Sequence[Split]) -> InputFile 
 
 
 def whole_file(file: InputFile, index: int) -> FileRange:
-    """All of the file of this number."""
+    """Return the range of a whole file; ``index`` is the number of the file."""
     return _range(file, index, 0, file.size)
 
 
@@ -229,16 +231,16 @@ def _range(file: InputFile, index: int, start: int, end: int) -> FileRange:
 def write_splits(
     directory: str, run: str, splits: Sequence[Split], *, earlier: pa.Table | None = None
 ) -> None:
-    """Store the splits of a run; all of them, or none appears.
+    """Store the splits of a run in one file.
 
     Args:
-        directory: of the output.
+        directory: the output directory.
         run: the id of the run.
-        splits: its work.
-        earlier: what `earlier_pieces` has read, where the run appends to it.
+        splits: the splits of the run.
+        earlier: the table of `earlier_pieces`, if the run appends to a directory.
 
     Raises:
-        OutputError: they cannot be written.
+        OutputError: the file cannot be written.
     """
     pieces = [(split.part, piece) for split in splits for piece in split.pieces]
     generation = splits[0].generation if splits else 0
@@ -268,7 +270,7 @@ def write_splits(
 
 
 def read_splits(directory: str, run: str) -> list[Split] | None:
-    """The splits that a run has stored in its directory; None where it has not."""
+    """Read the splits that a run has stored in its directory; None if there are none of the run."""
     table = _stored(directory)
     if table is None or table.schema.metadata[_RUN] != run.encode():
         return None
@@ -304,9 +306,9 @@ def _stored(directory: str) -> pa.Table | None:
 
 
 def earlier_pieces(directory: str, generation: int) -> pa.Table | None:
-    """Return the pieces in the plans up to a generation, a row a piece; None if unknown.
+    """Return the pieces in the plans up to a generation, one row each; None if unknown.
 
-    Of a file that was taken several times, the last piece counts.
+    Of a file that is in more than one generation, only the pieces of the last are returned.
     """
     table = _stored(directory)
     if table is None:
@@ -319,14 +321,14 @@ def earlier_pieces(directory: str, generation: int) -> pa.Table | None:
 
 
 def changed_inputs(directory: str, files: Sequence[InputFile], *, generation: int = 0) -> list[int]:
-    """The numbers of the files that changed since the splits in ``directory`` were stored.
+    """Return the numbers of the files that changed since ``directory`` got its splits.
 
-    All of them if that is unknown.
+    Return the numbers of all files if the changes are unknown.
 
     Args:
-        directory: of the output of an earlier run of the same job.
-        files: its inputs, as they are now.
-        generation: of the job.
+        directory: the output directory of an earlier run of the same job.
+        files: the inputs of the job now.
+        generation: the generation of the job.
     """
     table = _stored(directory)
     if table is None or int(table.schema.metadata[_GENERATION]) != generation:
@@ -346,12 +348,12 @@ def changed_inputs(directory: str, files: Sequence[InputFile], *, generation: in
 
 
 def splits_with(splits: Iterable[Split], files: Sequence[int]) -> list[Split]:
-    """The splits that hold something of the files of these numbers."""
+    """Return the splits that read any of ``files``, which are numbers of files."""
     wanted = set(files)
     return [split for split in splits if any(piece.file_index in wanted for piece in split.pieces)]
 
 
 def inputs_of(splits: Iterable[Split]) -> list[FileRange]:
-    """One piece of each file that the splits are of, in the order of the files."""
+    """Return one piece of each file of the splits, in the order of the files."""
     files = {piece.file_index: piece for split in splits for piece in split.pieces}
     return [piece for _, piece in sorted(files.items())]

@@ -1,7 +1,6 @@
-"""From ranges of files to blocks of documents: plain functions, no pipeline.
+"""Read ranges of files into blocks of documents: plain functions, no pipeline.
 
-``read_split`` and ``read_blocks`` are what jobs call; there is one module for each format, and
-`READERS` says what it has.
+Jobs call ``read_split`` and ``read_blocks``. Each format has a module and an entry in `READERS`.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ __all__ = ["BadRecord", "Block", "PassthroughColumn", "ReadOptions", "read_block
 class Reader(NamedTuple):
     """The reader of a format.
 
-    Where records have fields (``has_columns``), one of the last two says which types these have.
+    If records have fields (``has_columns``), one of the last two gives the types of the fields.
 
     Attributes:
-        blocks: the documents of consecutive ranges, in order.
-        column_types: what a file itself says of the columns of these names; raises `InputError`
-            where it has none of a name.
-        records: those with which a file begins, as values of JSON.
+        blocks: reads the documents of consecutive ranges, in order.
+        column_types: returns the types of named columns from the schema of a file; raises
+            `InputError` if the file has no column of a name.
+        records: reads the first records of a file, as values of JSON.
     """
 
     blocks: Callable[[Sequence[FileRange], ReadOptions], Iterator[Block]]
@@ -46,7 +45,7 @@ class Reader(NamedTuple):
 def _each(
     read: Callable[[FileRange, ReadOptions], Iterator[Block]],
 ) -> Callable[[Sequence[FileRange], ReadOptions], Iterator[Block]]:
-    """Return a reader of ranges in turn: no block has documents of two."""
+    """Return a reader of ranges in turn: no block has documents of two ranges."""
 
     def blocks(sources: Sequence[FileRange], options: ReadOptions) -> Iterator[Block]:
         for source in sources:
@@ -65,20 +64,20 @@ READERS: dict[FileFormat, Reader] = {
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[Block]:
-    """The documents of a split, in order; files that are one document each share blocks."""
+    """Read the documents of a split, in order; files that are one document each share blocks."""
     alike = groupby(split.pieces, key=lambda piece: (piece.format, piece.source))
     for (format_, source), pieces in alike:
         yield from READERS[format_].blocks(tuple(pieces), options.of_source(source))
 
 
 def read_blocks(source: FileRange, options: ReadOptions) -> Iterator[Block]:
-    """The documents whose records begin in ``source``, in order.
+    """Read the documents whose records begin in ``source``, in order.
 
     Where blocks begin and end depends on the range and the options alone. A block may be empty:
     the last one can be there for its ``bad`` records or ``input_bytes`` only.
 
     Raises:
         InputError: the file cannot be read, has not the size it was planned with, or (parquet)
-            has no column of that name.
+            has no column of a name in the options.
     """
     return READERS[source.format].blocks((source,), options.of_source(source.source))

@@ -33,10 +33,10 @@ RAW_BYTES = 64 << 10
 
 @dataclass(frozen=True, kw_only=True)
 class PassthroughColumn:
-    """A field or column that passes through; its type as `.types` writes it.
+    """A field or column that passes through, with the text of its type (see `.types`).
 
     Raises:
-        ValueError: the type is none.
+        ValueError: the text names no type.
     """
 
     name: str
@@ -47,13 +47,13 @@ class PassthroughColumn:
 
     @property
     def field(self) -> pa.Field:
-        """The column as Arrow has it."""
+        """The column as an Arrow field."""
         return pa.field(self.name, parse_type(self.type))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceFields:
-    """The fields of the records of one source; None where they are those of all."""
+    """The fields of the records of one source; None for a field that is the same in all sources."""
 
     name: str
     text_field: str | None = None
@@ -111,7 +111,7 @@ class ReadOptions:
         """Return the options for the documents of ``inputs``, with the columns that pass through.
 
         Raises:
-            ConfigError: documents have a field of their group and one of their id.
+            ConfigError: both a group field and an id field are given.
         """
         texts, ids = inputs.text_fields(), inputs.id_fields()
         if group_by is not None and ids:
@@ -143,7 +143,7 @@ class ReadOptions:
 
     @property
     def id_option(self) -> str:
-        """The option that names ``id_field``."""
+        """The name of the option that sets ``id_field``."""
         return "group_by" if self.groups else "id_field"
 
     def to_json(self) -> dict[str, Any]:
@@ -156,13 +156,13 @@ class BadRecord:
     """A record that is no document.
 
     Attributes:
-        name: the file, as document ids call it.
-        path: the file, under the path that is opened.
+        name: the name of the file, as in document ids.
+        path: the path of the file.
         place: where the record begins, counted from 0 in ``unit``.
         unit: ``byte`` of the uncompressed file, or ``row`` (parquet).
-        reason: what is wrong with it, in words.
+        reason: the reason why the record is bad, in words.
         raw: the record as found, or its first 64 KiB.
-        size: bytes of the whole record, as far as it was read.
+        size: bytes of the whole record, as far as the record was read.
     """
 
     name: str
@@ -177,7 +177,7 @@ class BadRecord:
     def of(
         cls, source: FileRange, place: int, reason: str, raw: bytes, size: int | None = None
     ) -> BadRecord:
-        """A bad record of ``source``; keeps the first 64 KiB of ``raw``."""
+        """Return a bad record of ``source`` with the first 64 KiB of ``raw``."""
         return cls(
             name=source.name,
             path=source.path,
@@ -190,7 +190,7 @@ class BadRecord:
 
     @classmethod
     def lost(cls, source: FileRange, place: int, reason: str, raw: bytes = b"") -> BadRecord:
-        """Return the known part of ``source`` from ``place`` on: the file itself is gone."""
+        """Return the bad record for the unread part of ``source`` from ``place`` on."""
         begin = min(max(place, source.start), source.end)
         if source.compression != "none" or FILE_FORMATS[source.format].unit != "byte":
             begin = source.start  # the place is not one of the bytes as stored
@@ -217,10 +217,10 @@ class Block:
         texts: well-formed UTF-8, no nulls (large_string).
         places: where each record begins: byte offset in the uncompressed file, row number for
             parquet, 0 for a file that is one document (int64).
-        file_indexes: the number of the file each document is from (int32).
+        file_indexes: the number of each document's file (int32).
         own_ids: ids that the records carry (string; null where a record has none).
         name: the file of the records without an id of their own.
-        bad: the records of this stretch of input that are no documents.
+        bad: the bad records of the input of this block.
         input_bytes: bytes of input, as stored, that this block took; over all blocks of a range
             they add up to its size.
         passthrough: a column for each of ``ReadOptions.keep``, of its type.
@@ -249,7 +249,7 @@ class Block:
         return made if own is None else pc.coalesce(own, made)
 
     def without_bad(self, rows: Sequence[int], bad: Iterable[BadRecord]) -> Block:
-        """The block without these rows, in ascending order, which are bad records."""
+        """Return the block without some rows (ascending), which become bad records."""
         if not rows:
             return self
         return replace(
@@ -263,7 +263,7 @@ class Block:
         )
 
     def bad_row(self, row: int, reason: str, pieces: Iterable[FileRange]) -> BadRecord:
-        """The bad record that a row turns out to be; ``pieces`` are those of its split."""
+        """Return the bad record of a row; ``pieces`` are the pieces of its split."""
         index = self.file_indexes[row].as_py()
         source = next(piece for piece in pieces if piece.file_index == index)
         raw = self.texts[row].as_buffer().to_pybytes()
@@ -271,7 +271,7 @@ class Block:
 
     @property
     def stable_ids(self) -> pa.StringArray | None:
-        """`own_ids` that stay as they are when the corpus grows: not those of names of files."""
+        """`own_ids` that do not change when the corpus grows; None if ids are names of files."""
         return self.own_ids if self.name else None
 
 
@@ -285,11 +285,11 @@ def text_block(
     own_ids: pa.StringArray | None = None,
     passthrough: tuple[pa.Array, ...] = (),
 ) -> Block:
-    """A block of ``source`` out of bytes, without the rows that are not well-formed UTF-8.
+    """Return a block of ``source``; rows that are not well-formed UTF-8 become bad records.
 
     Args:
-        source: the file the rows are from.
-        texts: one row a record, no nulls (large_binary).
+        source: the file of the rows.
+        texts: one row for each record, no nulls (large_binary).
         places: where each record begins.
         bad: records that were left out already.
         input_bytes: see `Block`.
@@ -313,14 +313,14 @@ def text_block(
 
 
 def malformed_rows(texts: pa.LargeBinaryArray) -> list[int]:
-    """The rows that are not well-formed UTF-8, in ascending order."""
+    """Return the rows that are not well-formed UTF-8, in ascending order."""
     rows = pa.py_buffer(_native.malformed_rows(text_column(texts)))
     numbers = pa.Int64Array.from_buffers(pa.int64(), rows.size // 8, [None, rows])
     return list(numbers.to_pylist())
 
 
 def without(array: pa.Array, rows: Sequence[int]) -> pa.Array:
-    """``array`` without ``rows`` (ascending row numbers)."""
+    """Return ``array`` without ``rows`` (ascending row numbers)."""
     if not rows:
         return array
     bounds = [-1, *rows, len(array)]
@@ -333,12 +333,12 @@ def use_good_rows(
     use: Callable[..., Result],
     set_aside: Callable[[int, str], object] = lambda _row, _reason: None,
 ) -> tuple[Result, list[int]]:
-    """Return the results of ``use`` for the rows that it takes, and the others' numbers.
+    """Return the result of ``use`` for the good rows, and the numbers of the bad rows.
 
     Args:
-        columns: of equal length; the first has texts.
+        columns: columns of equal length; the first has texts.
         use: called with the columns; again with fewer rows each time it raises `BadTextsError`.
-        set_aside: called at once with each row that is left out, and the reason.
+        set_aside: called with each bad row and the reason.
     """
     rows, bad = list(range(len(columns[0]))), list[int]()
     while True:

@@ -1,8 +1,8 @@
 """Unpack gzip, Zstandard, bzip2 and xz files as a stream.
 
 Files of several members, frames or streams are read to their end. Memory is bounded whatever a
-file unpacks to: each step makes at most a fixed number of bytes. Damage does not hide what came
-before it: those bytes are handed out first, the error after them.
+file unpacks to: each step makes at most a fixed number of bytes. The bytes before damage are
+returned first, and the error is raised after them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ XZ_MEMORY = 256 << 20  # `xz -9` needs 65 MiB to unpack
 
 
 class DamagedDataError(Exception):
-    """Compressed data that cannot be unpacked any further; says why and where."""
+    """Compressed data that cannot be unpacked; the message says why and where."""
 
 
 class ByteStream(Protocol):
     """The unpacked bytes of a file from some offset on."""
 
     def read(self, size: int, /) -> bytes:
-        """The next ``size`` bytes, fewer only at the end."""
+        """Read the next ``size`` bytes; fewer only at the end."""
         ...
 
 
@@ -67,10 +67,10 @@ class UnpackedStream:
         self.consumed = 0
 
     def read(self, size: int, /) -> bytes:
-        """The next ``size`` unpacked bytes; fewer only at the end or before damage.
+        """Read the next ``size`` unpacked bytes; fewer only at the end or before damage.
 
         Raises:
-            DamagedDataError: nothing more can be unpacked, though the file has not ended well.
+            DamagedDataError: the file is damaged or truncated here.
         """
         pieces: list[memoryview] = []
         missing = size
@@ -90,7 +90,7 @@ class UnpackedStream:
         return b"".join(pieces)
 
     def _unpacked(self) -> Iterator[bytes]:
-        """The contents of one member after the other, in pieces that are not empty."""
+        """Yield the contents of one member after the other, in pieces that are not empty."""
         data, members = self._take(), 0
         if not data:
             raise DamagedDataError(f"the file is empty, which is no {self._label} data")
@@ -123,9 +123,9 @@ class UnpackedStream:
         """Return the output of a member before the damage, fed byte by byte.
 
         Args:
-            begin: of the member, in the file.
-            fed: where in the file what it was given last begins.
-            known: bytes that it has given.
+            begin: the offset of the member in the file.
+            fed: the offset of the last input of the member in the file.
+            known: the number of bytes of output that are known already.
         """
         self._stored.seek(begin)
         member, position = self._open_member(), begin
@@ -165,7 +165,7 @@ class UnpackedStream:
 
 
 class _GzipMember:
-    """``zlib.decompressobj`` with the manners of ``bz2.BZ2Decompressor``."""
+    """``zlib.decompressobj`` with the interface of ``bz2.BZ2Decompressor``."""
 
     def __init__(self) -> None:
         self._inflate = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)

@@ -1,4 +1,4 @@
-"""Values of JSON records: of what kind they are, and as columns of a given type."""
+"""Find the types of JSON values, and convert values to columns."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SCALARS: dict[type, frozenset[type]] = {
 
 
 class Digits(str):
-    """A number as it was written."""
+    """The text of a number in JSON."""
 
     __slots__ = ()
 
 
 def integer(digits: str) -> int | Digits:
-    """An integer of any number of digits, for ``json.loads``, which limits them."""
+    """Return an integer of any number of digits, for ``json.loads``, which limits the digits."""
     return int(digits) if len(digits) <= LONGEST_INTEGER else Digits(digits)
 
 
@@ -45,10 +45,10 @@ def kind_of(value: object) -> str:
 
 
 def field_value(record: dict[str, Any], name: str) -> Any:
-    """The field of that whole name; else the one where its dots lead, object in object.
+    """Return the field of a name, or else the field in nested objects that a dotted name gives.
 
     Raises:
-        LookupError: there is neither; the message says what is there.
+        LookupError: there is no such field; the message describes the record.
     """
     if name in record:
         return record[name]
@@ -68,7 +68,7 @@ def field_value(record: dict[str, Any], name: str) -> Any:
 
 
 def lone_surrogate(value: str) -> str:
-    """Describe the first half of a pair without the other; empty if there is none."""
+    """Describe the first lone surrogate in a string; empty if there is none."""
     try:
         value.encode()
     except UnicodeEncodeError as error:
@@ -77,10 +77,10 @@ def lone_surrogate(value: str) -> str:
 
 
 def type_of(value: Any) -> pa.DataType:
-    """The type of a value: ``bool``, ``int64`` or ``double``, ``string``, lists and structs.
+    """Return the type of a value: ``bool``, ``int64`` or ``double``, ``string``, lists and structs.
 
     Raises:
-        ValueError: no type holds it.
+        ValueError: no type holds the value.
     """
     if value is None:
         return pa.null()
@@ -100,10 +100,10 @@ def type_of(value: Any) -> pa.DataType:
 
 
 def type_of_all(kinds: Iterable[pa.DataType]) -> pa.DataType:
-    """The type of values of all these types; integers among other numbers become ``double``.
+    """Return one type for values of all types; integers among floats become ``double``.
 
     Raises:
-        ValueError: no type holds them all.
+        ValueError: no type holds all the values.
     """
     found = pa.null()
     for kind in kinds:
@@ -124,10 +124,10 @@ def holds_json(kind: pa.DataType) -> bool:
 
 
 def column(values: Sequence[Any], field: pa.Field) -> tuple[pa.Array, dict[int, str]]:
-    """Values as a column of the field's type.
+    """Return values as a column of the field's type.
 
     Returns:
-        The column, null where a value does not fit; and of each that does not, its number and why.
+        The column, with null for values that do not fit, and the reasons by number of the value.
     """
     kind = field.type
     scalar = python_type(kind)
@@ -147,7 +147,7 @@ def column(values: Sequence[Any], field: pa.Field) -> tuple[pa.Array, dict[int, 
 
 
 def _problem(value: Any, kind: pa.DataType, path: str) -> str:
-    """Return why and where a type does not hold a value exactly; empty if it does."""
+    """Describe why and where a type does not hold a value exactly; empty if the value fits."""
     if value is None:
         return ""
     wrong = f"field {path!r} is {kind_of(value)}, not {kind}"

@@ -1,6 +1,6 @@
-"""JSON lines: each line an object, its text in one field.
+"""Read JSON lines: each line is an object with its text in one field.
 
-What a line says is what Python's ``json.loads`` says: escapes become characters, ``NaN`` is let
+A line means the same as to Python's ``json.loads``: escapes become characters, ``NaN`` is let
 pass where it does not matter. Four differences: a duplicate key in an object is an error, integers
 may have any number of digits, brackets nest at most `MAX_DEPTH` deep, and a byte order mark at the
 start of the file is skipped. Lines of white space are no records.
@@ -48,13 +48,13 @@ _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def read_jsonl(source: FileRange, options: ReadOptions) -> Iterator[Block]:
-    """The documents whose lines begin in ``source``."""
+    """Read the documents whose lines begin in ``source``."""
     for lines in whole_lines(source, options):
         yield _block(source, options, lines)
 
 
 def first_records(source: FileRange) -> Iterator[dict[str, Any]]:
-    """The records with which a file begins, as far as they are objects."""
+    """Yield the first records of a file that are objects."""
     options = ReadOptions(block_bytes=_SAMPLE_BYTES)
     for lines in islice(whole_lines(source, options), _SAMPLE_BLOCKS):
         for line in lines.data.removeprefix(BYTE_ORDER_MARK).split(b"\n"):
@@ -68,14 +68,14 @@ def first_records(source: FileRange) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class JsonDocument:
-    """A record that is a document; its id is None where it has no usable one."""
+    """A record that is a document; the id is None if the record has no id."""
 
     text: str
     id: str | None
 
 
 def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
-    """Read one line with ``json.loads``: what the core must agree with where it decides itself.
+    """Parse one line with ``json.loads``; the core must agree on the lines that it reads itself.
 
     Raises:
         ValueError: the line is no document; the message says why.
@@ -107,10 +107,10 @@ def parse_line(line: bytes, options: ReadOptions) -> JsonDocument:
 
 
 def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of these members.
+    """Return an object of these members.
 
     Raises:
-        ValueError: two have the same key.
+        ValueError: two members have the same key.
     """
     found = dict(members)
     if len(found) < len(members):
@@ -177,7 +177,7 @@ def _decide(
     columns: tuple[pa.Array, pa.Array, pa.Array],
     undecided: array[int],
 ) -> tuple[tuple[pa.Array, pa.Array, pa.Array], list[BadRecord]]:
-    """Fill in the rows that the core left open, or take them out."""
+    """Fill in the rows that the core left undecided, or remove them as bad records."""
     texts, own_ids, places = columns
     documents, bad, bad_rows = list[JsonDocument](), [], []
     is_filled = np.zeros(len(texts), bool)
@@ -199,7 +199,7 @@ def _decide(
 
 
 def _line(data: memoryview, begin: int) -> memoryview:
-    """The line of ``data`` that begins at ``begin``, its end included."""
+    """Return the line of ``data`` that begins at ``begin``, with its line end."""
     step = 1 << 16
     for place in range(begin, len(data), step):
         if (end := bytes(data[place : place + step]).find(b"\n")) >= 0:
@@ -210,7 +210,7 @@ def _line(data: memoryview, begin: int) -> memoryview:
 def _passthrough(
     options: ReadOptions, data: memoryview, begins: list[int]
 ) -> tuple[tuple[pa.Array, ...], dict[int, str]]:
-    """The columns that pass through, of the records that begin there; and why some do not fit."""
+    """Return the columns that pass through, and by row the reasons why values do not fit."""
     records = [json.loads(bytes(_line(data, begin)), parse_int=integer) for begin in begins]
     problems: dict[int, str] = {}
     columns = []

@@ -1,4 +1,4 @@
-r"""Lines of a range: as documents (``lines``), and as the records of ``jsonl``.
+r"""Read the lines of a range: as documents (``lines``), and as the records of ``jsonl``.
 
 A line ends at ``\n``; one ``\r`` before it belongs to the line end. An empty line is an empty
 document. A last line without a line end counts. Everything else is text, a byte order mark too.
@@ -29,12 +29,12 @@ _Piece: TypeAlias = tuple[int, bytes, tuple[BadRecord, ...]]  # place, whole lin
 
 @dataclass(frozen=True, kw_only=True)
 class Lines:
-    """Some whole lines of a file, and how far into the range reading them has come.
+    """Some whole lines of a file, and the progress in the range.
 
     Attributes:
-        place: where they begin: byte offset in the uncompressed file.
-        data: the lines with their ends; the last may be without.
-        bad: a record among or after them that cannot be read.
+        place: the byte offset of the lines in the uncompressed file.
+        data: the lines with their line ends, which the last line may lack.
+        bad: bad records among or after the lines.
         input_bytes: bytes of input, as stored, since the ``Lines`` before.
     """
 
@@ -45,7 +45,7 @@ class Lines:
 
 
 def read_lines(source: FileRange, options: ReadOptions) -> Iterator[Block]:
-    """The lines that begin in ``source``, each a document."""
+    """Read the lines that begin in ``source``, each a document."""
     for lines in whole_lines(source, options):
         text, offsets, places = _native.split_lines(lines.data, lines.place)
         yield text_block(
@@ -66,9 +66,9 @@ def read_lines(source: FileRange, options: ReadOptions) -> Iterator[Block]:
 def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
     """Cut the lines that begin in ``source`` into pieces of about ``options.block_bytes``.
 
-    Lines over ``options.max_record_bytes`` are bad records; so is what damage has cut off, and
-    what was in a file that is gone or another by now.
-    Memory: a few blocks, or twice the longest line within the limit while it is put together.
+    Lines over ``options.max_record_bytes`` are bad records; so are the rest of a damaged file, and
+    the rest of a file that is gone or has another size now.
+    Memory: a few blocks, or twice the longest line within the limit.
     """
     taken = 0
     try:
@@ -93,7 +93,7 @@ def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
 
 
 def _first_line(stored: StoredBytes, source: FileRange) -> int | None:
-    """Go to the first line that begins in the range; None where none does."""
+    """Seek the first line that begins in the range; return its offset, or None without a line."""
     if source.start >= source.end:
         return None
     position = source.start
@@ -115,7 +115,7 @@ def _first_line(stored: StoredBytes, source: FileRange) -> int | None:
 def _pieces(
     source: FileRange, options: ReadOptions, stream: ByteStream, *, begin: int
 ) -> Iterator[_Piece]:
-    """Whole lines from ``begin`` to the end of the range, or of the compressed file."""
+    """Yield whole lines from ``begin`` to the end of the range, or of the compressed file."""
     last = sys.maxsize if isinstance(stream, UnpackedStream) else source.end - 1
     position = place = begin  # of the next byte to be read; of the line being read
     # Of a line whose end is not read yet: its bytes, of one over the limit the first ones; how many
@@ -124,7 +124,7 @@ def _pieces(
     limit = options.max_record_bytes + 1
 
     def too_long(tail: bytes) -> _Piece:
-        """The line that was read, which ``tail`` ends."""
+        """Return the bad record of the current line, which ends with ``tail``."""
         last = (end + tail)[-1:]
         whole = size + len(tail) - (last == b"\r")
         raw = bytes(line + tail[:RAW_BYTES])[:whole]
@@ -175,7 +175,7 @@ def _pieces(
 
 
 def _without_long_lines(source: FileRange, options: ReadOptions, piece: _Piece) -> Iterator[_Piece]:
-    """``piece``, cut where a line is over the limit; such lines become bad records."""
+    """Cut ``piece`` at the lines over the limit, which become bad records."""
     place, data, bad = piece
     begin = 0  # of the lines that are not yielded yet
     position = 0

@@ -1,8 +1,8 @@
-"""Parquet files: each row a document, its text in one column.
+"""Read Parquet files: each row is a document with its text in one column.
 
-A row group belongs to the range that holds its first byte, going by the sizes of the groups. Rows
-are decoded a few at a time: memory is bounded by some blocks, or by the largest value or page of
-the file where that is more.
+A row group belongs to the range that holds its first byte, computed from the sizes of the groups.
+Rows are decoded a few at a time: memory is bounded by a few blocks, or by the largest value or page
+of the file if this is larger.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
 
 
 def read_parquet(source: FileRange, options: ReadOptions) -> Iterator[Block]:
-    """The documents of the row groups that begin in ``source``.
+    """Read the documents of the row groups that begin in ``source``.
 
-    What was in a file that is gone or another by now is one bad record, after those already read.
+    If the file is gone or has another size now, its unread part is one bad record.
     """
     row = taken = 0
     try:
@@ -69,7 +69,7 @@ def read_parquet(source: FileRange, options: ReadOptions) -> Iterator[Block]:
 
 
 def column_types(source: FileRange, names: Iterable[str]) -> dict[str, pa.DataType]:
-    """The types of the columns of a file that pass through; none of a file that is no Parquet file.
+    """Return the types of some columns of a file; empty if the file is no Parquet file.
 
     Raises:
         InputError: there is no such column, or its type does not pass through.
@@ -112,16 +112,16 @@ def _block(
     input_bytes: int,
     id_type: pa.DataType | None = None,
 ) -> Block:
-    """The documents among some consecutive rows; other rows join ``bad``.
+    """Return the block of some consecutive rows; rows that are no documents become bad records.
 
     Args:
         source: the file.
-        options: how rows become documents.
-        rows: as `_Reader` decodes them; None: there are none.
-        first: the number of the first one.
-        bad: what else is no document.
+        options: the settings by which rows become documents.
+        rows: the rows as `_Reader` decodes them; None if there are no rows.
+        first: the number of the first row.
+        bad: other bad records.
         input_bytes: see `Block`.
-        id_type: of the column of ids, where there is one.
+        id_type: the type of the id column; None if there is no such column.
     """
     if rows is None:
         rows = pa.table([pa.array([], pa.large_binary())], [_TEXT])
@@ -187,7 +187,7 @@ class _Reader:
         self._encoded = any(pa.types.is_dictionary(type_at(schema, n)) for n in self._texts)
 
     def blocks(self) -> Iterator[Block]:
-        """Every block of the range; their ``input_bytes`` follow the rows."""
+        """Yield every block of the range, with ``input_bytes`` in proportion to the rows."""
         source, metadata = self._source, self._file.metadata
         groups = []
         first = 0
@@ -219,7 +219,7 @@ class _Reader:
     def _stretches(
         self, index: int, first: int, rows: int
     ) -> Iterator[tuple[list[pa.Table], list[BadRecord]]]:
-        """Rows of a row group by about ``block_bytes``, and the damage after them."""
+        """Yield the rows of a row group by about ``block_bytes``, with a bad record for damage."""
         held: list[pa.Table] = []
         held_bytes = 0
         row = first
@@ -248,10 +248,10 @@ class _Reader:
         )
 
     def _pieces(self, index: int) -> Iterator[pa.Table]:
-        """The rows of a row group, decoded, each piece of bounded size.
+        """Decode the rows of a row group into tables of bounded size.
 
-        Columns: the texts and, where there are any, the ids (large_binary, with nulls; ids that are
-        neither strings nor numbers are empty), and those that pass through, of their types.
+        Columns: the texts and, if there are any, the ids (large_binary, with nulls; ids that are
+        neither strings nor numbers are empty), and the columns that pass through, of their types.
         """
         batches = self._file.iter_batches(
             batch_size=self._batch_rows(index),
@@ -298,7 +298,7 @@ class _Reader:
             begin = end
 
     def _batch_rows(self, index: int) -> int:
-        """Return how many rows to decode at once, so that large values take little."""
+        """Return the number of rows to decode at once, so that large values take little memory."""
         if self._encoded:
             return MOST_ROWS_ENCODED
         group, block = self._file.metadata.row_group(index), self._options.block_bytes
@@ -313,7 +313,7 @@ class _Reader:
         return rows
 
     def _largest_repeated(self, index: int) -> int:
-        """Bytes of the largest values in the dictionary pages of the columns, added up."""
+        """Return the bytes of the largest value in each column's dictionary, added up."""
         largest = 0
         batches = self._dictionaries.iter_batches(
             batch_size=1, row_groups=[index], columns=self._texts, use_threads=False
@@ -338,7 +338,7 @@ class _Reader:
 
 
 def _malformed_text(column: pa.Array) -> list[int]:
-    """The rows in which text, at any depth, is not well-formed UTF-8."""
+    """Return the rows in which text, at any depth, is not well-formed UTF-8."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
@@ -355,7 +355,7 @@ def _is_malformed(row: pa.Array) -> bool:
 
 
 def _as_binary(array: pa.Array) -> pa.LargeBinaryArray:
-    """The bytes of a text column; of a column of numbers, their decimal digits."""
+    """Return a text column as bytes, and a column of numbers as decimal digits."""
     if pa.types.is_dictionary(array.type):
         return _as_binary(array.dictionary).take(array.indices)
     if pa.types.is_float16(array.type):
@@ -368,7 +368,7 @@ def _as_binary(array: pa.Array) -> pa.LargeBinaryArray:
 def _usable_ids(
     ids: pa.LargeBinaryArray, options: ReadOptions, id_type: pa.DataType | None
 ) -> tuple[pa.LargeBinaryArray, dict[int, str]]:
-    """``ids``, null where they are no text; and what is wrong with rows that need one."""
+    """Return ``ids`` with null for malformed text, and by row the problems of unusable ids."""
     problems: dict[int, str] = {}
     if id_type is not None and not holds_ids(id_type):
         what = f"is of type {id_type}, neither a string nor a number"
@@ -398,15 +398,15 @@ def _true_rows(mask: pa.BooleanArray) -> list[int]:
 
 
 def _counting(first: int, length: int) -> pa.Int64Array:
-    """``first``, ``first + 1``, and so on."""
+    """Return ``first``, ``first + 1``, and so on."""
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), length), start=first - 1)
 
 
 def _check_rows(metadata: pq.FileMetaData) -> None:
-    """A row group with too small a number of rows in the footer would lose the others in silence.
+    """Check the numbers of rows in the footer: too small a number would lose rows in silence.
 
     Raises:
-        ValueError: the rows of the row groups are not those of the file.
+        ValueError: the rows of the row groups do not add up to the rows of the file.
     """
     rows = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
     if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
@@ -416,8 +416,8 @@ def _check_rows(metadata: pq.FileMetaData) -> None:
 def _beginnings(metadata: pq.FileMetaData, file_size: int) -> list[int]:
     """Return the beginning of each row group in the file, from their sizes.
 
-    Not the offsets in the footer: those of a damaged file can be anywhere, and to ask pyarrow
-    for them can end the process.
+    The offsets in the footer are not used: the offsets of a damaged file can be anything, and
+    reading them with pyarrow can end the process.
     """
     sizes = [
         max(metadata.row_group(index).total_byte_size, 0)

@@ -1,4 +1,4 @@
-"""The columns of a Parquet file: text, ids, and those that pass through."""
+"""Find the columns of a Parquet file: text, ids, and columns that pass through."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_ID_FIELD = "id"
 def find_columns(
     source: FileRange, schema: pa.Schema, options: ReadOptions
 ) -> tuple[str, str | None]:
-    """The names of the text column and, where there is one to use, the id column."""
+    """Return the names of the text column and the id column; None if there is no id column."""
     text = _field_type(source, schema, options.text_field, "`text_field`")
     if not is_text(text):
         raise InputError(
@@ -40,10 +40,10 @@ def find_columns(
 
 
 def kept_type(source: FileRange, schema: pa.Schema, name: str) -> pa.DataType:
-    """The type with which a column passes through; dictionaries as their values.
+    """Return the type with which a column passes through; dictionaries become plain values.
 
     Raises:
-        InputError: there is no such column, or its type does not pass through.
+        InputError: there is no such column, or Parquet files cannot hold its type.
     """
     kind = _column_type(source, schema, name, "`keep`")
     try:
@@ -53,10 +53,10 @@ def kept_type(source: FileRange, schema: pa.Schema, name: str) -> pa.DataType:
 
 
 def passthrough_column(source: FileRange, schema: pa.Schema, column: PassthroughColumn) -> pa.Field:
-    """A column that passes through, of the type it is to have.
+    """Return the Arrow field of a column that passes through.
 
     Raises:
-        InputError: there is no such column, or it is of a type that does not fit.
+        InputError: there is no such column, or the type of the column does not fit.
     """
     kind, wanted = kept_type(source, schema, column.name), column.field
     if unify(kind, wanted.type) != wanted.type:
@@ -78,7 +78,7 @@ def _column_type(source: FileRange, schema: pa.Schema, name: str, option: str) -
 
 
 def path_of(schema: pa.Schema, name: str) -> list[str]:
-    """A column, and the fields inside it that a name leads to: the column of that name, else dots.
+    """Return the column of a name, or the column and the inner fields that the dots separate.
 
     >>> path_of(pa.schema([("a.b", pa.string())]), "a.b")
     ['a.b']
@@ -89,7 +89,7 @@ def path_of(schema: pa.Schema, name: str) -> list[str]:
 
 
 def type_at(schema: pa.Schema, name: str) -> pa.DataType:
-    """The type of a column, or of a field inside one, that is there."""
+    """Return the type of an existing column, or of a field inside a column."""
     first, *inside = path_of(schema, name)
     kind = schema.field(first).type
     for field in inside:
@@ -98,17 +98,17 @@ def type_at(schema: pa.Schema, name: str) -> pa.DataType:
 
 
 def values_at(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """The values of a column, or of a field inside one; null where what holds them is."""
+    """Return the values of a column, or of a field inside a column; null in null structs."""
     first, *inside = path_of(batch.schema, name)
     values = batch.column(first)
     return pc.struct_field(values, inside) if inside else values
 
 
 def _field_type(source: FileRange, schema: pa.Schema, name: str, option: str) -> pa.DataType:
-    """The type of a column, or of a field inside one.
+    """Return the type of a column, or of a field inside a column.
 
     Raises:
-        InputError: there is none, or several; the message says how far the name leads.
+        InputError: there is no such column or field, or more than one.
     """
     first, *inside = path_of(schema, name)
     if not inside or first not in schema.names:
@@ -134,12 +134,12 @@ def _described(schema: pa.Schema) -> str:
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values, of those in the dictionary if there is one."""
+    """Return the type of the values of a dictionary type; other types are returned unchanged."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Return whether columns of this type hold strings, or bytes that may be some."""
+    """Return whether columns of this type hold strings, or bytes that may be strings."""
     kind = value_type(kind)
     checks = (
         pa.types.is_string,

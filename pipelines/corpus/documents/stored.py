@@ -1,4 +1,4 @@
-"""One stored file, held to the size and the version that it was planned with."""
+"""Read a stored file, and check the size and the version that the job was planned with."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def _open(path: str) -> Any:
 
 
 class LostFileError(InputError):
-    """A file that is not what it was when the job was planned: what it held is lost to the job.
+    """A file that is gone, or has another size than when the job was planned.
 
     Attributes:
-        reason: what became of it, without its name.
+        reason: the reason, without the name of the file.
     """
 
     def __init__(self, path: str, reason: str) -> None:
@@ -49,14 +49,14 @@ _READ_AHEAD = 4 << 20  # bytes of a compressed object: one request each
 
 
 class ChangedFileError(InputError):
-    """A file of which another version is there than the job was planned with."""
+    """A file that has another version than when the job was planned."""
 
 
 def check_version(source: FileRange) -> None:
-    """See that a file that has the planned size is the planned version, too.
+    """Check that a file of the planned size has the planned version too.
 
     Raises:
-        ChangedFileError: it is another.
+        ChangedFileError: the file has another version.
     """
     with contextlib.suppress(LostFileError):
         StoredBytes(source).close()
@@ -65,8 +65,8 @@ def check_version(source: FileRange) -> None:
 class StoredBytes:
     """The bytes of a file as stored; every failure is an InputError that names the file.
 
-    Has what ``pyarrow.PythonFile`` asks of a file. As a context manager it sees that all that was
-    read is of one version of the file, the one that was planned.
+    The class has the methods that ``pyarrow.PythonFile`` needs. As a context manager, the class
+    checks that all bytes were read from the planned version of the file.
     """
 
     def __init__(self, source: FileRange) -> None:
@@ -121,13 +121,13 @@ class StoredBytes:
         return bool(self._file.closed)
 
     def read(self, size: int) -> bytes:
-        """The next ``size`` bytes; fewer only where the file ends.
+        """Read the next ``size`` bytes; fewer only at the end of the file.
 
-        What was appended to the file after the plan was made is not read.
+        Bytes that were appended to the file after the plan was made are not read.
 
         Raises:
             LostFileError: the file ends before the planned size.
-            InputError: it cannot be read.
+            InputError: the file cannot be read.
         """
         pieces: list[bytes] = []
         with reading(self._source.path):
@@ -145,7 +145,7 @@ class StoredBytes:
             return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:
-        """The offset of the next byte to be read."""
+        """Return the offset of the next byte to be read."""
         return int(self._file.tell())
 
     def _lost(self, now: str) -> LostFileError:

@@ -1,6 +1,6 @@
-"""Files that are one document each.
+"""Read files that are one document each.
 
-The text is the file's bytes as they are: line ends and a byte order mark too. Small files share a
+The text is all bytes of the file, with line ends and a byte order mark. Small files share a
 block, so that a million of them do not make a million blocks.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def read_texts(sources: Sequence[FileRange], options: ReadOptions) -> Iterator[Block]:
-    """One document for each file of ``sources``; its id is the file's name."""
+    """Read one document from each file of ``sources``; its id is the file's name."""
     held: list[tuple[FileRange, bytes]] = []
     bad: list[BadRecord] = []
     text_bytes = input_bytes = 0

@@ -1,4 +1,4 @@
-"""Types of columns that pass through: written as text, read from it, and brought together.
+"""Write, parse and unify the types of columns that pass through.
 
 The text is Arrow's own for plain types (``int64``, ``timestamp[us, tz=UTC]``,
 ``decimal128(10, 2)``); nested ones are ``list<int64>``, ``struct<name: string, "any name": bool>``
@@ -32,7 +32,7 @@ _WITH_ARGUMENTS = re.compile(
 
 
 def type_text(kind: pa.DataType) -> str:
-    """A type as text.
+    """Return a type as text.
 
     >>> type_text(pa.struct([("a b", pa.list_(pa.int8()))]))
     'struct<"a b": list<int8>>'
@@ -60,13 +60,13 @@ def type_text(kind: pa.DataType) -> str:
 
 @lru_cache(maxsize=256)
 def parse_type(text: str) -> pa.DataType:
-    """The type that a text names, as Parquet gives it back.
+    """Return the type that a text names, as read from a Parquet file.
 
     >>> parse_type('struct<"a b": list<int8>>').field("a b").type.value_type
     DataType(int8)
 
     Raises:
-        ValueError: it names none, or one that Parquet files cannot hold.
+        ValueError: the text names no type, or a type that Parquet files cannot hold.
     """
     try:
         kind = _type(text)
@@ -77,10 +77,10 @@ def parse_type(text: str) -> pa.DataType:
 
 
 def in_parquet(kind: pa.DataType) -> pa.DataType:
-    """The type that a column of type ``kind`` has when it is read from a Parquet file.
+    """Return the type that a column of type ``kind`` has when read from a Parquet file.
 
     Raises:
-        ValueError: Parquet files cannot hold it.
+        ValueError: Parquet files cannot hold the type.
     """
     file = io.BytesIO()
     try:
@@ -91,7 +91,7 @@ def in_parquet(kind: pa.DataType) -> pa.DataType:
 
 
 def unify(one: pa.DataType, other: pa.DataType, *, numbers: bool = False) -> pa.DataType | None:
-    """The type that holds every value of both; None where no type does.
+    """Return the type that holds every value of two types; None if no type does.
 
     Integers become the wider, and so do floating-point numbers; a type of nulls becomes the other;
     lists go by their items, structs by their fields, of which one may lack some.
@@ -99,8 +99,8 @@ def unify(one: pa.DataType, other: pa.DataType, *, numbers: bool = False) -> pa.
     Args:
         one: a type.
         other: another.
-        numbers: whether integers that ``double`` does not all hold become that too: for values
-            that are looked at one by one.
+        numbers: whether all integers unify with ``double``, which cannot hold every integer: for
+            values that are checked one by one.
     """
     if one == other or pa.types.is_null(other):
         return one
@@ -128,7 +128,7 @@ def unify(one: pa.DataType, other: pa.DataType, *, numbers: bool = False) -> pa.
 
 
 def undecided(kind: pa.DataType) -> bool:
-    """Return whether a type, or one inside it, is not settled by the values that were seen."""
+    """Return whether a type, or a type inside it, is still null or a struct without fields."""
     if pa.types.is_struct(kind):
         return kind.num_fields == 0 or any(undecided(field.type) for field in kind)
     if pa.types.is_list(kind):
@@ -153,7 +153,7 @@ def _unified_structs(one: pa.DataType, other: pa.DataType, *, numbers: bool) -> 
 
 
 def _nullable(kind: pa.DataType) -> pa.DataType:
-    """The same type, whose fields may be null and whose items have Arrow's own name."""
+    """Return the type with nullable fields, Arrow's names of items, and no dictionaries."""
     if pa.types.is_struct(kind):
         return pa.struct([(field.name, _nullable(field.type)) for field in kind])
     for is_kind, make in _LISTS:
@@ -171,7 +171,7 @@ def _name_text(name: str) -> str:
 
 
 def _type(text: str, depth: int = 0) -> pa.DataType:
-    """The type that a text names, nested in ``depth`` others."""
+    """Return the type that a text names, nested in ``depth`` others."""
     text = text.strip()
     if depth > MAX_DEPTH:
         raise ValueError(f"it nests more than {MAX_DEPTH} deep")
@@ -211,7 +211,7 @@ def _struct(inside: str, depth: int) -> pa.DataType:
 
 
 def _items(text: str) -> list[str]:
-    """A text cut at its commas, but for those in brackets or quotes."""
+    """Cut a text at its commas, but for commas in brackets or quotes."""
     items, depth = [""], 0
     for piece in _PIECE.findall(text):
         depth += (piece in "<[(") - (piece in ">])")
