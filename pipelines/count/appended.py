@@ -1,8 +1,8 @@
-"""Counts that files were appended to: a set of shards for each job, named by one manifest.
+"""Append counts to a directory: a set of shards for each job, all named by one manifest.
 
-Sets of as many jobs are added up when there are `FAN_IN` of them, so that there are never many, and
-each count is copied a number of times that grows with the logarithm of all. The first job's counts
-stay as they are: they may be large.
+Sets of the same number of jobs are added up when there are `FAN_IN` of them: this limits the number
+of sets, and each count is copied a number of times that grows with the logarithm of the number of
+jobs. The counts of the first job are never added up: they may be large.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ FAN_IN = 16
 
 
 def read_appended(directory: str) -> AppendedManifest | None:
-    """The sets in a directory, also where nothing was appended yet; None where none is complete.
+    """Read the sets in a directory, also if nothing was appended yet; None if there are no counts.
 
     Raises:
-        InputError: its manifest is damaged.
+        InputError: the manifest is damaged.
     """
     if not storage.exists(join(directory, MANIFEST)):
         return None
@@ -60,21 +60,21 @@ def append_counts(
     reading: Reading,
     prune: bool,
 ) -> None:
-    """Write the manifest of what a job has counted, and that of all sets.
+    """Write the manifest of the counts of a job, and the manifest of all sets.
 
-    A set that one of its files was in is superseded. What is superseded stays until the next job
-    appends: somebody may be reading it.
+    The job supersedes a set of one job that shares a file with it. Superseded sets stay until the
+    next job appends: somebody may be reading them.
 
     Args:
-        counted: what it is.
-        job: that counted it.
-        files: of the job.
-        reading: says how many bad records there may be.
-        prune: whether what is superseded goes at once.
+        counted: the results of the job.
+        job: the job.
+        files: the files of the job.
+        reading: gives the number of bad records that are allowed.
+        prune: whether superseded sets are removed at once.
 
     Raises:
         RecordError: over all sets, more bad records than the job may set aside.
-        JobError: the runner lost something, a file cannot be written or read, or another job has
+        JobError: the runner lost a result, a file cannot be written or read, or another job has
             taken the directory over.
     """
     aside = counted.set_aside
@@ -117,11 +117,11 @@ def append_counts(
 
 
 def tidy(directory: str, *, prune: bool) -> None:
-    """Remove shards and manifests that no set is of; bad records stay.
+    """Remove the shards and manifests of sets that are no longer used; bad records stay.
 
     Args:
-        directory: of the counts.
-        prune: whether those go as well that were superseded last, which somebody may be reading.
+        directory: the directory of the counts.
+        prune: whether to remove the sets superseded last too, which somebody may be reading.
 
     Raises:
         OutputError, InputError: a file cannot be removed or read.
@@ -142,7 +142,7 @@ def tidy(directory: str, *, prune: bool) -> None:
 
 
 def _written_set(directory: str, one: AppendedSet, manifest: CountsManifest) -> CountsSet:
-    """A set whose shards are complete, with its manifest written."""
+    """Write the manifest of a set whose shards are complete, and return the set."""
     for name, data in manifest.files().items():
         storage.write(join(directory, one.inputs if name == INPUTS else one.manifest), data)
     path = join(directory, one.manifest)
@@ -150,7 +150,7 @@ def _written_set(directory: str, one: AppendedSet, manifest: CountsManifest) -> 
 
 
 def _full(sets: Sequence[tuple[AppendedSet, CountsSet]]) -> list[tuple[AppendedSet, CountsSet]]:
-    """`FAN_IN` sets of as many jobs; none where there are not enough of them."""
+    """Return `FAN_IN` sets of the same number of jobs; empty if there are not enough sets."""
     for jobs in sorted({one.jobs for one, _ in sets} - {0}):
         some = [(one, counts) for one, counts in sets if one.jobs == jobs]
         if len(some) >= FAN_IN:
@@ -161,7 +161,7 @@ def _full(sets: Sequence[tuple[AppendedSet, CountsSet]]) -> list[tuple[AppendedS
 def _merged(
     some: Sequence[tuple[AppendedSet, CountsSet]], job: CountJob
 ) -> tuple[AppendedSet, CountsSet]:
-    """Sets added up to one, of the generation of the job."""
+    """Add up sets, and write the sum as one set of the generation of the job."""
     sets = [counts for _, counts in some]
     shards = added_up(sets).sorted_counts.split(job.settings.shards)
     parts = [
@@ -183,6 +183,6 @@ def _merged(
 
 
 def fixed_files(directory: str, manifest: AppendedManifest) -> set[str]:
-    """Names of files whose counts were added up with others, and cannot be taken apart."""
+    """Return the names of the files whose counts cannot be taken out of their set."""
     fixed = [set_of(directory, one) for one in manifest.sets if one.jobs != 1]
     return {file.name for one in fixed for file in one.manifest.inputs}

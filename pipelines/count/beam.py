@@ -1,4 +1,4 @@
-"""Partial counts to the files of shards, as steps of a pipeline.
+"""Merge partial counts and write the files of shards, as steps of a pipeline.
 
 An element is the sorted counts of one shard, as Arrow IPC bytes: a message. The messages of a shard
 are added up and written as one file. No element holds all counts.
@@ -31,36 +31,36 @@ _FEW = 8
 
 
 class AddCounts(beam.CombineFn):  # type: ignore[misc]
-    """Adds up the messages of a shard; an accumulator is a list of them, the largest first.
+    """Adds up the messages of a shard; an accumulator is a list of messages.
 
-    Those that wait are merged when together they are as large as the first: each byte is merged a
-    number of times that grows with the logarithm of the whole, and little is held twice.
+    The messages after the first are merged with the first when together they are as large: each
+    byte is merged a number of times that grows with the logarithm of the total size.
     """
 
     def __init__(self, failures: FailureChannel) -> None:
         self._failures = failures
 
     def create_accumulator(self) -> list[bytes]:
-        """No messages."""
+        """Return an empty list of messages."""
         return []
 
     def add_input(self, accumulator: list[bytes], message: bytes) -> list[bytes]:
-        """Take one more message."""
+        """Add one message."""
         return self._add(accumulator, [message])
 
     def merge_accumulators(self, accumulators: Iterable[list[bytes]]) -> list[bytes]:
-        """Put lists of messages together."""
+        """Join lists of messages."""
         merged_so_far: list[bytes] = []
         for accumulator in accumulators:
             merged_so_far = self._add(merged_so_far, accumulator)
         return merged_so_far
 
     def compact(self, accumulator: list[bytes]) -> list[bytes]:
-        """Merge before it travels."""
+        """Merge the messages before the accumulator is sent."""
         return self._merge(accumulator)
 
     def extract_output(self, accumulator: list[bytes]) -> bytes:
-        """The counts of the shard; none for an empty pane."""
+        """Return the counts of the shard as one message, without counts for an empty pane."""
         return b"".join(self._merge(accumulator)) or counts_to_ipc(add_counts([]))
 
     def _add(self, accumulator: list[bytes], messages: list[bytes]) -> list[bytes]:
@@ -79,7 +79,7 @@ class AddCounts(beam.CombineFn):  # type: ignore[misc]
 
 
 def _written(element: tuple[tuple[str, int], bytes], job: CountJob) -> Iterator[bytes]:
-    """The file of a shard, written, packed."""
+    """Write the file of a shard; yield the packed results."""
     (group, shard), message = element
     job = replace(job.of_group(group), generation=job.plan().get(GENERATION, 0))
     for result in write_shard(shard, message, job):
@@ -91,12 +91,12 @@ def merge_shards(
     job: CountJob,
     failures: FailureChannel,
 ) -> beam.PCollection[bytes]:
-    """Add up the messages of each shard and write its file; what was written comes out, packed.
+    """Add up the messages of each shard and write its file; return the packed results.
 
     Args:
         messages: ((group, shard), Arrow IPC bytes).
-        job: how the corpus is counted.
-        failures: where the job ends.
+        job: the settings of counting.
+        failures: gets the error that ends the job.
     """
     return (
         messages
@@ -106,9 +106,9 @@ def merge_shards(
 
 
 def empty_counts(job: CountJob) -> list[tuple[tuple[str, int], bytes]]:
-    """A message without counts for each shard, so that every shard has a file.
+    """Return a message without counts for each shard, so that every shard has a file.
 
-    None for groups, which are not known before the end: see `write_counted`.
+    The list is empty for counts by group, whose groups are not known yet: see `write_counted`.
     """
     if job.settings.group_by is not None:
         return []

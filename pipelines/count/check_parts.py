@@ -1,4 +1,4 @@
-"""The check of counts in a directory: each file against the manifest that names it."""
+"""Check each file of a counts directory against the manifest that names the file."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class StoredPart:
     """A part of counts; small, and picklable.
 
     Attributes:
-        directory: of the counts.
-        part: what the manifest says of it.
-        shard: its number in its set.
-        shards: parts of its set.
-        first_place: in the corpus, of the first document of its set.
+        directory: the directory of the counts.
+        part: the entry of the manifest.
+        shard: the number of the part in its set.
+        shards: the number of parts in the set.
+        first_place: the place of the set's first document in the corpus.
     """
 
     directory: str
@@ -47,10 +47,10 @@ class StoredPart:
 
 
 def stored_sets(directory: str) -> list[CountsSet]:
-    """The sets of a counts directory, whose manifests agree.
+    """Return the sets of a counts directory, and check that their manifests agree.
 
     Raises:
-        VerificationError: a manifest is missing or damaged, or they do not agree.
+        VerificationError: a manifest is missing or damaged, or two manifests do not agree.
     """
     try:
         first, *others = sets = read_counts_sets(directory)
@@ -63,16 +63,16 @@ def stored_sets(directory: str) -> list[CountsSet]:
 
 
 def check_tokenizers(directory: str, sets: Sequence[CountsSet]) -> None:
-    """Refuse counts of runs without the tokenizer of the runs; those of groups too.
+    """Check that counts of runs have the tokenizer of the runs, in each group too.
 
-    Counts that no job wrote may have none.
+    Counts that no job wrote may have no tokenizer.
 
     Args:
-        directory: of the counts.
-        sets: that are in it.
+        directory: the directory of the counts.
+        sets: the sets in the directory.
 
     Raises:
-        VerificationError: one is missing, damaged or another.
+        VerificationError: a tokenizer is missing or damaged, or is another tokenizer.
     """
     if (runs := sets[0].manifest.runs) is None:
         return
@@ -92,7 +92,7 @@ def check_tokenizers(directory: str, sets: Sequence[CountsSet]) -> None:
 
 
 def stored_parts(sets: Sequence[CountsSet]) -> list[StoredPart]:
-    """The parts of all sets."""
+    """Return the parts of all sets."""
     parts: list[StoredPart] = []
     place = 0
     for one in sets:
@@ -112,7 +112,10 @@ def stored_parts(sets: Sequence[CountsSet]) -> list[StoredPart]:
 
 
 def parts_by_shard(parts: Iterable[StoredPart], shards: int) -> list[list[StoredPart]]:
-    """The parts that hold counts of each shard; a set of other shards, of all of them."""
+    """Return the parts to read for each shard.
+
+    A part of a set with another number of shards is read for every shard.
+    """
     found: list[list[StoredPart]] = [[] for _ in range(shards)]
     for part in parts:
         for shard in (part.shard,) if part.shards == shards else range(shards):
@@ -121,10 +124,10 @@ def parts_by_shard(parts: Iterable[StoredPart], shards: int) -> list[list[Stored
 
 
 def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> SortedCounts:
-    """The counts of a shard, in the parts that `parts_by_shard` gives for it.
+    """Return the counts of a shard from the parts that `parts_by_shard` gives for the shard.
 
     Raises:
-        VerificationError: a part is not what its manifest says.
+        VerificationError: a part does not agree with its manifest.
     """
     found = []
     for one in parts:
@@ -139,11 +142,11 @@ def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> SortedCoun
 
 
 def stored_files(directory: str, sets: Sequence[CountsSet]) -> list[tuple[str, int, str]]:
-    """The parts and then the dead letters of all sets: path, size and SHA-256 (hex) of each.
+    """Return path, size and SHA-256 (hex) of the parts, then of the dead letters, of all sets.
 
     Args:
-        directory: of the counts.
-        sets: that are in it.
+        directory: the directory of the counts.
+        sets: the sets in the directory.
 
     Raises:
         VerificationError: there is a file that no manifest of counts names.
@@ -172,7 +175,7 @@ def check_counts(directory: str) -> None:
     """Check a counts directory in this process, one file after the other.
 
     Raises:
-        VerificationError: something is not as it must be, or there is no manifest.
+        VerificationError: a file is wrong or missing, or there is no manifest.
     """
     root = storage.located(directory)
     sets = stored_sets(root)

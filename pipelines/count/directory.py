@@ -1,6 +1,6 @@
-"""Counts in a directory of any filesystem: what was counted, and the counts themselves.
+"""Read counts, and their manifests, from a directory of any filesystem.
 
-A directory that files were appended to holds several sets of shards; here they are one.
+A directory that files were appended to, or of counts by group, holds more than one set of shards.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
 
 
 def read_counts_manifest(directory: str) -> CountsManifest:
-    """The manifest of a counts directory on any filesystem; of a watch, that of all sets.
+    """Read the manifest of a counts directory on any filesystem; one manifest for all sets.
 
     Raises:
-        InputError: there is none.
-        CountsError: it is damaged.
+        InputError: there is no manifest, or nothing was counted yet.
+        CountsError: a manifest is damaged.
     """
     return manifest_of_sets(read_counts_sets(directory))
 
 
 def read_counts_sets(directory: str) -> list[CountsSet]:
-    """The sets of a counts directory on any filesystem, in the order of their inputs.
+    """Read the sets of a counts directory on any filesystem, in the order of the manifest.
 
     Raises:
-        InputError: there are none, or nothing was counted yet.
+        InputError: there are no sets, or nothing was counted yet.
         CountsError: a manifest is damaged.
     """
     root = storage.located(directory)
@@ -63,11 +63,11 @@ def read_counts_sets(directory: str) -> list[CountsSet]:
 
 
 def group_directories(directory: str) -> dict[str, str]:
-    """The directories of the groups in counts by group, by value; empty for other counts.
+    """Return the directory of each group in counts by group, by value; empty for other counts.
 
     Raises:
         InputError: there are no counts.
-        CountsError: they are damaged.
+        CountsError: the manifest is damaged.
     """
     root = storage.located(directory)
     manifest = read_manifest(root, directory)
@@ -114,15 +114,15 @@ def load_counts(directory: str) -> PretokenCounts:
 
 
 def read_manifest(root: str, directory: str) -> CountsManifest | GroupedManifest | AppendedManifest:
-    """The manifest of counts.
+    """Read the manifest of counts.
 
     Args:
         root: the directory.
-        directory: what errors call it.
+        directory: the name of the directory in errors.
 
     Raises:
-        InputError: there is none, or it is damaged.
-        CountsError: that of one set is damaged.
+        InputError: there is no manifest, or a manifest of groups or of sets is damaged.
+        CountsError: the manifest of one set is damaged.
     """
     path = join(root, MANIFEST)
     data = storage.read_if_there(path)
@@ -144,11 +144,11 @@ def read_manifest(root: str, directory: str) -> CountsManifest | GroupedManifest
 
 
 def set_of(directory: str, one: AppendedSet) -> CountsSet:
-    """The counts of a set.
+    """Read the manifest of a set and return the set.
 
     Raises:
-        InputError: its manifest is missing.
-        CountsError: it is damaged.
+        InputError: the manifest is missing.
+        CountsError: the manifest is damaged.
     """
     path = join(directory, one.manifest)
     if not one.generation and not storage.exists(path):

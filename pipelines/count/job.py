@@ -1,4 +1,4 @@
-"""The job of counting a corpus: its plan, its pipeline, and what `bpe count` runs."""
+"""Count a corpus: the plan of the job, its pipeline, and the function of `bpe count`."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ _LOGGER = logging.getLogger(__name__)
 
 
 def refuse_without_fields(files: Iterable[InputFile], group_by: str) -> None:
-    """Refuse files whose documents have no fields to group them by.
+    """Check that the documents of all files have fields to group them by.
 
     Raises:
-        ConfigError: there is one.
+        ConfigError: a file has a format without fields.
     """
     for file in files:
         if file.format not in WITH_COLUMNS:
@@ -84,10 +84,10 @@ def refuse_without_fields(files: Iterable[InputFile], group_by: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class CountRequest(CorpusRequest):
-    """A count as its Beam graph holds it.
+    """The request of a count, which is part of the Beam graph.
 
     Attributes:
-        job: how the corpus is counted; where these are runs, by the tokenizer that is sent.
+        job: the settings of counting; the tokenizer of runs is sent with the request.
     """
 
     job: CountJob
@@ -106,16 +106,16 @@ class CountRequest(CorpusRequest):
         sources: tuple[str, ...] = (),
         appending: AppendSettings = AppendSettings(),  # noqa: B008  # immutable
     ) -> CountRequest:
-        """A request that means the same in every process, whatever its working directory.
+        """Return a request that means the same in every process and working directory.
 
         Args:
-            inputs: the corpus.
-            pretokens: how its text is cut.
-            output: the directory.
-            settings: what the counts hold.
-            runs: whose runs are counted; None for pre-tokens.
-            sources: of ``inputs``, which are counted apart; none: all together.
-            appending: whether it takes only files that the directory has not.
+            inputs: the settings of the inputs.
+            pretokens: the settings of the pre-tokenizer.
+            output: the settings of the output directory.
+            settings: the settings of counts.
+            runs: the runs to count; None to count pre-tokens.
+            sources: the sources of ``inputs`` that are counted apart; empty to count all together.
+            appending: the settings of appending.
 
         Raises:
             ConfigError: the filesystem of the output cannot be used here, or a setting does not
@@ -144,7 +144,7 @@ class CountRequest(CorpusRequest):
         )
 
     def started(self) -> CountRequest:
-        """The job of one run, which means the same in every process."""
+        """Return the request of one run, which means the same in every process."""
         started = super().started()
         return replace(started, job=replace(started.job, run=started.run))
 
@@ -155,7 +155,7 @@ class CountRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """Values that a runner's web UI shows of the job."""
+        """The values that the web UI of a runner shows for the job."""
         return {**super().shown, "pretokenizer": str(self.job.pretokenizer)}
 
     def plan(self) -> Planned:
@@ -178,14 +178,14 @@ class CountRequest(CorpusRequest):
         return self.planned(found, splits, plan)
 
     def appended_to(self) -> tuple[int | None, set[str]]:
-        """The generation that is there, and the files whose counts were added up with others."""
+        """Return the generation of the directory and the names of `fixed_files`."""
         before = read_appended(self.directory)
         if before is None:
             return None, set()
         return before.generation, fixed_files(self.directory, before)
 
     def keep(self, planned: Planned) -> bool:
-        """Return whether an earlier run of this job finished and all its files are intact."""
+        """Return whether to keep the complete counts of an earlier run of this job."""
         if self.appending.appends:
             return super().keep(planned)
         then = read_plan(self.directory)
@@ -218,12 +218,12 @@ class CountRequest(CorpusRequest):
         return fold_all(made | "Gather" >> beam.Map(keyed), failures, self.fold)
 
     def fold(self, results: Iterable[Any]) -> None:
-        """Check that everything is there, and write the manifest.
+        """Check that no result is missing, and write the manifest.
 
         Raises:
             OutputError: another job has taken the directory over.
             RecordError: over all splits, more bad records than the job may set aside.
-            JobError: the runner lost something.
+            JobError: the runner lost a result.
         """
         splits = planned_splits(self.directory, self.run)
         files = inputs_of(splits)
@@ -237,12 +237,12 @@ class CountRequest(CorpusRequest):
         write_counted(counted, self.job, files)
 
     def finish(self) -> dict[str, Any]:
-        """The manifest; of several sets, that which they have together."""
+        """Return the manifest; one manifest for all sets."""
         manifest: dict[str, Any] = json.loads(read_counts_manifest(self.directory).to_json())
         return manifest
 
     def tell(self, planned: Planned, progress: Progress) -> None:  # noqa: ARG002 - warnings go to the log
-        """Warn of files that changed too late."""
+        """Warn of files that changed after their counts were merged."""
         for name in planned.outdated:
             _LOGGER.warning(
                 "count: %s changed after its counts were merged, which cannot be undone: the old "
@@ -251,11 +251,11 @@ class CountRequest(CorpusRequest):
             )
 
     def tidy(self) -> None:
-        """Remove what earlier jobs that appended left."""
+        """Remove the files of superseded sets."""
         tidy(self.directory, prune=self.appending.prune)
 
     def summarize(self, planned: Planned, done: Done | None) -> CountSummary:
-        """Summarize what was counted; write the timing."""
+        """Return the summary of the count, and write the timing."""
         sets = read_counts_sets(self.directory)
         manifest = manifest_of_sets(sets)
         totals = manifest.totals
@@ -294,10 +294,10 @@ class CountRequest(CorpusRequest):
 
 
 class CountSplits(StorageDoFn):
-    """Splits to ((group, shard), Arrow IPC), and packed ``totals``.
+    """A DoFn from splits to ((group, shard), Arrow IPC bytes), and packed ``totals``.
 
-    Each bundle has one counter, which is emptied when it has grown past a limit and when the bundle
-    ends. Text never leaves this step.
+    The counters of a bundle are emptied when they have grown past a limit and when the bundle ends.
+    A job that appends has counters of its own for each split. Text never leaves this step.
     """
 
     def __init__(self, request: CountRequest, failures: FailureChannel) -> None:
@@ -306,7 +306,7 @@ class CountSplits(StorageDoFn):
         self._tokenizers = OncePerProcess()
 
     def start_bundle(self) -> None:
-        """Begin to count."""
+        """Begin a bundle without counters."""
         self._counts: Counters | None = None
 
     def process(self, element: bytes) -> Iterator[Any]:
@@ -340,10 +340,10 @@ class CountSplits(StorageDoFn):
 
 
 def _check_appending(settings: CountSettings) -> None:
-    """Refuse what does not go with counts that are appended to.
+    """Check that all settings go with counts that are appended to.
 
     Raises:
-        ConfigError: it was asked for.
+        ConfigError: a setting does not go with appending.
     """
     reasons = {
         "prune_below": "a rare pre-token may become frequent: give it to bpe train",
@@ -426,19 +426,19 @@ def count(
     """Count the pre-tokens of a corpus into a directory of Parquet shards.
 
     Args:
-        inputs: the corpus.
-        output: the directory.
-        execution: where the work is done.
-        pretokens: how text is cut; as by default where runs are counted.
-        settings: what the counts hold.
-        runs: count these, not pre-tokens.
-        sources: of the inputs, which are counted apart; none: all together.
-        appending: whether only files are taken that the directory has not, and how often.
+        inputs: the settings of the inputs.
+        output: the settings of the output directory.
+        execution: the settings of the runner.
+        pretokens: the settings of the pre-tokenizer; the defaults if runs are counted.
+        settings: the settings of counts.
+        runs: the runs to count; None to count pre-tokens.
+        sources: the sources of the inputs that are counted apart; empty to count all together.
+        appending: the settings of appending and watching.
         progress: gets the work done so far.
         ready: as in `run_planned`.
 
     Raises:
-        JobError: something is wrong; the class says what.
+        JobError: the job fails; the class of the error gives the kind of failure.
     """
     with job_errors():
         options(execution)

@@ -1,7 +1,7 @@
-"""Manifests above those of several counts.
+"""Manifests that name other manifests of counts.
 
-- Of counts by group: which groups there are. Each has a directory of its own.
-- Of counts that files were appended to: a set of shards for each job.
+- Counts by group: the manifest names the groups. Each group has a directory of its own.
+- Counts that files were appended to: the manifest names the sets of shards.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class CountedGroup:
-    """A group: its value, and what was counted of it.
+    """A group, with the totals of its counts.
 
     Attributes:
-        value: of the field.
-        documents: texts.
-        bytes: of the texts.
-        pretokens: occurrences.
-        distinct_pretokens: different ones.
+        value: the value of the field.
+        documents: number of documents.
+        bytes: bytes of text.
+        pretokens: number of pre-tokens.
+        distinct_pretokens: number of distinct pre-tokens.
     """
 
     value: str
@@ -47,7 +47,7 @@ class CountedGroup:
 
     @classmethod
     def of(cls, value: str, manifest: CountsManifest) -> CountedGroup:
-        """The group whose counts have this manifest."""
+        """Return the group of this value, with totals from the manifest of its counts."""
         totals = manifest.totals
         return cls(
             value=value,
@@ -60,16 +60,16 @@ class CountedGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupedManifest:
-    """Everything the ``manifest.json`` above the directories of groups says.
+    """The contents of the ``manifest.json`` of counts by group.
 
     Attributes:
-        group_by: the field; ``source`` where groups are the sources of a mix.
-        groups: sorted by value.
-        totals: of all groups, and the bad records, which are in none.
+        group_by: the field; ``source`` if groups are the sources of a mix.
+        groups: the groups, sorted by value.
+        totals: the totals of all groups, with the bad records, which are in no group.
         inputs: the files that were counted.
         dead_letters: files of bad records.
-        parts: none: those of each group are in its own manifest.
-        sources: of a mix, the files of each; none where groups are values of a field.
+        parts: empty: the manifest of each group names the parts of the group.
+        sources: the sources of a mix with their files; empty if groups are values of a field.
     """
 
     group_by: str
@@ -81,7 +81,7 @@ class GroupedManifest:
     sources: tuple[MixSource, ...] = ()
 
     def folder(self, group: CountedGroup) -> str:
-        """The folder of a group's counts, below the directory."""
+        """Return the folder of a group's counts, below the directory."""
         return group_folder(self.group_by, group.value)
 
     def files(self) -> dict[str, bytes]:
@@ -98,8 +98,8 @@ class AppendedSet:
     """A set of shards.
 
     Attributes:
-        generation: in the names of its files.
-        jobs: how many appended what it holds; 0 of the first job.
+        generation: the generation in the names of the set's files.
+        jobs: the number of jobs that appended the counts of the set; 0 for the first job.
         set_aside: files that could not be read.
     """
 
@@ -109,23 +109,23 @@ class AppendedSet:
 
     @property
     def manifest(self) -> str:
-        """The file of its manifest, below the directory."""
+        """The file of the set's manifest, below the directory."""
         return f"manifest-g{self.generation:04d}.json"
 
     @property
     def inputs(self) -> str:
-        """The file of its inputs, where they are very many."""
+        """The file of the set's inputs, if there are too many for the manifest."""
         return of_generation(INPUTS, self.generation)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AppendedManifest:
-    """The manifest: the sets, and those that this generation has superseded."""
+    """The manifest: the sets, and the generations of sets that this generation supersedes."""
 
     generation: int
     sets: tuple[AppendedSet, ...]
     superseded: tuple[int, ...] = ()
 
     def to_bytes(self) -> bytes:
-        """The file."""
+        """Return the bytes of the manifest file."""
         return manifest_bytes({"kind": APPENDED_KIND, "version": VERSION, **to_jsonable(self)})

@@ -1,4 +1,4 @@
-"""Results of counting: shards, and the manifest."""
+"""Write the results of counting: shards, and the manifest."""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ _Kind = TypeVar("_Kind")
 def write_shard(
     shard: int, message: bytes, job: CountJob
 ) -> Iterator[CountsPart | CutRuns | Losses]:
-    """Write the file of a shard; yield what it is, and what it lost to pruning.
+    """Write the file of a shard; yield its entry of the manifest and the losses by pruning.
 
-    Of the pairs in runs that were cut, which come after the last shard, only how many they are.
+    The pairs of tokens in cut runs, which come after the last shard, have no file: only their
+    `CutRuns` are yielded.
     """
     counts = counts_from_ipc(message)
     if shard == job.settings.shards:
@@ -66,7 +67,7 @@ def write_shard(
 
 
 def of_kind(kind: type[_Kind], results: Iterable[object]) -> list[_Kind]:
-    """The results of one type."""
+    """Return the results of one type."""
     return [one for one in results if isinstance(one, kind)]
 
 
@@ -76,16 +77,16 @@ def manifest_of(
     *,
     files: Sequence[CountedInput] = (),
 ) -> CountsManifest:
-    """The manifest of counts, once everything is there.
+    """Return the manifest of counts from all results.
 
     Args:
-        results: the parts, what they lost, and the totals and dead letters of all splits or
+        results: the parts, the losses by pruning, and the totals and dead letters of all splits or
             bundles, in any order.
-        job: that made them.
-        files: that were read.
+        job: the job of the results.
+        files: the files that were read.
 
     Raises:
-        JobError: the runner lost something.
+        JobError: the runner lost a result.
     """
     found = list(results)
     parts, cuts = of_kind(CountsPart, found), of_kind(CutRuns, found)
@@ -111,14 +112,14 @@ def manifest_of(
 
 
 def write_manifest(results: Iterable[Outcome], job: CountJob) -> dict[str, Any]:
-    """Check that everything is there, and write the manifest.
+    """Check that no result is missing, and write the manifest.
 
     Args:
-        results: as `manifest_of` takes them.
-        job: that made them.
+        results: the results, as for `manifest_of`.
+        job: the job of the results.
 
     Raises:
-        JobError: the runner lost something, or another job has taken the directory over.
+        JobError: the runner lost a result, or another job has taken the directory over.
     """
     manifest = manifest_of(results, job)
     job.plan()
@@ -128,7 +129,7 @@ def write_manifest(results: Iterable[Outcome], job: CountJob) -> dict[str, Any]:
 
 
 def write_files_of(manifest: CountsManifest | GroupedManifest, job: CountJob) -> None:
-    """Write a manifest, and the files that go with it."""
+    """Write all files of a manifest."""
     remove_temporaries(job.directory)
     for name, data in manifest.files().items():
         storage.write(join(job.directory, name), data)
@@ -139,9 +140,9 @@ class Counted:
     """All results of a count.
 
     Attributes:
-        totals: of all splits.
+        totals: the totals of all splits.
         dead_letters: files of bad records.
-        groups: what is of each group.
+        groups: the results of each group.
         set_aside: files that could not be read.
     """
 
@@ -152,15 +153,15 @@ class Counted:
 
     @classmethod
     def of(cls, results: Iterable[Any], job: CountJob, *, splits: int) -> Counted:
-        """From what the steps gave, in any order.
+        """Collect the results of the steps, in any order.
 
         Args:
-            results: of all splits, groups and shards.
-            job: that made them.
-            splits: how many totals there must be.
+            results: the results of all splits, groups and shards.
+            job: the job of the results.
+            splits: the number of splits, each with one result of type `Totals`.
 
         Raises:
-            JobError: the runner lost something.
+            JobError: the runner lost a result.
             InputError: there are too many groups.
         """
         found = list(results)
@@ -183,31 +184,31 @@ class Counted:
         )
 
     def check(self, reading: Reading, before: Totals = Totals()) -> None:  # noqa: B008  # immutable
-        """Check the bad records, and those of earlier jobs, against what may be set aside.
+        """Check the number of bad records, with those of the totals ``before``.
 
         Raises:
-            RecordError: there are more.
+            RecordError: there are too many bad records, or there are no documents but bad records.
         """
         totals, letters = before + self.totals, [one.file for one in self.dead_letters]
         check_failures(totals.failures, reading, letters, documents=totals.documents)
 
     def manifest(self, job: CountJob, files: Sequence[CountedInput]) -> CountsManifest:
-        """The manifest of all documents, where these are one group.
+        """Return the manifest of counts without groups.
 
         Raises:
-            JobError: the runner lost something.
+            JobError: the runner lost a result.
         """
         shards = [one for one in self.groups.get("", ()) if not isinstance(one, Totals)]
         return manifest_of([*shards, self.totals, *self.dead_letters], job, files=files)
 
 
 def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -> None:
-    """Write the manifest of what was counted; by group one of each, and one of them all.
+    """Write the manifest of a count; of counts by group, also the manifest of each group.
 
     A group has files for its empty shards, and a source without documents has counts too.
 
     Raises:
-        JobError: the runner lost something, or another job has taken the directory over.
+        JobError: the runner lost a result, or another job has taken the directory over.
     """
     inputs = counted_inputs(files)
     if job.settings.group_by is None:
@@ -244,5 +245,5 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -
 
 
 def counted_inputs(files: Iterable[FileRange]) -> tuple[CountedInput, ...]:
-    """The inputs as the manifest names them."""
+    """Return the entries of the manifest for some inputs."""
     return tuple(CountedInput(name=one.name, size=one.file_size) for one in files)

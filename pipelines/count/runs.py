@@ -1,4 +1,4 @@
-"""The runs that a job counts: those of a tokenizer, by which text is cut too."""
+"""The runs of a tokenizer that a job counts; the tokenizer cuts the text too."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class RunsOf:
     """The runs of a tokenizer's tokens.
 
     Attributes:
-        path: of its file, for messages.
-        tokenizer: whose tokens are parts of runs.
-        found: how they are found, as the counts say it.
+        path: the path of the tokenizer's file, for messages.
+        tokenizer: the tokenizer; the parts of a run are its tokens.
+        found: the settings by which runs are found, as the manifest of counts has them.
     """
 
     path: str
@@ -32,11 +32,11 @@ class RunsOf:
 
     @classmethod
     def of(cls, tokenizer: str | Tokenizer, settings: RunSettings) -> RunsOf:
-        """From a tokenizer, or the path of its file.
+        """Return the runs of a tokenizer, which may be the path of a file.
 
         Raises:
-            InputError: it cannot be read.
-            bpe.errors.CountsError: it has no runs, or a setting is wrong.
+            InputError: the file cannot be read.
+            bpe.errors.CountsError: the tokenizer has no runs, or a setting is wrong.
         """
         path = tokenizer if isinstance(tokenizer, str) else "the tokenizer"
         if isinstance(tokenizer, str):
@@ -50,10 +50,10 @@ class RunsOf:
         )
 
     def json(self) -> str:
-        """The tokenizer as it goes to workers.
+        """Return the tokenizer as the JSON text that is sent to workers.
 
         Raises:
-            InputError: no tokenizer.json holds it.
+            InputError: a tokenizer.json cannot hold the tokenizer.
         """
         return tokenizer_json(self.tokenizer, self.path)
 
@@ -61,10 +61,10 @@ class RunsOf:
         """Return the settings by which the tokenizer cuts text.
 
         Args:
-            asked: how it is to be cut; runs leave nothing to ask for.
+            asked: the settings of the job, which must be the defaults.
 
         Raises:
-            ConfigError: something is asked for.
+            ConfigError: a setting is not the default.
         """
         if asked != PretokenSettings():
             raise ConfigError(

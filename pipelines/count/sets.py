@@ -1,4 +1,4 @@
-"""Sets of shards, each with a manifest: read, and added up."""
+"""Read sets of shards, each with a manifest, and add them up."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CountsSet:
-    """Shards with a manifest: all of a counts directory, or what one job has appended to it.
+    """Shards with a manifest: a counts directory, one set of several in it, or one group.
 
     Attributes:
-        directory: of the counts.
-        manifest: what it says.
-        path: of the manifest.
-        appended: whether it is one of several.
-        set_aside: files that could not be read when it was appended.
-        group_by: of counts by group, the field; else None. The first set also has what is of no
-            group: the inputs, and the bad records.
-        sources: of a mix, where the groups are these, which no field of a record names.
+        directory: the directory of the counts.
+        manifest: the manifest.
+        path: the path of the manifest.
+        appended: whether the set is in a directory that files were appended to.
+        set_aside: files that could not be read when the set was appended.
+        group_by: the field of counts by group; None for other counts. The first set also has the
+            inputs and the bad records, which are of no group.
+        sources: the sources of a mix, if these are the groups; else empty.
     """
 
     directory: str
@@ -50,12 +50,12 @@ class CountsSet:
 
     @property
     def group_field(self) -> str | None:
-        """The field that names the group of a record; None where no field does."""
+        """The field that names the group of a record; None if no field does."""
         return None if self.sources else self.group_by
 
     @property
     def names(self) -> set[str]:
-        """The names of the files that it is of, those set aside included."""
+        """The names of the files of the set, with the files set aside."""
         return {one.name for one in self.manifest.inputs} | {one.name for one in self.set_aside}
 
     def load(self) -> PretokenCounts:
@@ -77,10 +77,10 @@ class CountsSet:
 
 
 def read_part_file(path: str, part: CountsPart, *, shard: int, shards: int) -> SortedCounts:
-    """The counts in the file of a part; arguments and errors as those of `read_part`.
+    """Read the counts in the file of a part; arguments and errors as for `read_part`.
 
     Raises:
-        InputError: also where the file is missing.
+        InputError: the file is missing.
     """
     data = storage.read_if_there(path)
     if data is None:
@@ -89,14 +89,17 @@ def read_part_file(path: str, part: CountsPart, *, shard: int, shards: int) -> S
 
 
 def added_up(sets: Sequence[CountsSet]) -> PretokenCounts:
-    """The counts of all sets; documents in the order given (of groups: in that of the corpus)."""
+    """Add up the counts of all sets.
+
+    Documents are in the order of the sets; for groups, in the order of the corpus.
+    """
     if sets[0].group_by is not None:
         return _regrouped(sets)
     return combine([(one.load(), 1) for one in sets], names=[one.path for one in sets])
 
 
 def _regrouped(sets: Sequence[CountsSet]) -> PretokenCounts:
-    """The counts of the corpus that groups are of, where each document has its place."""
+    """Add up the counts of groups; each document has its place in the corpus."""
     manifest = manifest_of_sets(sets)
     try:
         return PretokenCounts.of(add_counts([one.load().sorted_counts for one in sets]), manifest)
@@ -105,7 +108,7 @@ def _regrouped(sets: Sequence[CountsSet]) -> PretokenCounts:
 
 
 def manifest_of_sets(sets: Sequence[CountsSet]) -> CountsManifest:
-    """The manifest that sets have together."""
+    """Return one manifest for all sets."""
     first, *others = sets
     if not others:
         return first.manifest

@@ -1,7 +1,7 @@
-"""Counting documents, without Beam: what the steps of `pipelines.count.job` do.
+"""Count documents, without Beam: the functions that the steps of `pipelines.count.job` call.
 
-What leaves a counter are the sorted counts of each shard, as Arrow IPC bytes: messages. Those of a
-shard add up to the same counts in any order, and these have one file.
+A counter returns the sorted counts of each shard as Arrow IPC bytes: a message. The messages of a
+shard add up to the same counts in any order, and each shard has one file.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ class CountJob:
 
     Attributes:
         directory: the output directory.
-        pretokenizer: how text is cut.
-        special_tokens: cut out of the text before, and not counted.
-        settings: what the counts hold; of a mix, ``group_by`` is no field, but `SOURCE`.
-        runs: how runs are found, where these are counted, not pre-tokens; their tokenizer is in the
-            directory.
-        generation: in their names, as `bpe.counts.manifest.shard_file` takes it.
-        sources: of a mix, which are counted apart.
-        run: the id of the job's run, where it has one.
+        pretokenizer: the pre-tokenizer that cuts text.
+        special_tokens: special tokens, which are cut out of the text first and not counted.
+        settings: the settings of counts; for a mix, ``group_by`` is not a field, but `SOURCE`.
+        runs: the settings by which runs are found, whose tokenizer is in the directory; None to
+            count pre-tokens.
+        generation: the generation in names of files, as for `bpe.counts.manifest.shard_file`.
+        sources: the sources of a mix, which are counted apart; empty without a mix.
+        run: the id of the job's run; empty if the job has no run.
     """
 
     directory: str
@@ -89,36 +89,36 @@ class CountJob:
 
     @property
     def group_field(self) -> str | None:
-        """The field that names the group of a record; None where no field does."""
+        """The field that names the group of a record; None if no field does."""
         return None if self.sources else self.settings.group_by
 
     @property
     def drained(self) -> int:
-        """The messages that leave a counter: one for each shard.
+        """The number of messages of a counter: one for each shard.
 
-        Where long runs are cut, also that of the pairs of tokens in these: the last.
+        If long runs are cut, a last message has the pairs of tokens in the cut runs.
         """
         is_cut = self.runs is not None and self.runs.max_run is not None
         return self.settings.shards + is_cut
 
     @property
     def unit(self) -> str:
-        """The pre-tokens or runs that are counted."""
+        """The unit that is counted: ``pre-token`` or ``run``."""
         return "pre-token" if self.runs is None else "run"
 
     def plan(self) -> dict[str, Any]:
-        """The plan in the directory, as JSON values; empty where the job has no run.
+        """Return the plan in the directory, as JSON values; empty if the job has no run.
 
         Raises:
-            OutputError: another job has taken the directory over: this one ends.
+            OutputError: another job has taken the directory over.
         """
         return plan_of_run(self.directory, self.run) if self.run else {}
 
     def tokenizer(self) -> Tokenizer | None:
-        """The tokenizer whose runs are counted, from the directory; None where there is none.
+        """Read the tokenizer of the runs from the directory; None if pre-tokens are counted.
 
         Raises:
-            InputError: it cannot be read, or is another one.
+            InputError: the tokenizer cannot be read, or is another tokenizer.
         """
         if self.runs is None:
             return None
@@ -132,7 +132,7 @@ class CountJob:
         return tokenizer
 
     def pretoken_counter(self) -> PretokenCounter:
-        """A new counter of pre-tokens."""
+        """Return a new counter of pre-tokens."""
         return PretokenCounter(
             self.pretokenizer,
             special_tokens=self.special_tokens,
@@ -140,10 +140,10 @@ class CountJob:
         )
 
     def counter(self, tokenizer: Tokenizer | None) -> AnyCounter:
-        """A new counter of what the job counts.
+        """Return a new counter of runs or pre-tokens.
 
         Args:
-            tokenizer: of `tokenizer`.
+            tokenizer: the result of `tokenizer`.
         """
         if self.runs is None or tokenizer is None:
             return self.pretoken_counter()
@@ -152,11 +152,11 @@ class CountJob:
         )
 
     def empty(self) -> list[SortedCounts]:
-        """Empty counts for each message that leaves a counter."""
+        """Return empty counts for each message of a counter."""
         return self.pretoken_counter().drain(self.drained)
 
     def pruned(self, counts: SortedCounts) -> tuple[SortedCounts, Losses]:
-        """Counts of a shard without what is rare, and what that loses."""
+        """Return the counts of a shard without rare units, and the losses by pruning."""
         id_bytes = None if self.runs is None else self.runs.id_bytes
         return prune(counts, self.settings.prune_below, id_bytes=id_bytes)
 
@@ -173,17 +173,17 @@ class CountJob:
 
 @dataclass(frozen=True)
 class InGroup:
-    """A result of one group; of the group ``""`` where all documents are counted together."""
+    """A result of one group; the group is ``""`` if all documents are counted together."""
 
     group: str
     result: CountsPart | CutRuns | Losses | Totals
 
 
 class Counters:
-    """A counter for each group of a bundle, and the totals of each in the split that is read.
+    """Counters for the groups of a bundle, and the totals of each group in the current split.
 
     Args:
-        job: says how documents are counted, and by which groups.
+        job: the settings of counting, with the groups.
         tokenizer: as for `CountJob.counter`.
     """
 
@@ -195,11 +195,11 @@ class Counters:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory for the counts."""
+        """Bytes of memory that the counts take."""
         return sum(one.nbytes for one in self._counters.values())
 
     def add(self, block: Block, set_aside: SetAside) -> Totals:
-        """Count the documents of a block; arguments as those of `count_block`.
+        """Count the documents of a block; arguments as for `count_block`.
 
         Raises:
             InputError: there are too many groups.
@@ -216,14 +216,14 @@ class Counters:
         return totals
 
     def drained(self) -> Iterator[tuple[tuple[str, int], bytes]]:
-        """Empty all counters: ((group, shard), message); shards that have none are left out."""
+        """Empty all counters; yield ((group, shard), message) for the shards with counts."""
         counters, self._counters = self._counters, {}
         for group, counts in sorted(counters.items()):
             for shard, message in shard_messages(counts.drain(self._job.settings.shards)):
                 yield (group, shard), message
 
     def finish_split(self, format_: str) -> Iterator[InGroup]:
-        """The totals of each group since the last call; documents are of files of this format."""
+        """Yield the totals of each group since the last call; ``format_`` is the files' format."""
         totals, self._totals = self._totals, {}
         for group, total in sorted(totals.items()):
             yield InGroup(group, replace(total, formats={format_: total.documents}))
@@ -234,10 +234,10 @@ Outcome = CountsPart | CutRuns | Losses | Totals | DeadLetters  # of the steps, 
 
 
 def check_groups(groups: Collection[str], job: CountJob) -> None:
-    """Refuse more groups than the job may have.
+    """Check the number of groups.
 
     Raises:
-        InputError: there are more.
+        InputError: there are more groups than the job may have.
     """
     settings = job.settings
     if len(groups) > settings.max_groups:
@@ -297,7 +297,7 @@ def count_arrived(
     *,
     slot: SlotWriter | None = None,
 ) -> list[Any]:
-    """Yield as `count_split` for the readable part of a split, and the files set aside."""
+    """Return the results of `count_split` for the readable files, and the files set aside."""
 
     def make(pieces: Sequence[FileRange]) -> list[Any]:
         storage.remove(join(job.directory, split.dead_letters_file))
@@ -313,16 +313,16 @@ def count_arrived(
 
 
 def count_block(block: Block, job: CountJob, counts: AnyCounter, set_aside: SetAside) -> Totals:
-    """Count the documents of a block, but for those that cannot be counted.
+    """Count the documents of a block, and set aside the documents that cannot be counted.
 
     Args:
-        block: of documents.
-        job: how they are counted.
-        counts: counts them.
-        set_aside: takes the others: the block, the row in it and the reason.
+        block: the block of documents.
+        job: the settings of counting.
+        counts: the counter.
+        set_aside: called for each bad document with the block, the row and the reason.
 
     Returns:
-        Documents, bytes of text, and pre-tokens (or runs).
+        The totals of the documents that were counted.
     """
     columns = (block.texts, _places(block)) if job.settings.track_order else (block.texts,)
     pretokens, bad = use_good_rows(columns, counts.add, partial(set_aside, block))
@@ -331,10 +331,10 @@ def count_block(block: Block, job: CountJob, counts: AnyCounter, set_aside: SetA
 
 
 def _places(block: Block) -> pa.Int64Array:
-    """Return the place of each document in the corpus: numbers that ascend with its order.
+    """Return the place of each document in the corpus: numbers in ascending order.
 
     Raises:
-        InputError: a file is too long for them.
+        InputError: a file is too long for these numbers.
     """
     if len(block) and pc.max(block.places).as_py() >> PLACE_BITS:
         raise InputError(
@@ -346,7 +346,7 @@ def _places(block: Block) -> pa.Int64Array:
 
 
 def shard_messages(shards: Iterable[SortedCounts]) -> Iterator[tuple[int, bytes]]:
-    """(shard, message) of each shard that has counts, given in the order of shards."""
+    """Yield (shard, message) for each shard that has counts; ``shards`` are in order."""
     for shard, counts in enumerate(shards):
         if len(counts):
             yield shard, counts_to_ipc(counts)
@@ -374,14 +374,14 @@ def count_job(
     runs: Runs | None = None,
     sources: tuple[str, ...] = (),
 ) -> CountJob:
-    """The job that these settings mean.
+    """Return the job of some settings.
 
     Args:
-        pretokens: how text is cut.
-        output: the directory.
-        settings: what the counts hold.
-        runs: how runs are found, where these are counted.
-        sources: of a mix, which are counted apart.
+        pretokens: the settings of the pre-tokenizer.
+        output: the settings of the output directory.
+        settings: the settings of counts.
+        runs: the settings by which runs are found; None to count pre-tokens.
+        sources: the sources of a mix, which are counted apart.
 
     Raises:
         ConfigError: a setting does not work with runs, or with a mix.
@@ -411,7 +411,7 @@ def count_plan(
     reading: Reading | None = None,
     files: Sequence[InputFile] = (),
 ) -> Plan:
-    """Return the plan of a count; ``splits`` is in the names of dead letters."""
+    """Return the plan of a count; names of dead letters have the number of ``splits``."""
     settings = job.settings
     return Plan(
         kind="counts",
