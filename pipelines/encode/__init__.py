@@ -1,1 +1,1 @@
-"""Documents to Parquet parts of token ids."""
+"""Encode documents into Parquet parts of token ids."""

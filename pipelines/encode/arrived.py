@@ -1,4 +1,4 @@
-"""Encoding files that arrive: those that cannot be read are set aside."""
+"""Encode arriving files; unreadable files are set aside."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ def encode_arrived(
     gauge: Gauge,
     slot: SlotWriter | None = None,
 ) -> Record:
-    """Encode what can be read of a split; its record says what cannot, and how the tokenizer fits.
+    """Encode the readable files of a split.
 
-    Arguments and errors as those of `encode_split`.
+    The record lists the files set aside, and the measured fit of the tokenizer. Arguments and
+    errors are those of `encode_split`; ``gauge`` measures the fit.
     """
 
     def made(pieces: Sequence[FileRange]) -> Record:
@@ -63,7 +64,7 @@ def _with(record: Record, **totals: Any) -> Record:
 
 
 def _check_columns(pieces: Iterable[FileRange], job: EncodeJob) -> None:
-    """Refuse files that have no columns, where some pass through."""
+    """Check that all files have columns, if some columns pass through."""
     for piece in pieces:
         if job.settings.keep and piece.format not in WITH_COLUMNS:
             raise InputError(
@@ -74,16 +75,16 @@ def _check_columns(pieces: Iterable[FileRange], job: EncodeJob) -> None:
 def settled_columns(
     directory: str, files: Sequence[InputFile], encoding: EncodeSettings, *, begins: bool
 ) -> tuple[PassthroughColumn, ...]:
-    """The columns that pass through, with the types that they have for good.
+    """Return the columns that pass through, with the types that the first job gave them.
 
     Args:
-        directory: of the output.
-        files: that are there when the first job begins.
-        encoding: names the columns.
+        directory: the directory of the output.
+        files: the input files, from which types that are not given are found.
+        encoding: the settings that name the columns.
         begins: whether this is the first job.
 
     Raises:
-        ConfigError, InputError: as `find_passthrough`.
+        ConfigError, InputError: the errors of `find_passthrough`.
     """
     given = dict(map(name_and_type, encoding.keep))
     if not begins:

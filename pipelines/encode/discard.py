@@ -1,4 +1,4 @@
-"""Removing the parts of an encoded corpus whose export is verified: `bpe run --discard-ids`."""
+"""Remove the parts of an encoded corpus after its export is verified: `bpe run --discard-ids`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def discard_parts(directory: str, progress: Progress) -> None:
-    """Remove the parts, and leave plan, records and manifest, marked so.
+    """Mark the manifest as discarded, and remove the parts; plan and records stay.
 
-    The mark comes first: whoever is killed in between goes on the next time.
+    The manifest is marked first, so that a call after a killed one removes the remaining parts.
 
     Raises:
         InputError: the directory holds no complete corpus.

@@ -1,8 +1,8 @@
-"""Drift: how well a tokenizer fits arriving text, and when to warn.
+"""Measure drift, the fit of a tokenizer to arriving text, and warn if the fit is poor.
 
-Three figures of the text of a stretch of time: bytes per token (of UTF-8), the share of tokens of
-one byte, and, where the counts of the training are given, unseen pre-tokens in a million: those
-that the counts do not hold. ``drift/YYYY-MM-DD.jsonl`` (UTC) has a row for each stretch.
+The figures are bytes (of UTF-8) per token, the share of tokens of one byte, and, if the counts of
+the training are given, unseen pre-tokens in a million: pre-tokens that the counts do not hold.
+``drift/YYYY-MM-DD.jsonl`` (UTC) has a row of figures for each batch of appended text.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FLUSH_BYTES = 64 << 20  # of a counter in memory
 
 @dataclass(frozen=True)
 class Measured:
-    """Sums over texts: their bytes and tokens, tokens of one byte, pre-tokens, those unseen."""
+    """Sums over texts: bytes, tokens, tokens of one byte, pre-tokens and unseen pre-tokens."""
 
     text_bytes: int = 0
     tokens: int = 0
@@ -62,25 +62,25 @@ class Measured:
 
     @property
     def bytes_per_token(self) -> float | None:
-        """None where there are no tokens."""
+        """Return the bytes of text per token; None if there are no tokens."""
         return self.text_bytes / self.tokens if self.tokens else None
 
     @property
     def single_byte_share(self) -> float | None:
-        """Of all tokens, from 0 to 1; None where there are none."""
+        """Return the share (0 to 1) of tokens of one byte; None if there are no tokens."""
         return self.single_byte_tokens / self.tokens if self.tokens else None
 
     @property
     def unseen_per_million(self) -> float | None:
-        """Of all pre-tokens; None where they were not looked at."""
+        """Return the unseen pre-tokens in a million; None if no pre-tokens were counted."""
         return 1e6 * self.unseen / self.pretokens if self.pretokens else None
 
 
 def check_baseline(directory: str, tokenizer: Tokenizer) -> None:
-    """Refuse counts that cannot tell the pre-tokens that a training has not seen.
+    """Check that a directory holds counts of pre-tokens, split as the tokenizer splits texts.
 
     Raises:
-        InputError, ConfigError, bpe.errors.CountsError: they are not there, or not such.
+        InputError, ConfigError, bpe.errors.CountsError: the counts are missing or unsuitable.
     """
     complete(directory, "counts")
     manifest = read_counts_manifest(directory)
@@ -93,12 +93,12 @@ def check_baseline(directory: str, tokenizer: Tokenizer) -> None:
 
 
 class Gauge:
-    """Measures texts by their tokens; threads may share one.
+    """A maker of measurements with one tokenizer; threads may share a gauge.
 
     Args:
-        tokenizer: whose tokens they are.
-        baseline: the directory of the counts that tell unseen pre-tokens, all of which are held in
-            memory; None where they are not looked at.
+        tokenizer: the tokenizer that encodes the texts.
+        baseline: the directory of the counts of the training, whose pre-tokens are all held in
+            memory; None to leave pre-tokens uncounted.
 
     Raises:
         InputError, bpe.errors.CountsError: the directory holds no counts of pre-tokens.
@@ -116,11 +116,11 @@ class Gauge:
             self._seen = counts.pretokens
 
     def measure(self) -> DriftMeasure:
-        """A new measurement."""
+        """Return a new measurement."""
         return DriftMeasure(self)
 
     def counter(self) -> PretokenCounter | None:
-        """Counts the pre-tokens of texts; None where they are not looked at."""
+        """Return a new counter of pre-tokens; None without a baseline."""
         if self._seen is None:
             return None
         special_tokens = tuple(self._tokenizer.special_tokens)
@@ -137,7 +137,7 @@ class Gauge:
 
 
 class DriftMeasure:
-    """A measurement of the texts of one input; ends with `finish`."""
+    """A measurement of the texts of one split; ends with `finish`."""
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
@@ -145,7 +145,7 @@ class DriftMeasure:
         self._sums = Measured()
 
     def add(self, texts: pa.Array, ids: npt.NDArray[Any]) -> None:
-        """Take texts into account, string or binary without nulls, and all their ids."""
+        """Add texts, string or binary without nulls, and all their ids to the measurement."""
         pretokens = 0 if self._counter is None else self._counter.add(texts)
         self._sums += Measured(
             text_bytes=pc.sum(pc.binary_length(texts)).as_py() or 0,
@@ -157,7 +157,7 @@ class DriftMeasure:
             self._look_up()
 
     def finish(self) -> Measured:
-        """The sums."""
+        """Return the sums over all texts."""
         self._look_up()
         return self._sums
 
@@ -169,7 +169,7 @@ class DriftMeasure:
 def trained_bytes_per_token(tokenizer_path: str) -> float | None:
     """Return bytes per token of the training, from ``training.json`` next to a tokenizer.
 
-    None where it is not there, or does not say it, as for BoundlessBPE.
+    None if the file is missing or lacks the figure, as for BoundlessBPE.
     """
     is_folder = storage.is_local(tokenizer_path) and Path(tokenizer_path).is_dir()
     folder = tokenizer_path if is_folder else tokenizer_path.rpartition("/")[0] or "."
@@ -181,7 +181,7 @@ def trained_bytes_per_token(tokenizer_path: str) -> float | None:
 
 
 def drift_rows(directory: str) -> list[dict[str, Any]]:
-    """The rows of the series in the directory of an encoded corpus.
+    """Return all rows of drift in the directory of an encoded corpus.
 
     Raises:
         InputError: a file cannot be read.
@@ -199,16 +199,16 @@ def note_drift(
     trained: float | None,
     now: float,
 ) -> list[str]:
-    """Write a row of what was appended since the row before, if anything was; returns warnings.
+    """Write a row for the text appended since the last row, if any; return warnings.
 
-    A row is the difference of two sums over all that was encoded, so that nothing is left out when
-    a job is killed between two rows.
+    A row is the difference of two sums over the whole corpus, so that no text is left out if a job
+    is killed between two rows.
 
     Args:
-        directory: of the encoded corpus.
-        measured: all that was encoded so far.
-        settings: when to warn.
-        trained: bytes per token of the training; None: those of the first row take its place.
+        directory: the directory of the encoded corpus.
+        measured: the measurements of the whole corpus.
+        settings: the limits of the warnings.
+        trained: bytes per token of the training; None to compare with the first row instead.
         now: seconds since 1970.
 
     Raises:
@@ -252,7 +252,7 @@ def warnings_of(new: Measured, *, trained: float | None, settings: DriftSettings
     """Return warnings about these figures; empty if the tokenizer fits.
 
     Args:
-        new: what arrived.
+        new: the sums over the text that arrived.
         trained: bytes per token to compare with, or None.
         settings: the limits.
     """

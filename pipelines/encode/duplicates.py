@@ -1,4 +1,4 @@
-"""Documents of one id: found by their keys, and confirmed by the ids themselves."""
+"""Find documents with equal ids: compare their keys first, then the ids themselves."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _READERS = 8
 def duplicate_ids(directory: str, parts: Sequence[str]) -> DuplicateIds:
     """Return the number of documents whose id an earlier document has.
 
-    Equal ids have equal keys, so the keys are read first, and ids only of documents whose key is
-    not unique: of texts that are the same, and have no id, too. Memory is bounded: with many
-    documents, the parts are read once for each of several ranges of keys.
+    Equal ids have equal keys, so all keys are read first, and then only the ids of documents whose
+    key is not unique. Memory is bounded: with many documents, the range of keys is divided, and the
+    parts are read once for each division.
 
     Args:
-        directory: of the corpus.
-        parts: its files.
+        directory: the directory of the corpus.
+        parts: the files of the parts.
 
     Raises:
         InputError: a part cannot be read.
@@ -68,7 +68,7 @@ def duplicate_ids(directory: str, parts: Sequence[str]) -> DuplicateIds:
 
 
 def _ranges(rows: int) -> Iterator[tuple[int, int]]:
-    """Ranges of keys, of which each has so many documents as fit into memory."""
+    """Yield ranges of keys; the documents of one range should fit into memory."""
     number = max(-(-rows // KEYS_AT_ONCE), 1)
     bounds = [(1 << 64) * i // number for i in range(number + 1)]
     yield from pairwise(bounds)
@@ -80,7 +80,7 @@ def _rows(path: str) -> int:
 
 
 def _keys(path: str, begin: int, end: int) -> Keys:
-    """The keys of a part from ``begin`` to below ``end``."""
+    """Return the keys of a part from ``begin`` to below ``end``."""
     found = [np.empty(0, np.uint64)]
     for batch in _batches(path, [KEY]):
         keys = batch.column(KEY).to_numpy()
@@ -89,7 +89,7 @@ def _keys(path: str, begin: int, end: int) -> Keys:
 
 
 def _ids(path: str, keys: Keys) -> pa.Array:
-    """The ids of the documents of a part that have one of these keys, which are sorted."""
+    """Return the ids of the documents of a part whose key is one of the sorted ``keys``."""
     found = [pa.array([], pa.string())]
     for batch in _batches(path, [ID, KEY]):
         own = batch.column(KEY).to_numpy()

@@ -1,4 +1,4 @@
-"""The manifest of what was encoded, also where files were appended, and what is left of that."""
+"""Write the manifest of an encoded corpus, and remove files of earlier appending jobs."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def write_manifest(
     *,
     sources: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Check that all parts are there, and write the manifest.
+    """Check that no part is missing, and write the manifest.
 
     Args:
-        records: of all parts, in any order.
-        job: that made them.
-        splits: as for `EncodeJob.manifest`.
-        sources: their order, where the job appends.
+        records: the records of all parts, in any order.
+        job: the job that made the parts.
+        splits: the splits of the parts; empty if the documents came from no files.
+        sources: the names of the sources, in order, if the job appends.
 
     Raises:
-        RecordError: over all parts, more bad records than the job may set aside.
+        RecordError: all parts together have more bad records than the job may set aside.
         JobError: the runner lost a part.
     """
     ordered = sorted(records, key=lambda record: record.unit)
@@ -95,17 +95,17 @@ def appended(
     *,
     sources: Sequence[str],
 ) -> tuple[EncodedManifest, list[Record]]:
-    """Add the parts of a job to those of the manifest before; return manifest and records.
+    """Add the parts of a job to the parts of the earlier manifest; return manifest and records.
 
-    An earlier record is dropped if one of its files is taken again. Parts are in the order of their
-    sources and files, whenever they were made.
+    An earlier record is dropped if the job reads one of its files again. Parts are in the order of
+    their sources and files, not in the order of their making.
 
     Args:
-        manifest: of the job alone.
-        records: that it has made.
-        splits: that they are of.
-        directory: of the corpus.
-        sources: their order; others come last.
+        manifest: the manifest of the job alone.
+        records: the records that the job has made.
+        splits: the splits of these records.
+        directory: the directory of the corpus.
+        sources: the names of the sources, in order; other sources come last.
 
     Raises:
         InputError: the earlier manifest or its records are damaged.
@@ -133,14 +133,14 @@ def appended(
 
 
 def _files_of(part: Part) -> list[str]:
-    """The names of the files that a part is of, those set aside included."""
+    """Return the names of the files of a part, with the files that were set aside."""
     return [*(one.name for one in part.inputs), *(one.name for one in part.set_aside)]
 
 
 def tidy(directory: str, generation: int, *, prune: bool) -> None:
-    """Remove files of earlier generations other than parts; to prune, also parts without a record.
+    """Remove files of earlier generations, except parts; to prune, also parts without a record.
 
-    What the generation before wrote stays: somebody may be reading it.
+    Files of the generation before this one stay, because a reader may still use them.
 
     Raises:
         OutputError: a file cannot be removed.

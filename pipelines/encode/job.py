@@ -1,4 +1,4 @@
-"""The job of encoding a corpus: its plan, its pipeline, and what `bpe encode` runs.
+"""The job of encoding a corpus: its plan, its pipeline, and the function of `bpe encode`.
 
 A split is read, encoded and written inside one step; only descriptors of splits and of finished
 parts pass between steps. Each split has a part of its own, under a name that the plan fixes, so a
@@ -96,12 +96,13 @@ class EncodeRequest(CorpusRequest):
     """An encoding as its Beam graph holds it: patterns and settings, no files.
 
     Attributes:
-        encoding: what the rows hold.
-        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; empty where it was given.
-        sends: whether workers may not see that file.
-        drift: where it appends, how the fit of the tokenizer is measured, and when to warn.
-        tokenizers: one a process.
-        gauges: likewise.
+        encoding: the settings of the rows.
+        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; empty if the request holds
+            the tokenizer itself.
+        sends: whether to send the tokenizer file, because workers may not see it.
+        drift: for a job that appends, how to measure the fit of the tokenizer, and when to warn.
+        tokenizers: the tokenizer, once in each process.
+        gauges: the gauge of drift, once in each process.
     """
 
     encoding: EncodeSettings
@@ -124,11 +125,11 @@ class EncodeRequest(CorpusRequest):
         drift: DriftSettings = DriftSettings(),  # noqa: B008
         sends: bool = False,
     ) -> EncodeRequest:
-        """A request; its arguments are those of `encode`, or the tokenizer itself.
+        """Return a request; arguments are those of `encode`; ``tokenizer`` may be a `Tokenizer`.
 
         Raises:
             ConfigError: the filesystem of the output cannot be used here.
-            InputError: no tokenizer.json holds the tokenizer.
+            InputError: a ``tokenizer.json`` cannot hold the tokenizer.
         """
         given = {} if isinstance(tokenizer, str) else files_of(tokenizer, "the tokenizer")
         if drift.baseline is not None:
@@ -145,7 +146,7 @@ class EncodeRequest(CorpusRequest):
         )
 
     def started(self) -> EncodeRequest:
-        """The job of one run, which means the same in every process."""
+        """Return the request of one run, which means the same in every process."""
         started = super().started()
         if not self.tokenizer:
             return started
@@ -153,25 +154,25 @@ class EncodeRequest(CorpusRequest):
         return replace(started, tokenizer=absolute(self.tokenizer), sent=sent)
 
     def load(self) -> Tokenizer:
-        """The tokenizer.
+        """Load the tokenizer.
 
         Raises:
-            InputError: it cannot be read.
+            InputError: the tokenizer cannot be read.
         """
         return loads(super().worker_files()) if self.sent else load_tokenizer(self.tokenizer)
 
     def worker_files(self) -> dict[str, bytes]:
-        """The files of the tokenizer."""
+        """Return the files of the tokenizer."""
         return super().worker_files() or files_of(self.load(), self.tokenizer)
 
     @property
     def shown(self) -> dict[str, str]:
-        """Values that a runner's web UI shows of the job."""
+        """Return the values that a runner's web UI shows of the job."""
         return {**super().shown, "tokenizer": self.tokenizer or "in the graph"}
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Encoding, each split to its part, and writing the manifest."""
+        """Return the only stage: encode each split to its part, and write the manifest."""
         return (self,)
 
     def job(self) -> EncodeJob:
@@ -196,7 +197,7 @@ class EncodeRequest(CorpusRequest):
         )
 
     def units(self) -> Iterator[Unit]:
-        """A unit a split."""
+        """Yield one unit for each split."""
         job = self.job()
         for split in planned_splits(self.directory, self.run):
             yield Unit(
@@ -224,7 +225,7 @@ class EncodeRequest(CorpusRequest):
         return Made(files=record.files, totals=dict(record.totals))
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Check that all parts are there, and write the manifest; errors of `write_manifest`."""
+        """Write the manifest; errors are those of `write_manifest`."""
         splits = planned_splits(self.directory, self.run)
         sources = tuple(dict.fromkeys(name for name, _ in self.inputs.named_patterns))
         write_manifest(records, self.job(), splits, sources=sources)
@@ -264,15 +265,17 @@ class EncodeRequest(CorpusRequest):
         return replace(self.planned(found, splits, plan), not_applied=tokenizer.not_applied)
 
     def appended_to(self) -> tuple[int | None, set[str]]:
-        """The generation that is there, if any."""
+        """Return the generation in the directory, or None, and an empty set."""
         there = storage.exists(join(self.directory, MANIFEST))
         return read_header(self.directory).generation if there else None, set()
 
     def _changed(self, planned: Planned) -> list[int] | None:
-        """The numbers of the inputs that changed since the run to resume; None: there is none.
+        """Return the numbers of the inputs that changed since the run to resume.
+
+        None if there is no run to resume.
 
         Raises:
-            OutputError: as `decide`.
+            OutputError: the directory is refused (`decide`).
         """
         if decide(self.output, planned.plan, reads=planned.reads) != "resume":
             return None
@@ -283,7 +286,7 @@ class EncodeRequest(CorpusRequest):
         """Keep the records of an earlier run, except for splits whose inputs changed.
 
         Returns:
-            Whether nothing is left to do: also where all parts were finished, and then discarded.
+            Whether no work is left, also because all parts were finished and then discarded.
         """
         if super().keep(planned):
             return True
@@ -300,14 +303,14 @@ class EncodeRequest(CorpusRequest):
         return False
 
     def finish(self) -> dict[str, Any]:
-        """Remove the records, which the manifest holds by now; return the manifest."""
+        """Remove the folder of records, which are in `RECORDS_FILE` by now; return the manifest."""
         storage.remove_tree(join(self.directory, RECORDS))
         if self.appending.appends:
             self.tidy()
         return read_manifest_object(join(self.directory, MANIFEST))
 
     def tell(self, planned: Planned, progress: Progress) -> None:
-        """Say what of the tokenizer is left out, and which inputs changed since an earlier run."""
+        """Log unapplied settings of the tokenizer, and the inputs changed since an earlier run."""
         for what in planned.not_applied:
             progress.log(f"encode: {self.tokenizer}: not applied: {what}")
         if not self.output.resume or self.appending.appends:
@@ -320,12 +323,12 @@ class EncodeRequest(CorpusRequest):
             )
 
     def tidy(self) -> None:
-        """Remove what earlier jobs that appended left."""
+        """Remove files that earlier appending jobs left."""
         generation = read_header(self.directory).generation
         tidy(self.directory, generation, prune=self.appending.prune)
 
     def summarize(self, planned: Planned, done: Done | None) -> EncodeSummary:
-        """Summarize what was encoded; write the timing and the drift."""
+        """Return the summary of the corpus; write the timing or the drift."""
         manifest = read_encoded(self.directory, discarded=True)
         totals, result = manifest.totals, None if done is None else done.result
         made, resumed = metric(result, "units_made"), metric(result, "units_resumed")
@@ -368,7 +371,7 @@ class EncodeRequest(CorpusRequest):
         )
 
     def _tell_drift(self, manifest: EncodedManifest) -> None:
-        """Note how well the tokenizer fits what was appended, and warn where it does not."""
+        """Write a row of drift for the appended text, and warn if the tokenizer fits less well."""
         from pipelines.encode.drift import (  # noqa: PLC0415 - of jobs that append alone
             Measured,
             note_drift,

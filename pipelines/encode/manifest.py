@@ -1,4 +1,4 @@
-"""``manifest.json`` of an encoded corpus: what the directory holds, written last."""
+"""``manifest.json`` of an encoded corpus: the list of its files, written last."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VERSION = 7  # 6 held the parts itself, each with its own proof in its footer
 class Source:
     """An input file as the manifest names it; ``size`` in bytes as stored.
 
-    ``source`` is the name of the input that it is of, empty where that has none.
+    ``source`` is the name of the source of the file; empty if the source has no name.
     """
 
     name: str
@@ -63,12 +63,12 @@ class SourceRange:
 
 @dataclass(frozen=True, kw_only=True)
 class Part(Sums):
-    """A part: its file with size in bytes and SHA-256, what is in it, and what it was read from.
+    """A part: its file with size in bytes and SHA-256, sums over its rows, and its inputs.
 
     Attributes:
-        fingerprint: SHA-256 (hex) of all that its bytes depend on.
-        dead_letters: the file of the bad records that were read with it, if any.
-        set_aside: files that could not be read, of a job that appends.
+        fingerprint: SHA-256 (hex) of all values that decide the bytes of the part.
+        dead_letters: the file of the bad records of the same split, if any.
+        set_aside: files that an appending job could not read.
     """
 
     file: str
@@ -82,10 +82,10 @@ class Part(Sums):
 
     @classmethod
     def of_record(cls, record: Record) -> Part:
-        """The part of a record, whose files have names that lead nowhere else.
+        """Return the part that a record describes.
 
         Raises:
-            ValueError, LookupError, TypeError: it is not of an encoded corpus.
+            ValueError, LookupError, TypeError: the record is not of an encoded corpus.
         """
         totals, file = record.totals, record.files[0].file
         return from_jsonable(cls, {**totals, **totals["part"], "file": file})
@@ -107,7 +107,7 @@ def ranges_of(split: Split) -> tuple[SourceRange, ...]:
 class Totals(Sums):
     """Sums over all parts; ``bytes`` is the size of the Parquet files.
 
-    ``sources`` has the named sources.
+    ``sources`` has the sums of each named source.
     """
 
     bytes: int
@@ -116,7 +116,7 @@ class Totals(Sums):
 
     @classmethod
     def of_parts(cls, parts: Sequence[Part]) -> Totals:
-        """The sums over these parts, and over their files of bad records."""
+        """Return the sums over some parts and their files of bad records."""
         sources: dict[str, Sums] = {}
         for part in parts:
             if part.source:
@@ -143,15 +143,15 @@ class TokenizerFile:
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedHeader:
-    """The settings that make two runs the same encoding; head of job and manifest.
+    """Settings that are equal in two runs of the same encoding; fields of job and manifest.
 
     Attributes:
         kind: `KIND`.
         version: `VERSION`.
-        tokenizer: whose ids the rows hold.
+        tokenizer: the tokenizer of the ids.
         id_type: ``uint16`` or ``uint32``.
-        settings: how the inputs are read.
-        rows: how documents become rows.
+        settings: the settings of reading inputs.
+        rows: the settings of rows.
     """
 
     kind: str = KIND
@@ -163,7 +163,7 @@ class EncodedHeader:
 
     @property
     def head(self) -> dict[str, Any]:
-        """These fields, by name."""
+        """Return the fields of `EncodedHeader`, by name."""
         return {one.name: getattr(self, one.name) for one in fields(EncodedHeader)}
 
 
@@ -171,16 +171,17 @@ class EncodedHeader:
 class EncodedManifest(EncodedHeader):
     """The manifest of an encoded corpus: the fields of the file, in its order.
 
-    In ``manifest.json``, ``records`` names the file that holds the parts.
+    ``manifest.json`` has no parts: ``records`` names the file that holds them.
 
     Attributes:
         totals: sums over the parts.
-        inputs: every file that was read, in order.
-        parts: in order.
+        inputs: all files that were read, in order.
+        parts: the parts, in order.
         records: the file of the records of all parts.
-        duplicate_ids: None where files were appended, whose ids nobody compares.
-        discarded: whether the parts were removed, after their export was verified.
-        generation: how many jobs have appended to it.
+        duplicate_ids: the documents with equal ids; None after files were appended, because ids
+            are not compared then.
+        discarded: whether the parts were removed after their export was verified.
+        generation: the number of jobs that have appended to the corpus.
     """
 
     totals: Totals
@@ -193,24 +194,27 @@ class EncodedManifest(EncodedHeader):
 
     @property
     def records_sha256(self) -> str:
-        """Of the file of records (hex)."""
+        """Return the SHA-256 (hex) of the file of records; empty without such a file."""
         return self.records.sha256 if self.records else ""
 
     @property
     def formats(self) -> dict[str, int]:
-        """Documents by the format of the files that held them; a part is of one, or of no file."""
+        """Return the number of documents by the format of their files.
+
+        All files of a part have one format; parts without files are not counted.
+        """
         of = {source.name: source.format for source in self.inputs}
         parts = [part for part in self.parts if part.inputs]
         return add_formats(*({of[part.inputs[0].name]: part.documents} for part in parts))
 
     @property
     def dead_letters(self) -> tuple[DeadLetters, ...]:
-        """The files of bad records."""
+        """Return the files of bad records."""
         return tuple(part.dead_letters for part in self.parts if part.dead_letters)
 
     @property
     def set_aside(self) -> tuple[SetAside, ...]:
-        """The files that could not be read, of jobs that append."""
+        """Return the files that appending jobs could not read."""
         return tuple(one for part in self.parts for one in part.set_aside)
 
     def files(self) -> dict[str, bytes]:
@@ -223,7 +227,7 @@ class EncodedManifest(EncodedHeader):
         return {**before, MANIFEST: json_bytes(value)}
 
     def to_json(self) -> dict[str, Any]:
-        """The manifest as JSON values, in the order of the file, its checksum last."""
+        """Return the manifest as JSON values, in the order of the file, with the checksum last."""
         value = to_jsonable(self)
         for name in ("records", "duplicate_ids", "discarded", "generation"):
             if not value[name]:
@@ -232,14 +236,14 @@ class EncodedManifest(EncodedHeader):
 
 
 def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
-    """The manifest of the encoded corpus in ``directory`` without its parts, every value checked.
+    """Read and check the manifest of the encoded corpus in ``directory``, without its parts.
 
     Args:
-        directory: of the corpus.
-        discarded: whether its parts may be gone.
+        directory: the directory of the corpus.
+        discarded: whether a corpus with discarded parts is accepted.
 
     Raises:
-        InputError: there is none, something in it is missing or of the wrong type, or its parts
+        InputError: there is no manifest, a value is missing or of the wrong type, or the parts
             were discarded.
     """
     path = _path(directory)
@@ -262,16 +266,18 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
 
 
 def records_of(header: EncodedManifest, directory: str) -> Iterator[Record]:
-    """The records of a corpus, some at a time; errors of `iterate_records`."""
+    """Yield the records of a corpus, read in batches; errors are those of `iterate_records`."""
     file = of_generation(RECORDS_FILE, header.generation)
     return iterate_records(storage.located(directory), header.records_sha256, file)
 
 
 def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
-    """The manifest of the encoded corpus in ``directory``; arguments and errors of `read_header`.
+    """Read the manifest of the encoded corpus in ``directory``, with its parts.
+
+    Arguments and errors are those of `read_header`.
 
     Raises:
-        InputError: also where its records are damaged.
+        InputError: also if the records of the corpus are damaged.
     """
     header = read_header(directory, discarded=discarded)
     try:

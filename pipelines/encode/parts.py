@@ -1,7 +1,7 @@
-"""One Parquet file of token ids for each split: written, and read back.
+"""Read the parts of an encoded corpus: one Parquet file of token ids for each split.
 
 The bytes of a part depend on its split, the options and the tokenizer alone. A record
-(`pipelines.stage.record`) proves that it is finished, not the file.
+(`pipelines.stage.record`) proves that a part is finished; the file alone does not.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 def read_rows(file: pq.ParquetFile, layout: RowLayout) -> Iterator[pa.Table]:
-    """The rows of a part, one row group at a time.
+    """Yield the rows of a part, one row group at a time.
 
     Args:
-        file: opened with ``page_checksum_verification=True``.
-        layout: that the rows must have.
+        file: the part, opened with ``page_checksum_verification=True``.
+        layout: the layout that the rows must have.
 
     Raises:
-        ValueError: columns that are missing or of another type, or nulls in those of our own.
+        ValueError: the columns differ from the layout, or a column in `OWN` has nulls.
         pyarrow.ArrowException, OSError: the file is damaged.
     """
     found, schema = file.schema_arrow, layout.schema
@@ -51,10 +51,10 @@ def read_rows(file: pq.ParquetFile, layout: RowLayout) -> Iterator[pa.Table]:
 
 @contextlib.contextmanager
 def opened(directory: str, part: Part | CountsPart) -> Iterator[pq.ParquetFile]:
-    """A part of a corpus or of counts, open; its bytes are those that the manifest names.
+    """Open a part of a corpus or of counts, and check its bytes against the manifest.
 
     Raises:
-        InputError: it is missing, damaged or another; also where the block finds damage.
+        InputError: the part is missing, damaged or another file; also if the block finds damage.
     """
     path = join(directory, part.file)
     try:

@@ -1,7 +1,7 @@
-"""Columns that pass through, and their types, settled when a job is planned.
+"""Find the columns that pass through, and their types, when a job is planned.
 
-A type is the one given, or what files say: of Parquet the columns of the name, of JSON lines the
-first records. Types of several files are brought together where one holds them all.
+A type is given, or found in the files: in the schemas of Parquet files, and in the first records of
+JSON lines. If types differ between files, a type that holds all of them is used.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _FOOTERS_AT_ONCE = 16
 def find_passthrough(
     files: Sequence[InputFile], encoding: EncodeSettings
 ) -> tuple[PassthroughColumn, ...]:
-    """The columns that are to be kept, with the types they have in ``files``.
+    """Return the columns to keep, with their given types or their types in ``files``.
 
     Args:
         files: the inputs.
-        encoding: names the columns, and the settings of their rows.
+        encoding: the settings that name the columns.
 
     Raises:
         ConfigError: a name or type is wrong, or the files have no common type for a column.
@@ -81,10 +81,12 @@ def find_passthrough(
 
 
 def name_and_type(text: str) -> tuple[str, pa.DataType | None]:
-    """The name and, if given, the type of ``NAME`` or ``NAME:TYPE``; a name may have colons then.
+    """Return name and type of ``NAME`` or ``NAME:TYPE``; the type is None if not given.
+
+    With a type, the name may have colons.
 
     Raises:
-        ConfigError: the type is none.
+        ConfigError: the text after the colon is not a type.
     """
     name, colon, kind = text.partition(":")
     if not colon:
@@ -141,7 +143,11 @@ class _Found:
         self._types[name] = together
 
     def sample(self, sources: Sequence[tuple[FileRange, _Records]]) -> None:
-        """Look into files of JSON lines, each with what reads it, until every column has a type."""
+        """Read first records of files of JSON lines until every column has a type.
+
+        Args:
+            sources: the files, each with the function that reads its records.
+        """
         if not sources:
             return
         for name, kind in self._given.items():
@@ -180,7 +186,7 @@ class _Found:
             )
 
     def settled(self, name: str) -> pa.DataType:
-        """The type of a column."""
+        """Return the type of a column."""
         kind = self._given[name] or self._types.get(name, pa.null())
         if not undecided(kind) or not self._seen:
             return kind

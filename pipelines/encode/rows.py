@@ -1,4 +1,4 @@
-"""The rows of an encoded corpus, one a document."""
+"""Rows of an encoded corpus, one for each document."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class RowLayout:
     """The schema of the rows of a corpus.
 
     Attributes:
-        settings: how documents become rows.
+        settings: the settings of the rows.
         id_type: ``uint16`` or ``uint32``.
         passthrough: the columns that pass through.
-        prepend: the id before those of each document, or None.
-        append: the id after them, or None.
+        prepend: the id put before the ids of each document, or None.
+        append: the id put after the ids of each document, or None.
     """
 
     settings: RowSettings
@@ -43,7 +43,7 @@ class RowLayout:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of a part."""
+        """Return the schema of a part."""
         # Without levels of definition, ids are read 1.3 times as fast. The plain form is for
         # readers that know no other.
         nullable = self.settings.parquet_encoding == "plain"
@@ -59,7 +59,7 @@ class RowLayout:
         )
 
     def writer(self, sink: Any) -> RowWriter:
-        """Writes the rows of a part to a file, which it does not close."""
+        """Return a writer of the rows of a part; the writer does not close ``sink``."""
         return RowWriter(sink, self.schema, encoding=self.settings.parquet_encoding)
 
     def rows(
@@ -70,7 +70,7 @@ class RowLayout:
         keys: pa.UInt64Array,
         input_ids: pa.ListArray,
     ) -> pa.RecordBatch:
-        """Rows of these columns, of equal length."""
+        """Return the rows made of columns of equal length."""
         schema = self.schema
         values, offsets = flat(input_ids)
         kind = schema.field(INPUT_IDS).type
@@ -82,9 +82,9 @@ class RowLayout:
 
 
 def with_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None) -> pa.ListArray:
-    """Each list with an id before and an id after it, where there is one to add.
+    """Return the lists with an id put before and an id put after each; None puts no id.
 
-    The ids keep their type, which must hold those that are added.
+    The ids keep their type, which must hold the added ids.
 
     >>> with_ends(pa.array([[5, 6], []], pa.list_(pa.uint32())), prepend=1, append=2).to_pylist()
     [[1, 5, 6, 2], [1, 2]]
@@ -104,7 +104,7 @@ def without_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None
     """Return the lists from which `with_ends` made ``lists``.
 
     Raises:
-        ValueError: a list does not begin or end so.
+        ValueError: a list does not begin with ``prepend`` or end with ``append``.
     """
     added = (prepend is not None) + (append is not None)
     if not added or not len(lists):
@@ -126,20 +126,20 @@ def without_ends(lists: pa.ListArray, *, prepend: int | None, append: int | None
 
 
 def flat(lists: pa.ListArray) -> tuple[Ids, Numbers]:
-    """The ids of all lists, and where in them each list begins and the last one ends."""
+    """Return the ids of all lists, and the offsets of the lists in these ids."""
     offsets = lists.offsets.to_numpy().astype(np.int64)
     return lists.flatten().to_numpy(), offsets - offsets[0]
 
 
 def lists_of(values: pa.Array, offsets: Numbers, kind: pa.DataType) -> pa.ListArray:
-    """The lists that `flat` gives ``values`` and ``offsets`` of, of the type ``kind``."""
+    """Return the lists of the type ``kind`` from the values and offsets that `flat` returns."""
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, type=kind)
 
 
 def as_bytes(lists: pa.ListArray) -> pa.LargeBinaryArray:
-    """The ids of each list as bytes, over the same memory.
+    """Return the ids of each list as bytes, over the same memory.
 
-    Arrow takes and joins these as they are, but lists id by id. `as_lists` is the way back.
+    Arrow takes and joins bytes at once, but lists id by id. `as_lists` is the inverse.
     """
     values, offsets = flat(lists)
     bounds = pa.py_buffer(offsets * values.itemsize)
@@ -149,7 +149,7 @@ def as_bytes(lists: pa.ListArray) -> pa.LargeBinaryArray:
 
 
 def as_lists(data: pa.LargeBinaryArray, kind: pa.DataType) -> pa.ListArray:
-    """The lists of the type ``kind`` that `as_bytes` was given, over the same memory."""
+    """Return the lists of the type ``kind`` from the bytes of `as_bytes`, over the same memory."""
     _, bounds, values = data.buffers()
     offsets = np.frombuffer(bounds, np.int64)[data.offset : data.offset + len(data) + 1]
     ids = np.frombuffer(values or b"", np.uint8)[offsets[0] : offsets[-1]]
@@ -162,10 +162,10 @@ class Sums:
     """Sums over some rows.
 
     Attributes:
-        documents: a row each.
-        tokens: ids.
-        unknown: of these, ids of the unknown token.
-        text_bytes: bytes of UTF-8 text that were encoded.
+        documents: the number of documents, which is the number of rows.
+        tokens: the number of ids.
+        unknown: the number of ids of the unknown token.
+        text_bytes: the bytes of UTF-8 text that were encoded.
     """
 
     documents: int
@@ -175,7 +175,7 @@ class Sums:
 
     @classmethod
     def of(cls, rows: pa.RecordBatch, *, text_bytes: int, unknown: int | None) -> Sums:
-        """The sums of rows; ``unknown`` is the id of the unknown token, or None."""
+        """Return the sums over rows; ``unknown`` is the id of the unknown token, or None."""
         ids, _ = flat(rows.column(INPUT_IDS))
         return cls(
             documents=len(rows),

@@ -1,4 +1,4 @@
-"""Encoding documents, without Beam: what the steps of `pipelines.encode.job` do."""
+"""Encode documents without Beam; the steps of `pipelines.encode.job` call these functions."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class EncodeJob(EncodedHeader):
     """Everything a worker must know to encode a split; small, and picklable.
 
     Attributes:
-        directory: of the output, which has the tokenizer.
-        parts: number of parts.
-        max_failures: bad records the whole job may set aside.
-        sets_aside: whether they are written to dead letters; else they are only counted.
-        run: the id of the job's run, where it has one.
+        directory: the directory of the output, which has the tokenizer.
+        parts: the number of parts.
+        max_failures: the number of bad records that the whole job may set aside.
+        sets_aside: whether bad records are written to dead letters; else they are only counted.
+        run: the id of the job's run; empty if there is none.
     """
 
     directory: str
@@ -78,13 +78,13 @@ class EncodeJob(EncodedHeader):
 
     @classmethod
     def of(cls, manifest: EncodedManifest, directory: str) -> EncodeJob:
-        """The job that made an encoded corpus, to read or make it again; sets nothing aside."""
+        """Return the job that made an encoded corpus; the job writes no dead letters."""
         parts = len(manifest.parts)
         return cls(**manifest.head, directory=directory, parts=parts, sets_aside=False)
 
     @property
     def reading(self) -> Reading:
-        """Settings of reading splits."""
+        """Return the settings of reading splits."""
         return Reading(
             directory=self.directory,
             options=self.settings,
@@ -94,7 +94,7 @@ class EncodeJob(EncodedHeader):
 
     @property
     def plan_settings(self) -> dict[str, Any]:
-        """All that the bytes of a part depend on, except its split; JSON values."""
+        """Return all settings that decide the bytes of a part, as JSON values, except its split."""
         return {
             "layout": LAYOUT,
             "schema": [f"{one.name}: {type_text(one.type)}" for one in self._layout.schema],
@@ -106,15 +106,15 @@ class EncodeJob(EncodedHeader):
 
     @property
     def _layout(self) -> RowLayout:
-        """Of the rows, but for the ids at the ends of documents."""
+        """Return the layout of the rows without the ids at the ends of documents."""
         passthrough = tuple(column.field for column in self.settings.keep)
         return RowLayout(settings=self.rows, id_type=self.id_type, passthrough=passthrough)
 
     def layout(self, tokenizer: Tokenizer) -> RowLayout:
-        """Of the rows of all parts.
+        """Return the layout of the rows of all parts.
 
         Raises:
-            ConfigError: a token to put at the ends of documents is none of the tokenizer's.
+            ConfigError: a token of the settings is not a special token of the tokenizer.
         """
         rows, special_tokens = self.rows, tokenizer.special_tokens
         check_special_tokens(tuple(special_tokens), rows)
@@ -125,11 +125,11 @@ class EncodeJob(EncodedHeader):
         )
 
     def manifest(self, records: Iterable[Record], splits: Iterable[Split]) -> EncodedManifest:
-        """The manifest of the parts of these records, in any order.
+        """Return the manifest of some parts.
 
         Args:
-            records: of the parts.
-            splits: that they are of; none where the documents were no files.
+            records: the records of the parts, in any order.
+            splits: the splits of the parts; empty if the documents came from no files.
         """
         parts = tuple(map(Part.of_record, sorted(records, key=lambda record: record.unit)))
         sources = {
@@ -152,7 +152,7 @@ class EncodeJob(EncodedHeader):
         )
 
     def fingerprint(self, split: Split) -> str:
-        """SHA-256 (hex) of what the bytes of a split's part depend on."""
+        """Return the SHA-256 (hex) of all values that decide the bytes of the part of a split."""
         pieces = [asdict(piece) for piece in split.pieces]
         for piece in pieces:  # its path, time and number do not change its bytes
             del piece["path"], piece["version"], piece["file_index"]
@@ -164,9 +164,9 @@ class EncodedBlock:
     """The documents of a block with their token ids, in columns of equal length.
 
     Attributes:
-        texts: of the documents.
+        texts: the texts of the documents.
         plain: the token ids of each text (list of the layout's type of ids).
-        rows: with the ids put at their ends.
+        rows: the rows of the documents, with the ids put at the ends of each text.
     """
 
     texts: pa.Array
@@ -175,15 +175,15 @@ class EncodedBlock:
 
 
 class SplitEncoder:
-    """Encodes the blocks of one split.
+    """An encoder of the blocks of one split.
 
     Args:
-        tokenizer: whose ids are made.
-        split: that the blocks are of.
-        layout: of the rows to be made.
+        tokenizer: the tokenizer.
+        split: the split of the blocks.
+        layout: the layout of the rows to make.
 
     Attributes:
-        cache_use: what the tokenizer's cache of words did so far.
+        cache_use: hits and misses of the tokenizer's cache of words so far.
     """
 
     def __init__(self, tokenizer: Tokenizer, split: Split, *, layout: RowLayout) -> None:
@@ -202,8 +202,9 @@ class SplitEncoder:
         """Encode the documents of a block.
 
         Args:
-            block: of documents.
-            set_aside: takes those that no row holds, or that cannot be encoded: the row, and why.
+            block: the documents.
+            set_aside: called with the row and the reason for each document that is too long for a
+                row, or cannot be encoded.
         """
         passthrough = block.passthrough or tuple(
             pa.array([], field.type) for field in self._layout.passthrough
@@ -253,15 +254,16 @@ def file_seed(seed: int, name: str) -> int:
 def document_seeds(
     seeds: Mapping[int, int], *, files: pa.Int32Array, places: pa.Int64Array
 ) -> pa.UInt64Array:
-    """The seed of each document: of its file's SplitMix64 the number that its place counts.
+    """Return the seed of each document: the SplitMix64 number of its file's seed and its place.
 
-    So it depends on the file's name and the place in it alone: that of a document at place 5 is
+    A seed of a document depends on the setting of the seed, the name of the file and the place in
+    the file alone: for place 5, the seed is
     ``bpe.dropout.row_seeds(seed of the file, 1, first=5)``.
 
     Args:
-        seeds: `file_seed` of each file, by its number.
+        seeds: the `file_seed` of each file, by the number of the file.
         files: the number of the file of each document.
-        places: where in the file each document begins.
+        places: the place in its file at which each document begins.
     """
     numbers, of = np.unique(files.to_numpy(), return_inverse=True)
     start = np.array([seeds[int(number)] for number in numbers], np.uint64)[of]
@@ -272,7 +274,8 @@ def document_seeds(
 class EncodedPart:
     """The result of a split: the sums over its rows, and the number of its bad records.
 
-    ``dead_letters`` says where these are; None where there are none, or nobody wants them.
+    ``dead_letters`` is the file of the bad records; None if there are no bad records, or the job
+    only counts them.
     """
 
     sums: Sums
@@ -293,16 +296,16 @@ def make(
     """Read and encode one split.
 
     Args:
-        split: what to read.
-        job: how.
-        tokenizer: of the job.
-        stopped: asked between blocks, whether nobody needs the rest.
-        add: takes the rows, in order: writes them, or compares them.
-        observe: sees each block that was encoded.
-        slot: takes the progress; None for the slot of the split.
+        split: the split to read.
+        job: the job of the split.
+        tokenizer: the tokenizer of the job.
+        stopped: called between blocks; returns whether to stop early.
+        add: called with the rows, in order, to write or compare them.
+        observe: called with each encoded block.
+        slot: receives the progress; None for the slot of the split.
 
     Raises:
-        RecordError: one bad record more than the job may set aside.
+        RecordError: the split has more bad records than the job may set aside.
         InputError, OutputError: a file cannot be read or written.
     """
     encoder = SplitEncoder(tokenizer, split, layout=job.layout(tokenizer))
@@ -330,7 +333,7 @@ def encode_split(
     observe: Callable[[EncodedBlock], object] | None = None,
     slot: SlotWriter | None = None,
 ) -> Record:
-    """Read and encode one split, and write its part; arguments and errors as those of `make`."""
+    """Read and encode one split, and write its part; arguments and errors are those of `make`."""
 
     def fill(add: Add) -> EncodedPart:
         return make(split, job, tokenizer, stopped, add=add, observe=observe, slot=slot)
@@ -344,10 +347,11 @@ def write_part(
     """Write the part of a split.
 
     Args:
-        split: that the part is of.
-        job: that makes it.
-        tokenizer: of the job.
-        fill: given what takes rows, adds all, and says what they are.
+        split: the split of the part.
+        job: the job that makes the part.
+        tokenizer: the tokenizer of the job.
+        fill: called with a function that takes rows; passes all rows to the function, and returns
+            their sums.
 
     Raises:
         OutputError: the file cannot be written; also the errors of ``fill``.
@@ -385,7 +389,7 @@ def write_part(
 
 
 def count_written(record: Record) -> None:
-    """Tell Beam's counters of a part that was made."""
+    """Add the numbers of a finished part to Beam's counters."""
     part = Part.of_record(record)
     for name, number in (
         ("documents_encoded", part.documents),
@@ -405,16 +409,16 @@ def encode_job(
     encoding: EncodeSettings,
     **more: Any,
 ) -> EncodeJob:
-    """The job that these settings mean.
+    """Return the job with these settings.
 
     Args:
-        tokenizer: whose ids are made.
-        data: its ``tokenizer.json``.
-        encoding: what the rows hold.
-        **more: how documents are read, and fields of `EncodeJob`.
+        tokenizer: the tokenizer.
+        data: the ``tokenizer.json`` of the tokenizer.
+        encoding: the settings of the rows.
+        **more: the other fields of `EncodeJob`.
 
     Raises:
-        ConfigError: the type of the ids that is asked for does not hold them.
+        ConfigError: the requested type of ids does not hold the greatest id.
     """
     return EncodeJob(
         tokenizer=TokenizerFile(
@@ -430,6 +434,6 @@ def tokenizer_of(job: EncodeJob) -> Tokenizer:
     """Load the job's tokenizer, in a worker.
 
     Raises:
-        InputError: it cannot be read, or is another one by now.
+        InputError: the tokenizer cannot be read, or was replaced by another.
     """
     return sent_tokenizer(join(job.directory, TOKENIZER), sha256=job.tokenizer.sha256)

@@ -1,4 +1,4 @@
-"""Settings of rows resolved by a tokenizer: its tokens, its roles, the type of its ids."""
+"""Resolve settings of rows with a tokenizer: special tokens, roles, and the type of ids."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ _Rows = TypeVar("_Rows", bound="RowSettings")
 
 
 def in_tokens(rows: _Rows, special_tokens: Collection[str], roles: Roles) -> _Rows:
-    """The settings with tokens in place of roles: in place of ``eos``, what ends a text.
+    """Return the settings with special tokens in place of roles such as ``eos``.
 
     Args:
         rows: the settings.
-        special_tokens: of the tokenizer; one that is called like a role is meant first.
-        roles: of the tokenizer.
+        special_tokens: the special tokens of the tokenizer; a token named like a role takes
+            precedence over the role.
+        roles: the roles of the tokenizer.
 
     Raises:
         ConfigError: the tokenizer has no token for a role.
@@ -40,7 +41,7 @@ def in_tokens(rows: _Rows, special_tokens: Collection[str], roles: Roles) -> _Ro
 def token_of_role(
     token: str | None, special_tokens: Collection[str], roles: Roles, *, option: str
 ) -> str | None:
-    """A token that an option names, or the one of the role that it names; None where it is None.
+    """Return the token that an option names, directly or by a role; None if ``token`` is None.
 
     Raises:
         ConfigError: the tokenizer has no token for the role.
@@ -56,10 +57,10 @@ def token_of_role(
 
 
 def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
-    """Refuse what the tokenizer does not have: tokens, a type of ids, merges to drop.
+    """Check that a tokenizer supports the special tokens, type of ids and dropout of the settings.
 
     Raises:
-        ConfigError: it has no such special token, greater ids, or no merges to drop.
+        ConfigError: a special token is missing, an id is too great, or there are no merges to drop.
     """
     check_special_tokens(tuple(tokenizer.special_tokens), encoding)
     id_type(tokenizer, encoding)
@@ -70,10 +71,10 @@ def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
 
 
 def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
-    """Refuse tokens that are not among the special tokens ``there``.
+    """Check that the tokens of the settings are among the special tokens ``there``.
 
     Raises:
-        ConfigError: one is not.
+        ConfigError: a token is not.
     """
     asked = [
         ("`prepend_token`", rows.prepend_token),
@@ -84,10 +85,10 @@ def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
 
 
 def check_named_tokens(asked: Iterable[tuple[str, str]], there: Sequence[str]) -> None:
-    """Refuse tokens, each with the option that names it, that are not special tokens.
+    """Check that tokens, each paired with its option, are among the special tokens ``there``.
 
     Raises:
-        ConfigError: one is not among the special tokens ``there``.
+        ConfigError: a token is not.
     """
     for option, token in asked:
         if token not in there:
@@ -98,10 +99,10 @@ def check_named_tokens(asked: Iterable[tuple[str, str]], there: Sequence[str]) -
 
 
 def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> Literal["uint16", "uint32"]:
-    """The type of the ids: the one asked for, or the smallest that holds them.
+    """Return the type of the ids: the requested type, or for ``auto`` the smallest possible.
 
     Raises:
-        ConfigError: the one asked for does not hold them.
+        ConfigError: the requested type does not hold the greatest id.
     """
     fits = tokenizer.max_id < 1 << 16
     if encoding.id_type == "uint16" and not fits:
@@ -115,6 +116,6 @@ def id_type(tokenizer: Tokenizer, encoding: EncodeSettings) -> Literal["uint16",
 
 
 def unknown_id(tokenizer: Tokenizer) -> int | None:
-    """The id of what has no token; None where there is no such id."""
+    """Return the id of the unknown token; None if the tokenizer has no such token."""
     token = getattr(tokenizer.model, "unknown", None)  # bytes have none
     return None if token is None else tokenizer.token_id(token.encode())

@@ -1,6 +1,6 @@
-"""One job at a time in an output directory of this machine: the kernel's lock on it.
+"""Lock a local output directory, so that only one job at a time writes to the directory.
 
-A store has no locks. There the run id in the plan decides (`pipelines.output.directory`).
+An object store has no locks. There the run id in the plan decides (`pipelines.output.directory`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 def locked(directory: str) -> Iterator[None]:
     """Keep other jobs out of a local directory for as long as the block runs.
 
-    The lock goes with the process, however that ends. Filesystems without locks go without.
+    The kernel releases the lock when the process ends, in whatever way. On filesystems without
+    locks, no job is kept out.
 
     Raises:
-        OutputError: another job holds it.
+        OutputError: another job holds the lock, or the directory cannot be opened.
     """
     directory = storage.located(directory)
     if not storage.is_local(directory):

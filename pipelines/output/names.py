@@ -71,13 +71,14 @@ _DEAD_FILE = re.compile(rf"{DEAD_LETTERS}/part-{_NUMBERS}\.jsonl")
 
 
 def part_file(part: int, parts: int, generation: int = 0) -> str:
-    """The file of a part of an encoded corpus, below the output directory.
+    """Return the name of a part of an encoded corpus, below the output directory.
 
     Args:
-        part: its number.
-        parts: how many there are.
-        generation: from 1 where it was appended to others. Its number comes last, because what
-            reads datasets takes names that begin ``train-00000-of-00042`` and no others.
+        part: the number of the part.
+        parts: the number of all parts.
+        generation: the number of the appending job, from 1; 0 for the first job. The generation
+            comes last, because readers of datasets take only names that begin
+            ``train-00000-of-00042``.
 
     >>> part_file(3, 42), part_file(0, 3, 1)
     ('data/train-00003-of-00042.parquet', 'data/train-00000-of-00003-g0001.parquet')
@@ -86,7 +87,7 @@ def part_file(part: int, parts: int, generation: int = 0) -> str:
 
 
 def dead_letters_file(part: int, parts: int, generation: int = 0) -> str:
-    """The file of a split's bad records, below the output directory.
+    """Return the name of the file of a split's bad records, below the output directory.
 
     >>> dead_letters_file(3, 42)
     'dead-letters/part-00003-of-00042.jsonl'
@@ -95,7 +96,7 @@ def dead_letters_file(part: int, parts: int, generation: int = 0) -> str:
 
 
 def of_generation(name: str, generation: int) -> str:
-    """The name of a file of which each generation has its own.
+    """Return the name of a generation's own file of some kind.
 
     >>> of_generation("records.parquet", 2)
     'records-g0002.parquet'
@@ -110,13 +111,16 @@ def is_series(file: str) -> bool:
 
 
 def generation_of(name: str, default: int = 0) -> int:
-    """The generation in a name that `of_generation` gives after the first one."""
+    """Return the generation in a name from `of_generation`; ``default`` if there is none."""
     match = _OF_GENERATION.fullmatch(name)
     return int(match["generation"]) if match else default
 
 
 def group_folder(field: str, value: str) -> str:
-    """The folder of a group: ``language=en``; all but letters, digits and ``_.-~`` as ``%2F``."""
+    """Return the folder of a group, such as ``language=en``.
+
+    Characters other than letters, digits and ``_.-~`` are percent-encoded, as in ``%2F``.
+    """
     return f"{quote(field, safe='')}={quote(value, safe='')}"
 
 
@@ -126,7 +130,7 @@ def _numbers(part: int, parts: int, generation: int) -> str:
 
 @dataclass(frozen=True)
 class PartName:
-    """The name of a part, or of dead letters: its numbers, as `part_file` takes them."""
+    """The numbers in the name of a part or a file of bad records, as `part_file` takes them."""
 
     part: int
     parts: int
@@ -150,16 +154,17 @@ class Plan:
     """The plan of a job: equal plans are the same job.
 
     Attributes:
-        kind: what the job makes.
-        parts: the numbers after ``-of-`` in the names of the files it writes.
-        settings: everything that decides the bytes it writes; JSON values.
+        kind: the kind of output that the job makes.
+        parts: the numbers after ``-of-`` in the names of the files that the job writes.
+        settings: all settings that decide the bytes that the job writes; JSON values.
         inputs: number of input files, their bytes, and the SHA-256 of their names and sizes.
-        run: the id of one run of the job, which all its steps know; empty where only one process
+        run: the id of one run of the job, which all its steps know; empty if only one process
             plans.
-        base: of a job that appends, the folder below which its files are named; else None.
-        generation: of a job that appends; 0 where it begins the directory.
-        then: what the same command makes next in folders of the directory of a tokenizer: an
-            encoded corpus, or an export after that. It makes no other job of this one.
+        base: the folder below which the files of an appending job are named; else None.
+        generation: the generation of an appending job; 0 for the first job in the directory.
+        then: the kind of output that the same command makes next in folders of the directory of a
+            tokenizer: an encoded corpus, or an export after that. Plans that differ only in this
+            are the same job.
     """
 
     kind: Kind
@@ -172,7 +177,7 @@ class Plan:
     then: Kind | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan as `PLAN` has it."""
+        """Return the plan as the JSON object of the file `PLAN`."""
         then = {} if self.then is None else {THEN: self.then}
         return {
             "program": PROGRAM,
@@ -209,35 +214,35 @@ def dead_letters_in(directory: str) -> list[str]:
 
 
 def read_plan(directory: str) -> dict[str, Any]:
-    """The plan that a job left in ``directory``, as JSON values; empty where there is none.
+    """Return the plan in ``directory``, as JSON values; empty if there is no plan of ours.
 
-    Nothing in it is checked but that this package wrote it.
+    Only the name of the program is checked.
     """
     plan = read_json_object(join(directory, PLAN)) or {}
     return plan if plan.get("program") == PROGRAM else {}
 
 
 def fingerprint(value: Any) -> str:
-    """SHA-256 (hex) of a JSON value, independent of the order of keys."""
+    """Return the SHA-256 (hex) of a JSON value, independent of the order of keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def json_bytes(value: Any) -> bytes:
-    """A JSON file: UTF-8, indented, a newline at the end; the same bytes for the same value."""
+    """Return a value as a JSON file: UTF-8, indented, with a newline at the end."""
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
 
 
 def manifest_bytes(value: Mapping[str, Any]) -> bytes:
-    """The file of a manifest: with a checksum of its own."""
+    """Return the file of a manifest, with the checksum of the manifest."""
     return json_bytes(with_checksum(value))
 
 
 def read_manifest_object(path: str) -> dict[str, Any]:
-    """The JSON object in the file of a manifest.
+    """Read the JSON object in the file of a manifest.
 
     Raises:
-        InputError: it cannot be read, is no JSON object, or was changed after it was written.
+        InputError: the file cannot be read, holds no JSON object, or was changed after writing.
     """
     try:
         value = json.loads(storage.read(path))
@@ -263,19 +268,19 @@ def manifest_from(
     again: str,
     inputs: Callable[[], bytes] | None = None,
 ) -> _Manifest:
-    """A manifest of this kind and version, from the JSON object in its file.
+    """Return the manifest in a JSON object, after a check of its kind and version.
 
     Args:
-        cls: of the manifest.
-        value: of `read_manifest_object`.
-        path: of the file, for errors.
-        kind: what it must be of.
-        version: that this release reads.
-        again: how to make it again, for errors.
-        inputs: reads the file of its inputs, which is apart where they are very many.
+        cls: the class of the manifest.
+        value: the object, from `read_manifest_object`.
+        path: the path of the file, for errors.
+        kind: the kind that the manifest must have.
+        version: the version that this release reads.
+        again: advice on making the output again, for errors.
+        inputs: reads the separate file of the inputs, which a manifest with many inputs has.
 
     Raises:
-        InputError: it is another, or damaged.
+        InputError: the manifest is of another kind or version, or damaged.
     """
     if value.get("kind") != kind:
         raise InputError(f"{path}: kind {value.get('kind')!r}: not the manifest of {kind!r}")
@@ -291,7 +296,7 @@ def manifest_from(
 
 
 def read_json_object(path: str) -> dict[str, Any] | None:
-    """The JSON object in a file; None where there is no file, or something else in it."""
+    """Return the JSON object in a file; None if the file is missing or holds no JSON object."""
     try:
         return json_object(storage.read(path))
     except InputError:
@@ -299,7 +304,7 @@ def read_json_object(path: str) -> dict[str, Any] | None:
 
 
 def json_object(data: bytes) -> dict[str, Any] | None:
-    """The JSON object in the contents of a file; None where something else is in it."""
+    """Return the JSON object in the contents of a file; None if the contents are not one."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -321,7 +326,7 @@ def _differences(old: object, new: Mapping[str, Any], place: str) -> list[str]:
 
 
 def _said(values: Mapping[str, Any], key: str) -> str:
-    """A value as messages show it; settings that are as by default are left out of a plan."""
+    """Return a value as messages show it; a plan leaves out settings with default values."""
     return _short(values[key]) if key in values else "the default"
 
 

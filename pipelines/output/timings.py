@@ -1,6 +1,6 @@
-"""The times of the steps of a job: a hidden file with its output, no part of it.
+"""Write and read the time that a job took, in a hidden file of its output directory.
 
-Times differ from run to run, so no file that must be the same bytes can hold them.
+Times differ from run to run, so files whose bytes must be reproducible cannot hold them.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Timing:
-    """One step.
+    """The time of one step, with the amount of its work.
 
     Attributes:
         stage: ``count``, ``train`` or ``encode``.
-        seconds: it took.
-        documents: that went through it.
-        bytes: of their text.
-        items: what came out, in ``unit``.
+        seconds: the time of the step.
+        documents: the number of documents read.
+        bytes: the bytes of text of the documents.
+        items: the number of items made, in ``unit``.
         unit: pre-tokens, merges or tokens.
-        runner: of Beam.
-        workers: of the local runner; 0 for one a core.
-        cache_hits: pre-tokens that the encoder's cache of words knew.
-        cache_misses: those that it did not.
+        runner: the name of the Beam runner.
+        workers: the number of workers of the local runner; 0 for one on each core.
+        cache_hits: the number of pre-tokens in the encoder's cache of words.
+        cache_misses: the number of pre-tokens not in the cache.
     """
 
     stage: str
@@ -49,11 +49,11 @@ class Timing:
 
 
 def save_timing(directory: str, execution: Execution, **numbers: Any) -> None:
-    """Leave in the directory of a job how long it took; where it cannot be written, it is not kept.
+    """Write the timing of a job to its directory; ignore a directory that cannot be written to.
 
     Args:
-        directory: of the job.
-        execution: who did the work.
+        directory: the directory of the job.
+        execution: the runner and the number of workers.
         **numbers: the other fields of `Timing`.
     """
     timing = Timing(runner=execution.runner, workers=execution.workers, **numbers)
@@ -62,7 +62,7 @@ def save_timing(directory: str, execution: Execution, **numbers: Any) -> None:
 
 
 def read_timing(directory: str) -> Timing | None:
-    """That of the job whose directory it is; None where it is not known."""
+    """Return the timing in the directory of a job; None if there is no valid one."""
     try:
         return from_jsonable(Timing, read_json_object(join(directory, TIMINGS)))
     except FieldError:
