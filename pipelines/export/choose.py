@@ -45,43 +45,43 @@ CHOSEN = "chosen.json"
 
 
 class Count(NamedTuple):
-    """Documents, and the tokens in them."""
+    """A number of documents, and of the tokens in them."""
 
     documents: int = 0
     tokens: int = 0
 
     def plus(self, documents: int, tokens: int) -> Count:
-        """The sum."""
+        """Return the counts with these documents and tokens added."""
         return Count(self.documents + documents, self.tokens + tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Says of each document in which half it is, and in which epochs it is taken.
+    """The rule that assigns each document to a half, and to the epochs that take the document.
 
     Attributes:
-        plan: of the export.
-        taken: of each source, what is taken.
+        plan: the plan of the export.
+        taken: the documents and tokens taken of each source.
     """
 
     plan: ExportPlan
     taken: tuple[Taken, ...]
 
     def validation(self, keys: Hashes) -> npt.NDArray[np.bool_]:
-        """For each document, whether it is held out."""
+        """Return, for each document, True if the document is held out for validation."""
         return in_validation(keys, self.plan.validation)
 
     def takes(
         self, keys: Hashes, *, file: int, rows: Numbers, source: int, epoch: int | None
     ) -> npt.NDArray[np.bool_]:
-        """For each document of a part, whether an epoch takes it, or validation.
+        """Return, for each document of a part, True if the epoch, or validation, takes it.
 
         Args:
-            keys: of the documents.
+            keys: the keys of the documents.
             file: the number of the part, over all sources.
-            rows: of the documents in the part.
-            source: its number.
-            epoch: of the source; None: validation.
+            rows: the rows of the documents in the part.
+            source: the number of the source.
+            epoch: the epoch of the source; None: validation.
         """
         mask = self.validation(keys)
         if epoch is None:
@@ -102,7 +102,7 @@ class Selection:
         return chosen
 
     def hashes(self, keys: Hashes, source: int) -> Hashes:
-        """The order in which the documents of a source are chosen."""
+        """Return the hashes by which the documents of a source are chosen, smallest first."""
         name = self.plan.sources[source].name
         return choice_hashes(keys, source=name, seed=self.plan.settings.mix_seed)
 
@@ -112,12 +112,12 @@ FAN_IN = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Pass:
-    """A pass over the parts of the sources: a stage, and what all stages of an export know.
+    """A stage that reads the parts of the sources, with the fields of all stages of an export.
 
     Attributes:
-        plan: of the export.
+        plan: the plan of the export.
         output: the directory of the export, which has the pins.
-        work: where records and results go.
+        work: the directory of records and results.
         run: the id of the run.
         fan_in: how many files a unit of a shuffle may read.
     """
@@ -131,36 +131,36 @@ class Pass:
 
     @property
     def directory(self) -> str:
-        """The directory of the records."""
+        """Return the directory of the records."""
         return self.work
 
     def pins(self) -> list[Pin]:
-        """The pinned parts of all sources.
+        """Return the pinned parts of all sources.
 
         Raises:
-            InputError: they cannot be read.
+            InputError: the pinned parts cannot be read.
         """
         return _pins(self.output, self.run)
 
     def spans(self) -> tuple[Span, ...]:
-        """All parts, in spans of about equally many tokens; errors as of `pins`."""
+        """Return the spans of all pinned parts; raise the errors of `pins`."""
         return _spans(self.output, self.run, self.plan.unit_tokens)
 
     def selection(self) -> Selection:
-        """The documents taken of each source; known once `Measure` and `Choose` are folded.
+        """Return the selection of documents; needs the results of `Measure` and `Choose`.
 
         Raises:
-            InputError: it cannot be read.
+            InputError: the results cannot be read.
         """
         return _selection(self.plan, self.work, self.run)
 
     def units(self) -> Iterator[Unit]:
-        """A unit a span."""
+        """Yield one unit for each span."""
         for number in range(len(self.spans())):
             yield self.unit(number)
 
     def unit(self, number: int, *more: Any, bytes: int = 0) -> Unit:  # noqa: A002 - as `Unit` has it
-        """The unit of this number, made from the plan and from ``more``."""
+        """Return the unit of this number; its fingerprint is of the plan and of ``more``."""
         return Unit(
             name=f"{self.name}-{number:05d}",
             fingerprint=fingerprint([self.plan.fingerprint, self.name, number, *more]),
@@ -192,7 +192,7 @@ def _selection(plan: ExportPlan, work: str, run: str) -> Selection:  # noqa: ARG
 
 @dataclass(frozen=True, kw_only=True)
 class Measure(Pass):
-    """The first pass: documents and tokens of each half, and of training by hash."""
+    """The first pass, which counts the tokens of each half, and those of training by hash."""
 
     name: str = "measure"
 
@@ -218,7 +218,7 @@ class Measure(Pass):
         return Made(files=(), totals=totals)
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Say what is taken of each source, but for where its partial epoch ends.
+        """Store the epochs taken of each source, without the end of the partial epoch.
 
         Raises:
             ConfigError: a source has no training tokens.
@@ -244,7 +244,7 @@ class Measure(Pass):
 
 
 def _rest(taken: Taken) -> int:
-    """Return how many tokens of a source are taken in its partial epoch."""
+    """Return the number of tokens of a source that its partial epoch takes."""
     return taken.asked - taken.epochs * taken.available_tokens
 
 
@@ -252,7 +252,7 @@ def _asked(plan: ExportPlan, available: Sequence[Count | ExportedSource]) -> lis
     """Return the tokens asked of each source, given its documents and tokens.
 
     Raises:
-        ConfigError: it has no training tokens.
+        ConfigError: a source has no training tokens.
     """
     settings, asked = plan.settings, [count.tokens for count in available]
     shares = settings.shares or {plan.sources[0].name: Fraction(1)}
@@ -288,7 +288,7 @@ def _asked(plan: ExportPlan, available: Sequence[Count | ExportedSource]) -> lis
 
 @dataclass(frozen=True, kw_only=True)
 class Choose(Pass):
-    """The second pass: the documents in the bin in which a partial epoch ends."""
+    """The second pass, which lists the documents of the bin in which a partial epoch ends."""
 
     name: str = "choose"
 
@@ -297,7 +297,7 @@ class Choose(Pass):
         return [from_jsonable(Taken, one) for one in value["taken"]], value["bins"]
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
-        """Count the documents below the bin of a span, and list those in it."""
+        """Count the documents of a span below the bin of its source, and list those in the bin."""
         plan, pins, span = self.plan, self.pins(), self.spans()[unit.number]
         taken, bins = self._measured()
         below = Count()
@@ -320,7 +320,7 @@ class Choose(Pass):
         return Made(files=(), totals={"below": list(below), "listed": listed})
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Find where each partial epoch ends, and what each span has of it."""
+        """Find the end of each partial epoch, and count the documents of each span in the epoch."""
         taken, _ = self._measured()
         found = self.spans()
         partial = [Count(*record.totals["below"]) for record in records]
@@ -348,7 +348,7 @@ class Choose(Pass):
 
 
 def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Count]) -> None:
-    """Store what is taken of each source, and what each span has of partial epochs."""
+    """Store the epochs taken of each source, and the counts of each span in partial epochs."""
     value = {"taken": to_jsonable(taken), "partial": [list(count) for count in partial]}
     storage.write(join(work, CHOSEN), json_bytes(value))
 
@@ -389,26 +389,26 @@ class PartSection:
 
     @property
     def half(self) -> str:
-        """``train`` or ``validation``."""
+        """Return the name of the half: ``train`` or ``validation``."""
         return VALIDATION if self.validation else TRAIN
 
     @property
     def stem(self) -> str:
-        """The name of its part, without folder and ending."""
+        """Return the name of the section's part, without folder and ending."""
         return f"{self.half}-{self.part:05d}-of-{self.parts:05d}"
 
     def folder(self, to: str) -> str:
-        """The folder of its part; empty for that of the export."""
+        """Return the folder of the section's part; empty for the folder of the export."""
         if to == "parquet":
             return DATA
         return VALIDATION if self.validation and to in ("mds", "litdata") else ""
 
 
 def span_epochs(stage: Pass) -> list[PartSection]:
-    """Both halves, span by span, in the order of an export that is not shuffled; no places yet.
+    """Return the sections of an export that is not shuffled, in order, without their places.
 
     Args:
-        stage: one after `Choose`.
+        stage: a stage after `Choose`.
     """
     found, selection = stage.spans(), stage.selection()
     halves = [[(span.documents, span.tokens), (0, 0)] for span in found]

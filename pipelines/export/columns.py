@@ -40,7 +40,7 @@ class _Segments:
 
     @classmethod
     def of(cls, lengths: Numbers, bounds: Numbers, sizes: Numbers) -> _Segments:
-        """The segments of rows; the arguments are those of `added_columns`."""
+        """Return the segments of rows; the arguments are those of `added_columns`."""
         counts = np.diff(bounds)
         ends = np.append(0, np.cumsum(lengths))[bounds]
         at = np.cumsum(counts)  # where among the pieces the padding of each row goes
@@ -54,17 +54,17 @@ class _Segments:
         )
 
     def document_ids(self) -> pa.ListArray:
-        """For each id, the number of its document in the row, from 0."""
+        """Return, for each id, the number of its document in the row, from 0."""
         return _lists(np.repeat(self.numbers, self.lengths), self.sizes)
 
     def position_ids(self) -> pa.ListArray:
-        """For each id, its position in the piece of its document that is in the row, from 0."""
+        """Return, for each id, its position in the row's piece of its document, from 0."""
         begins = np.cumsum(self.lengths) - self.lengths
         positions = np.arange(self.sizes.sum()) - np.repeat(begins, self.lengths)
         return _lists(positions, self.sizes)
 
     def cu_seqlens(self) -> pa.ListArray:
-        """The positions in the row at which pieces that are not empty begin, then its length."""
+        """Return the positions at which non-empty pieces begin in each row, then its length."""
         filled = self.lengths > 0
         rows = self.rows[filled]
         ends = np.cumsum(self.lengths)[filled] - (np.cumsum(self.sizes) - self.sizes)[rows]
@@ -83,10 +83,10 @@ ADDED: dict[str, Callable[[_Segments], pa.ListArray]] = {
 def added_columns(
     names: tuple[str, ...], *, lengths: Numbers, bounds: Numbers, sizes: Numbers
 ) -> dict[str, pa.ListArray]:
-    """The columns of these names, each of type `LIST`.
+    """Return the columns of these names, each of type `LIST`.
 
     Args:
-        names: of `ADDED`.
+        names: keys of `ADDED`.
         lengths: ids of each piece of a document, over all rows.
         bounds: where among the pieces each row begins and the last one ends, from 0.
         sizes: ids of each row, padding included.

@@ -75,38 +75,38 @@ class Buckets:
 
     @property
     def count(self) -> int:
-        """All buckets."""
+        """Return the number of buckets of both halves."""
         return self.training + self.validation
 
     @property
     def merges(self) -> bool:
-        """True if groups of files are merged first."""
+        """Return True if groups of files are merged first."""
         return self.spans > self.fan_in
 
     @property
     def groups(self) -> int:
-        """The number of groups of spans that are merged apart."""
+        """Return the number of groups of spans, each of which is merged by itself."""
         return -(-self.spans // self.fan_in)
 
     @property
     def merged(self) -> int:
-        """The number of consecutive buckets in a merged file."""
+        """Return the number of consecutive buckets in a merged file."""
         return -(-self.count // self.fan_in)
 
     @property
     def ranges(self) -> int:
-        """The number of merged files of a group."""
+        """Return the number of merged files of a group."""
         return -(-self.count // self.merged)
 
     def segments(self, hashes: Hashes, *, validation: bool) -> Numbers:
-        """The keys of documents: twice the number of the bucket, plus one outside its head."""
+        """Return the segments of documents: twice the bucket's number, plus 1 outside its head."""
         buckets = self.validation if validation else self.training
         bucket = range_of(hashes, buckets)
         is_tail = range_of(hashes, buckets * _HEAD) > bucket * _HEAD
         return 2 * (bucket + (self.training if validation else 0)) + is_tail
 
     def files(self, segment: int) -> list[str]:
-        """The files that may hold documents of a segment."""
+        """Return the names of the files that may hold documents of a segment."""
         if not self.merges:
             return [_spill_name(span) for span in range(self.spans)]
         number = segment // 2 // self.merged
@@ -122,7 +122,7 @@ def _merged_name(group: int, number: int) -> str:
 
 
 def stored_schema(plan: ExportPlan) -> pa.Schema:
-    """The columns of documents on their way; ids as bytes (`as_bytes`)."""
+    """Return the schema of documents in the files of the shuffle; ids as bytes (`as_bytes`)."""
     return pa.schema(
         [
             pa.field(_HASH, pa.uint64()),
@@ -139,7 +139,7 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
 
 @lru_cache(maxsize=2)
 def buckets_of(stage: Pass) -> Buckets:
-    """Return the buckets of chosen documents; it follows from their tokens alone."""
+    """Return the buckets of the chosen documents, which follow from their counts alone."""
     tokens = [0, 0]
     documents = 0
     for one in span_epochs(stage):
@@ -158,7 +158,7 @@ def buckets_of(stage: Pass) -> Buckets:
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange(Pass):
-    """Each span distributes its documents to buckets."""
+    """The stage that distributes the documents of each span to buckets."""
 
     name: str = "exchange"
 
@@ -188,12 +188,12 @@ class Exchange(Pass):
     def _taken(
         self, block: IdBlock, *, file: int, epoch: int | None
     ) -> tuple[pa.RecordBatch, Numbers, Numbers]:
-        """The documents of a block that an epoch takes, as they are stored; segments; tokens.
+        """Return the stored rows, segments and lengths of the documents of a block in an epoch.
 
         Args:
-            block: of documents.
-            file: the number of their part.
-            epoch: None: those that are held out.
+            block: the block of documents.
+            file: the number of the block's part.
+            epoch: the epoch; None: the documents that are held out.
         """
         pin = self.pins()[file]
         mask = self.selection().takes(
@@ -220,25 +220,25 @@ class Exchange(Pass):
         return batch, segments, documents.lengths
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Store the documents and tokens of each bucket."""
+        """Store the numbers of documents and tokens of each bucket."""
         counts = sum(np.array(record.totals["buckets"], np.int64) for record in records)
         storage.write(join(self.work, BUCKETS), json_bytes(np.asarray(counts).tolist()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Merge(Pass):
-    """Files of up to `FAN_IN` spans become one file for each range of buckets."""
+    """The stage that merges files of up to `FAN_IN` spans, into one for each range of buckets."""
 
     name: str = "merge"
 
     def units(self) -> Iterator[Unit]:
-        """A unit a group of spans and range of buckets; none where there are few spans."""
+        """Yield a unit for each group of spans and range of buckets; nothing if spans are few."""
         buckets = buckets_of(self)
         for number in range(buckets.groups * buckets.ranges if buckets.merges else 0):
             yield self.unit(number, self.fan_in)
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
-        """Merge what the spans of a group have of a range of buckets."""
+        """Merge the documents that the spans of a group have in a range of buckets."""
         buckets = buckets_of(self)
         group, number = divmod(unit.number, buckets.ranges)
         name = _merged_name(group, number)
@@ -254,14 +254,14 @@ class Merge(Pass):
         return Made(files=(StoredFile.of(name, sink.written()),), totals={})
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Nothing more is to be known."""
+        """Do nothing: no later stage needs the records."""
 
 
 def bucket_counts(work: str) -> list[Count]:
-    """The documents and tokens of each bucket, once `Exchange` is folded.
+    """Return the documents and tokens of each bucket, as the fold of `Exchange` stores them.
 
     Raises:
-        InputError: they cannot be read.
+        InputError: the stored counts cannot be read.
     """
     documents, tokens = json.loads(storage.read(join(work, BUCKETS)))
     return [Count(*count) for count in zip(documents, tokens, strict=True)]
@@ -270,9 +270,9 @@ def bucket_counts(work: str) -> list[Count]:
 def bucket_documents(
     stage: Pass, bucket: int, *, stopped: Callable[[], bool]
 ) -> Iterator[Documents]:
-    """The documents of a bucket in their order: its head is read before the rest is.
+    """Yield the documents of a bucket in their order; its head is read before the rest.
 
-    Memory: the bucket, twice while it is sorted.
+    Memory: the bucket, twice while the bucket is sorted.
 
     Raises:
         InputError: a file of the exchange is missing or damaged.
@@ -289,12 +289,12 @@ def bucket_documents(
 
 
 def _sorted(tables: list[pa.Table], sources: Numbers, *, kind: pa.DataType) -> Iterator[Documents]:
-    """Documents in order, in portions that depend on the documents alone.
+    """Yield documents in order, in portions that depend on the documents alone.
 
     Args:
-        tables: of documents, as they are stored; emptied, so that memory holds them once.
+        tables: tables of stored documents; the list is emptied, so that memory holds them once.
         sources: the number of the source of each part.
-        kind: of the lists of ids.
+        kind: the type of the lists of ids.
     """
     table = pa.concat_tables(tables).combine_chunks()
     tables.clear()

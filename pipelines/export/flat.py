@@ -24,7 +24,7 @@ _MAX_IDS = (1 << 31) - 1
 
 
 class FlatPart(PartWriter):
-    """A file a part. With a header, which counts the ids, they are held in memory first."""
+    """The writer of ``bin``: a file a part, whose ids are in memory first if there is a header."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -44,7 +44,7 @@ class FlatPart(PartWriter):
             self.put(self._sink, ids)
 
     def finish(self) -> None:
-        """Write the header and what was held.
+        """Write the header and the ids in memory.
 
         Raises:
             ConfigError: there are more ids than the header can count.

@@ -28,10 +28,10 @@ class Rows:
     """Consecutive rows of a part, as formats other than Parquet take them.
 
     Attributes:
-        ids: of all of them, one after the other; padding included.
-        lengths: ids in each.
-        begins: whether a row begins a document (a later chunk of one does not).
-        names: ids of the documents, where they are asked for.
+        ids: the ids of all rows, one row after the other; padding included.
+        lengths: the number of ids in each row.
+        begins: True for each row that begins a document (a later chunk does not).
+        names: the ids of the documents; None if the rows have no such column.
     """
 
     ids: Ids
@@ -41,7 +41,7 @@ class Rows:
 
     @classmethod
     def of(cls, batch: pa.RecordBatch) -> Rows:
-        """The rows of a record batch."""
+        """Return the rows of a record batch."""
         ids, offsets = flat(batch.column(INPUT_IDS))
         names = batch.schema.names
         begins = np.ones(len(batch), bool)
@@ -56,13 +56,13 @@ class Rows:
 
 
 class PartWriter(ABC):
-    """Writes a part.
+    """The writer of a part.
 
     Args:
-        name: of its files, below the export, without ending.
-        layout: of the rows.
-        outputs: where the files go.
-        stack: closes them, whatever happens.
+        name: the name of the part's files, below the export, without ending.
+        layout: the layout of the rows.
+        outputs: the files of the part.
+        stack: the stack that closes the files, also after an error.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class PartWriter(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Write what is left, and name the files."""
+        """Write the rest of the part, and add its files to the outputs."""
 
     def one_file(self, ending: str) -> Any:
-        """The sink of the file of the part, where there is one; closed with the part."""
+        """Return the sink of a part's file with this ending; the stack closes the sink."""
         self.file, self.rows, self.tokens = f"{self.name}.{ending}", 0, 0
         return self._stack.enter_context(self.outputs.file(self.file))
 
     def close(self, sink: HashingFile) -> None:
-        """Close this file, and name it."""
+        """Close the file of the part, and add the file to the outputs."""
         self._stack.close()
         self.outputs.add(self.file, sink, rows=self.rows, tokens=self.tokens)
 
@@ -99,5 +99,5 @@ class PartWriter(ABC):
 
     @property
     def id_type(self) -> np.dtype[Any]:
-        """The type of the ids, with little-endian bytes."""
+        """Return the type of the ids, with little-endian bytes."""
         return np.dtype("<u2" if self.layout.id_type == "uint16" else "<u4")

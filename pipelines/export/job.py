@@ -70,10 +70,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MakeAndFold(Make):
-    """`Make`, whose fold writes the index, the records and the manifest."""
+    """The stage `Make`, with a fold that writes the index, the records and the manifest."""
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Write all files but the parts; the manifest is last."""
+        """Write the index, the records and, last, the manifest."""
         index = [
             StoredFile.of(name, storage.write(join(self.output, name), contents))
             for name, contents in index_files(self.plan, records).items()
@@ -90,7 +90,7 @@ class MakeAndFold(Make):
 
 
 def index_files(header: ExportHeader, records: Sequence[Record]) -> dict[str, bytes]:
-    """The files that list others, by name; none for most formats."""
+    """Return the contents of the index files by name; empty for formats without an index."""
     found = {}
     of_format = INDEXES.get(header.settings.to)
     for half, name in ((TRAIN, EXPORT_INDEX), (VALIDATION, f"{VALIDATION}/{EXPORT_INDEX}")):
@@ -101,14 +101,14 @@ def index_files(header: ExportHeader, records: Sequence[Record]) -> dict[str, by
 
 
 def files_of(record: Record, half: str) -> list[StoredFile]:
-    """The files of a unit that hold rows of a half."""
+    """Return the files of a unit that hold rows of a half."""
     counts = record.totals["files"]
     first = 0 if half == TRAIN else counts.get(TRAIN, 0)
     return list(record.files[first : first + counts.get(half, 0)])
 
 
 def half_totals(records: Sequence[Record], half: str) -> HalfTotals:
-    """Sums over the units."""
+    """Return the totals of a half, summed over the units."""
     of_half = [record.totals["halves"].get(half, {}) for record in records]
     files = [file for record in records for file in files_of(record, half)]
     return HalfTotals(
@@ -123,10 +123,10 @@ def half_totals(records: Sequence[Record], half: str) -> HalfTotals:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportJob(Job):
-    """An export.
+    """The job of an export.
 
     Attributes:
-        plan: what it is.
+        plan: the plan of the export.
         fan_in: how many files a unit of a shuffle may read.
     """
 
@@ -136,34 +136,34 @@ class ExportJob(Job):
 
     @property
     def work(self) -> str:
-        """The directory of what stages leave for later ones."""
+        """Return the directory of the files that stages write for later stages."""
         return join(self.directory, WORK)
 
     @property
     def shown(self) -> dict[str, str]:
-        """Values that a runner's web UI shows of the job."""
+        """Return the values that a runner's web UI shows of the job."""
         sources = ", ".join(f"{name}={directory}" for name, directory in self.sources.items())
         return {"output": self.directory, "sources": sources, "to": self.plan.settings.to}
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """In order."""
+        """Return the stages of the export, in order."""
         known = {"output": self.directory, "work": self.work, "run": self.run}
         return stages(self.plan, MakeAndFold, **known, fan_in=self.fan_in)
 
     @property
     def same(self) -> Plan:
-        """The settings by which two jobs are the same export."""
+        """Return the settings by which two jobs are the same export."""
         return Plan(kind="export", settings=self.plan.header, run=self.run)
 
     @property
     def sources(self) -> dict[str, str]:
-        """The directories of the sources, by name."""
+        """Return the directories of the sources, by name."""
         names = (source.name for source in self.plan.sources)
         return dict(zip(names, self.plan.directories, strict=True))
 
     def begin(self) -> bool:
-        """Pin the parts and prepare the directory; False where an earlier run has done all.
+        """Pin the parts and prepare the directory; return False if an earlier run did the export.
 
         Raises:
             JobError: the job cannot be done; the class says why.
@@ -198,7 +198,7 @@ class ExportJob(Job):
         return True
 
     def _is_complete(self) -> bool:
-        """Return whether every file of a complete export is intact; all of them are read."""
+        """Return True if the export is complete and all its files, which are read, are intact."""
         try:
             manifest = read_export(self.directory)
             if manifest.header != self.plan.header:
@@ -209,7 +209,7 @@ class ExportJob(Job):
         return True
 
     def finish(self) -> str:
-        """Remove what only the stages needed: the manifest is written; return the directory."""
+        """Remove the files that only the stages needed; return the directory of the export."""
         self._clean()
         return self.directory
 
@@ -220,10 +220,10 @@ class ExportJob(Job):
 
 
 def stages(plan: ExportPlan, last: Callable[..., Stage], **known: Any) -> tuple[Stage, ...]:
-    """The stages of an export, or of its verification.
+    """Return the stages of an export, or of its verification.
 
     Args:
-        plan: of the export.
+        plan: the plan of the export.
         last: the class of the last stage.
         **known: more fields of all stages (`pipelines.export.choose.Pass`).
     """
@@ -237,7 +237,7 @@ def check_export(directory: str, manifest: ExportManifest) -> None:
     """Compare all files of an export with its records.
 
     Raises:
-        VerificationError: one is missing or differs.
+        VerificationError: a file is missing or differs.
         InputError: the records cannot be read.
     """
     for record in read_records(directory, manifest.records.sha256):
@@ -247,11 +247,11 @@ def check_export(directory: str, manifest: ExportManifest) -> None:
 
 
 def check_others(directory: str, manifest: ExportManifest) -> None:
-    """Compare the files of an export that are of no record with the manifest.
+    """Compare the files of an export that no record names with the manifest.
 
     Raises:
-        VerificationError: one is missing or differs.
-        InputError: the pinned parts cannot be read, or are others.
+        VerificationError: a file is missing or differs.
+        InputError: the pinned parts cannot be read, or differ from those of the manifest.
     """
     tokenizer = join(directory, TOKENIZER)
     if storage.digest(tokenizer).sha256 != manifest.tokenizer.sha256:
@@ -273,7 +273,7 @@ def export(
     unit_tokens: int | None = None,
     fan_in: int = FAN_IN,
 ) -> ExportSummary:
-    """Make training data of ids.
+    """Make training data from directories of ids.
 
     Args:
         sources: ``NAME=DIR`` or ``DIR`` of each directory of ids.

@@ -26,27 +26,27 @@ _ONE_LEAF = '[1, {"type": null, "context": null, "children_spec": []}]'  # an it
 
 
 class LitdataPart(ShardedPart):
-    """Chunks of a size."""
+    """The writer of chunks, each of at most ``shard_size`` bytes if a row is no larger."""
 
     ending = "bin"
 
     def sizes(self, rows: Rows) -> Numbers:
-        """Bytes of each row's ids."""
+        """Return the size in bytes of each row's ids."""
         return rows.lengths * self.id_type.itemsize
 
     def samples(self, rows: Rows) -> Ids:
-        """The ids of all rows."""
+        """Return the ids of all rows."""
         ids: Ids = rows.ids.astype(self.id_type, copy=False)
         return ids
 
 
 def litdata_index(files: Sequence[StoredFile], layout: ExportLayout, mark: str) -> bytes:
-    """The list of chunks.
+    """Return the contents of ``index.json``, which lists the chunks.
 
     Args:
-        files: that it lists.
-        layout: of the rows.
-        mark: of the export.
+        files: the chunks.
+        layout: the layout of the rows.
+        mark: the fingerprint of the export.
     """
     chunks = [
         {

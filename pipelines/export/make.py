@@ -43,26 +43,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Make(Pass):
-    """The last stage: each section becomes a part."""
+    """The last stage, which makes a part of each section."""
 
     name: str = "make"
 
     @property
     def directory(self) -> str:
-        """The directory of the files and records of parts: the export itself."""
+        """Return the directory of the files and records of parts: the export itself."""
         return self.output
 
     def sections(self) -> Sections:
-        """All sections of the export."""
+        """Return all sections of the export."""
         return all_sections(self)
 
     def units(self) -> Iterator[Unit]:
-        """A unit a section; of a span, a unit for both halves."""
+        """Yield a unit for each section, or for both halves of a span."""
         for number, sections in enumerate(self.sections().units):
             yield self.unit(number, bytes=self._bytes(sections[0]))
 
     def _bytes(self, section: PartSection) -> int:
-        """About how many bytes of the sources a section is made of."""
+        """Return about how many bytes of the sources a section is made from."""
         pins = self.pins()
         if section.source >= 0:
             span = self.spans()[section.span]
@@ -71,7 +71,7 @@ class Make(Pass):
         return sum(pin.bytes for pin in pins) * section.tokens // tokens
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Write the files of a part."""
+        """Write the files of a unit's parts."""
         outputs = partial(Outputs, self.output, again=False)
         return self.write(unit, outputs, slot=slot, stopped=stopped)
 
@@ -86,10 +86,10 @@ class Make(Pass):
         """Write the rows of a unit.
 
         Args:
-            unit: of the stage.
-            outputs: where the files of each part go.
+            unit: a unit of the stage.
+            outputs: returns the outputs of one part.
             slot: gets the work done so far.
-            stopped: asked whether nobody needs the result any more.
+            stopped: returns True if nobody needs the result any more.
 
         Returns:
             The files of the part for training, then those for validation. Totals: ``documents`` of
@@ -134,14 +134,14 @@ class Make(Pass):
     def blocks(
         self, section: PartSection, *, stopped: Callable[[], bool], ahead: bool = False
     ) -> Iterator[tuple[int, IdBlock]]:
-        """The blocks of the parts of a section's span, each with the number of its part."""
+        """Yield the blocks of the parts of a section's span, each with the number of its part."""
         span, pins = self.spans()[section.span], self.pins()
         for file in range(span.first, span.first + span.files):
             for block in read_blocks(self.plan, pins[file], stopped=stopped, ahead=ahead):
                 yield file, block
 
     def taken(self, section: PartSection, file: int, block: IdBlock) -> Documents:
-        """The documents of a block that a section takes."""
+        """Return the documents of a block that a section takes."""
         epoch = None if section.validation else section.epoch
         mask = self.selection().takes(
             block.keys, file=file, rows=block.rows(), source=section.source, epoch=epoch
@@ -151,7 +151,7 @@ class Make(Pass):
     def documents(
         self, section: PartSection, *, stopped: Callable[[], bool], ahead: bool = False
     ) -> Iterator[Documents]:
-        """The documents of a section, in their order."""
+        """Yield the documents of a section, in their order."""
         if section.source < 0:
             yield from bucket_documents(self, section.span, stopped=stopped)
             return
@@ -159,14 +159,14 @@ class Make(Pass):
             yield self.taken(section, file, block)
 
     def after(self, section: PartSection, *, stopped: Callable[[], bool]) -> Iterator[Documents]:
-        """The documents of all later sections of its half, read as they are asked for."""
+        """Yield the documents of all later sections of a section's half, read on demand."""
         half = self.sections().half(validation=section.validation)
         for later in half[section.number + 1 :]:
             yield from self.documents(later, stopped=stopped, ahead=True)
 
 
 class _Part:
-    """The rows of a section on their way to files; a context manager that ends with `finish`."""
+    """The writer of a section's rows; a context manager, which closes the files."""
 
     def __init__(
         self, section: PartSection, stage: Make, outputs: Outputs, stopped: Callable[[], bool]
@@ -198,7 +198,7 @@ class _Part:
         self._stack.__exit__(kind, error, trace)  # type: ignore[arg-type]  # what Python gave
 
     def add(self, documents: Documents) -> None:
-        """Make rows of the documents of the section that come next."""
+        """Make rows of the next documents of the section."""
         self._documents += len(documents)
         if self._size is not None:
             if not self.section.rows:
@@ -207,7 +207,7 @@ class _Part:
         self._put(self._maker.add(documents))
 
     def _trimmed(self, documents: Documents) -> Documents:
-        """Documents without what ends a row of the section before."""
+        """Return documents without the ids that end a row of the section before."""
         if self._skip is None:
             return documents
         ends = np.cumsum(documents.lengths)
@@ -222,7 +222,7 @@ class _Part:
         return rest if not begin else rest.cut(begin, int(ends[-1]) - before - begin)
 
     def finish(self) -> None:
-        """Read on until the last row is full, write what is left, and close the files."""
+        """Read later sections until the last row is full, write the rest, and close the files."""
         section = self.section
         if self._size is not None and section.rows:
             end = (section.first_row + section.rows) * self._size
@@ -233,7 +233,7 @@ class _Part:
             self._writer.finish()
 
     def _read_on(self, missing: int) -> None:
-        """Add so many ids of later sections, and the empty documents that follow them."""
+        """Add ``missing`` ids of later sections, and the empty documents that follow these ids."""
         for documents in self._stage.after(self.section, stopped=self._stopped):
             lengths = documents.lengths
             ends = np.cumsum(lengths)
@@ -262,7 +262,7 @@ class _Part:
 
     @property
     def totals(self) -> dict[str, int]:
-        """Numbers of the part: `RowTotals`, and those of its outputs."""
+        """Return the totals of the part: `RowTotals`, and the totals of its outputs."""
         held = RowTotals(
             documents=self._documents,
             rows=self._rows,

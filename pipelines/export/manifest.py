@@ -71,12 +71,12 @@ class ExportHeader:
 
     @property
     def head(self) -> dict[str, Any]:
-        """These fields, by name."""
+        """Return the fields of the header, by name."""
         return {one.name: getattr(self, one.name) for one in fields(ExportHeader)}
 
     @property
     def header(self) -> dict[str, Any]:
-        """Return its fields in a plan, as JSON values."""
+        """Return the fields of the header in a plan, as JSON values."""
         head = self.head
         del head["kind"], head["version"]
         settings = {"to": self.settings.to, **changed(self.settings)}
@@ -84,19 +84,19 @@ class ExportHeader:
 
     @property
     def passthrough(self) -> tuple[pa.Field, ...]:
-        """The columns that pass through."""
+        """Return the columns that pass through."""
         return tuple(pa.field(name, parse_type(kind)) for name, kind in self.columns.items())
 
     @property
     def row_layout(self) -> ExportLayout:
-        """Of the rows, but for what fills them."""
+        """Return the layout of the rows, without the id that fills rows."""
         return ExportLayout(
             settings=self.settings, id_type=self.id_type, passthrough=self.passthrough
         )
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) of the header: what every unit's files depend on."""
+        """Return the SHA-256 (hex) of the header, on which the files of every unit depend."""
         return fingerprint(self.header)
 
 
@@ -151,19 +151,19 @@ class ExportManifest(ExportHeader):
 
     @property
     def halves(self) -> tuple[HalfTotals, HalfTotals]:
-        """The totals of training and of validation."""
+        """Return the totals of training and of validation."""
         return self.training, self.validation
 
     def to_json(self) -> dict[str, Any]:
-        """The manifest as JSON values, in the order of the file, its checksum last."""
+        """Return the manifest as JSON values, in the order of the file, its checksum last."""
         return with_checksum(to_jsonable(self))
 
 
 def read_export(directory: str) -> ExportManifest:
-    """The manifest of the export in ``directory``, every value checked.
+    """Return the manifest of the export in ``directory``, every value checked.
 
     Raises:
-        InputError: there is none, or something in it is missing or of the wrong type.
+        InputError: the manifest is missing, or lacks a value, or has one of the wrong type.
     """
     path = join(storage.located(directory), MANIFEST)
     value = read_manifest_object(path)

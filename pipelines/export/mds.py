@@ -33,17 +33,17 @@ _ONE_DIMENSION = 1 << 2
 
 
 class MdsPart(ShardedPart):
-    """Shards of a size."""
+    """The writer of shards, each of at most ``shard_size`` bytes if a row is no larger."""
 
     ending = "mds"
 
     @property
     def config(self) -> bytes:
-        """The description in each shard."""
+        """Return the configuration in each shard, as JSON."""
         return _config(self.layout)
 
     def sizes(self, rows: Rows) -> Numbers:
-        """Bytes of each sample."""
+        """Return the size in bytes of each sample."""
         sizes = 4 + 1 + _shape_bytes(rows.lengths) + rows.lengths * self.id_type.itemsize
         if self.layout.settings.with_id and rows.names is not None:
             sizes = sizes + 4 + pc.binary_length(rows.names).to_numpy().astype(np.int64)
@@ -51,7 +51,7 @@ class MdsPart(ShardedPart):
         return found
 
     def samples(self, rows: Rows) -> npt.NDArray[np.uint8]:
-        """The columns of each row after their sizes."""
+        """Return the samples of all rows: the sizes of the columns, then the columns."""
         data = rows.ids.astype(self.id_type, copy=False).tobytes()
         names = None
         if self.layout.settings.with_id and rows.names is not None:
@@ -71,7 +71,7 @@ class MdsPart(ShardedPart):
 
 
 def mds_index(files: Sequence[StoredFile], layout: ExportLayout, mark: str) -> bytes:  # noqa: ARG001 - of the protocol
-    """The list of shards."""
+    """Return the contents of ``index.json``, which lists the shards."""
     shards = [
         {
             **json.loads(_config(layout)),
@@ -89,7 +89,7 @@ def mds_index(files: Sequence[StoredFile], layout: ExportLayout, mark: str) -> b
 
 
 def _config(layout: ExportLayout) -> bytes:
-    """Return the description in each shard, and that of the index."""
+    """Return the configuration in each shard and in the index, as JSON."""
     columns = [*([ID] if layout.settings.with_id else []), INPUT_IDS]
     encodings = {ID: "str", INPUT_IDS: f"ndarray:{layout.id_type}"}
     value = {
@@ -106,7 +106,7 @@ def _config(layout: ExportLayout) -> bytes:
 
 
 def _shape_bytes(lengths: Numbers) -> Numbers:
-    """Return how many bytes the size of each array takes."""
+    """Return the number of bytes that the size of each array takes."""
     return np.where(lengths < 1 << 8, 1, np.where(lengths < 1 << 16, 2, 4))
 
 

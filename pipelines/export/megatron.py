@@ -29,10 +29,10 @@ _MAX_VOCABULARY = 1 << 31
 
 
 def check_megatron(vocab_size: int, id_type: str) -> None:
-    """Refuse ids that Megatron's signed numbers of 32 bits do not hold.
+    """Check that Megatron's signed numbers of 32 bits hold all ids.
 
     Raises:
-        ConfigError: there may be such.
+        ConfigError: an id may be too large.
     """
     if id_type == "uint32" and vocab_size > _MAX_VOCABULARY:
         raise ConfigError(
@@ -42,7 +42,7 @@ def check_megatron(vocab_size: int, id_type: str) -> None:
 
 
 class MegatronPart(PartWriter):
-    """Two files a part."""
+    """The writer of ``megatron``: two files a part."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 
 def in_validation(keys: Hashes, share: Fraction) -> npt.NDArray[np.bool_]:
-    """For each document, by its ``key``, whether it is held out for validation."""
+    """Return, for each ``key``, True if its document is held out for validation."""
     mask: npt.NDArray[np.bool_] = keys < np.uint64(int(share * (1 << 64)))
     return mask
 
 
 def choice_hashes(keys: Hashes, *, source: str, seed: int) -> Hashes:
-    """The order in which a source's documents are chosen: those with small hashes come first."""
+    """Return the hashes by which a source's documents are chosen, smallest first."""
     return mix64(keys ^ seed64(f"choose {seed} {source}"))
 
 
 def shuffle_hashes(
     rows: npt.NDArray[np.int64], *, seed: int, source: str, epoch: int, file: str
 ) -> Hashes:
-    """The order of shuffled documents.
+    """Return the hashes by which documents are shuffled, smallest first.
 
     Args:
-        rows: of the part ``file``, from 0.
-        seed: of the shuffle.
+        rows: the rows of the documents in the part ``file``, from 0.
+        seed: the seed of the shuffle.
         source: the name of the source.
-        epoch: how often its documents were taken before.
+        epoch: how often the documents of the source were taken before.
         file: the name of the part below the directory of the source.
     """
     return numbers_at(rows, start=seed64(f"shuffle {seed} {source} {epoch} {file}"))
 
 
 def range_of(hashes: Hashes, ranges: int) -> npt.NDArray[np.int64]:
-    """Return, for each hash, its range among equal ones of 64 bits; at most 2^32."""
+    """Return the number of each hash's range, of at most 2^32 equal ranges of 64 bits."""
     found: npt.NDArray[np.uint64] = ((hashes >> np.uint64(32)) * np.uint64(ranges)) >> np.uint64(32)
     return found.astype(np.int64)

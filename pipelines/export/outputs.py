@@ -21,11 +21,11 @@ class Outputs:
     """The files of a part, which are written below a directory.
 
     Args:
-        directory: of the export, or another one, where files are made again to be compared.
-        again: whether they are: then a power cut may take them, and their ids are tallied.
+        directory: the directory of the export, or a temporary one for files to compare.
+        again: True if the files are only compared: not durable, and their ids are tallied.
 
     Attributes:
-        files: those that are complete.
+        files: the files that are complete.
         totals: more totals of the part.
     """
 
@@ -35,19 +35,19 @@ class Outputs:
         self.totals = {"tally": 0} if again else {}
 
     def see(self, ids: Ids) -> None:
-        """Look at ids of documents that are in the part, or dropped with its last row."""
+        """Tally, if files are compared, ids that are in the part, or dropped with its last row."""
         if self._again:
             self.totals["tally"] = (self.totals["tally"] + tally(ids)) % (1 << 64)
 
     def file(self, name: str) -> contextlib.AbstractContextManager[HashingFile]:
-        """The file of this name, which is complete when the block ends."""
+        """Return a context manager of the file of this name, complete when the block ends."""
         return replacing(join(self._directory, name), durable=not self._again)
 
     def add(self, name: str, sink: HashingFile, *, rows: int, tokens: int) -> None:
-        """Name a file that is complete, and what is in it."""
+        """Add a complete file, with its numbers of rows and tokens."""
         self.files.append(StoredFile.of(name, sink.written(), rows=rows, tokens=tokens))
 
 
 def tally(ids: Ids) -> int:
-    """A number of 64 bits that says which ids these are, whatever their order."""
+    """Return a checksum of 64 bits of some ids, which does not depend on their order."""
     return int(mix64(ids.astype(np.uint64) + np.uint64(1)).sum(dtype=np.uint64))

@@ -17,7 +17,7 @@ _PAGE_BYTES = 2 << 20
 
 
 class ParquetPart(PartWriter):
-    """A file a part."""
+    """The writer of ``parquet``: a file a part."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

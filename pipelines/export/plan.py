@@ -44,7 +44,7 @@ _BY_POSITION = re.compile(r"source-[0-9]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Pin:
-    """A part of a source: file, size in bytes, SHA-256 (hex), documents and tokens in it."""
+    """A pinned part of a source, with the size in bytes and the SHA-256 (hex) of its file."""
 
     source: int
     file: str
@@ -59,11 +59,11 @@ class Span:
     """Consecutive pinned parts of one source.
 
     Attributes:
-        source: its number.
+        source: the number of the source.
         first: the number of the first part, over all sources.
-        files: how many there are.
-        documents: in them.
-        tokens: in them.
+        files: the number of parts.
+        documents: the number of documents in the parts.
+        tokens: the number of tokens in the parts.
     """
 
     source: int
@@ -75,10 +75,10 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportPlan(ExportHeader):
-    """Everything a worker must know of an export, but for what grows with the corpus.
+    """The plan of an export, which workers get; its size does not grow with the corpus.
 
     Attributes:
-        directories: of the sources; no part of what makes two exports the same.
+        directories: the directories of the sources; two exports may differ in them alone.
         pad: the id that fills rows, or None.
     """
 
@@ -90,28 +90,28 @@ class ExportPlan(ExportHeader):
 
     @property
     def selects(self) -> bool:
-        """True if some documents are held out or not taken: else nobody need look at each."""
+        """Return True if documents may be held out, or chosen, which takes a pass over sizes."""
         return self.settings.chooses or self.validation > 0
 
     @property
     def row_layout(self) -> ExportLayout:
-        """Of the rows."""
+        """Return the layout of the rows, with the id that fills rows."""
         return replace(super().row_layout, pad=self.pad)
 
     @property
     def validation(self) -> Fraction:
-        """The share of documents held out for validation."""
+        """Return the share of documents held out for validation."""
         return Fraction(str(self.settings.validation))
 
 
 def parse_sources(given: Sequence[str]) -> dict[str, str]:
-    """Directories by the name of the source, from ``NAME=DIR`` or ``DIR``.
+    """Return directories by the name of the source, from ``NAME=DIR`` or ``DIR``.
 
     A source without a name is called ``source-0`` and so on, by its position, so that no bytes
     depend on its path; `with_inner` names those of inputs with names.
 
     Raises:
-        ConfigError: there is none, or two have one name.
+        ConfigError: no source is given, a name or directory is wrong, or two names are equal.
     """
     if not given:
         raise ConfigError("there is no source: name a directory that bpe encode wrote")
@@ -138,9 +138,9 @@ class SourceIds:
     """The ids of a source.
 
     Attributes:
-        name: of the source.
-        directory: as it was given.
-        manifest: of the directory, with the parts of this source alone.
+        name: the name of the source.
+        directory: the directory of the source, as given.
+        manifest: the manifest of the directory, with the parts of this source alone.
     """
 
     name: str
@@ -149,18 +149,18 @@ class SourceIds:
 
 
 def read_sources(sources: Mapping[str, str], *, discarded: bool = False) -> list[SourceIds]:
-    """The manifest of each source, read once.
+    """Return the ids of each source; read each manifest once.
 
-    A directory without a name has a source for each name of its inputs. One with the name of some
-    of its inputs is these alone.
+    A directory without a name has a source for each name of its inputs. A directory with the name
+    of some of its inputs has the parts of these inputs alone.
 
     Args:
         sources: directories by name.
-        discarded: whether their parts may be gone.
+        discarded: True if the parts of the sources may be gone.
 
     Raises:
         InputError: a source is not a complete directory of ids.
-        ConfigError: two have one name.
+        ConfigError: two sources have one name.
     """
     found: dict[str, SourceIds] = {}
     for given, directory in sources.items():
@@ -187,14 +187,14 @@ def plan_export(
     pinned: Sequence[Pin] | None = None,
     discarded: bool = True,
 ) -> tuple[ExportPlan, list[Pin], str]:
-    """Plan an export; nothing is written.
+    """Plan an export, without writing files.
 
     Args:
         sources: directories by name.
         settings: what is exported.
         unit_tokens: as in `ExportPlan`; None for `UNIT_TOKENS`.
-        pinned: the parts that an earlier run of the export has pinned; None: all that there are.
-        discarded: whether the parts may be gone.
+        pinned: the parts that an earlier run of the export has pinned; None: pin all parts.
+        discarded: True if the parts may be gone.
 
     Returns:
         The plan, the pinned parts, and a warning, or nothing.
@@ -244,15 +244,15 @@ def plan_export(
 def plan_again(
     manifest: ExportManifest, directories: Mapping[str, str], directory: str
 ) -> ExportPlan:
-    """The plan of an export that is there, to make it again.
+    """Return the plan by which an existing export is made again.
 
     Args:
-        manifest: of the export.
-        directories: where the sources are now, by name.
-        directory: of the export, which has its tokenizer.
+        manifest: the manifest of the export.
+        directories: the present directories of the sources, by name.
+        directory: the directory of the export, which has its tokenizer.
 
     Raises:
-        ConfigError: a source of the export is not named, or another one is.
+        ConfigError: the names given are not those of the export's sources.
     """
     names = [source.name for source in manifest.sources]
     found = {source.name: source.directory for source in read_sources(directories)}
@@ -272,7 +272,7 @@ def plan_again(
 def _still_there(
     pinned: Sequence[Pin], pins: Sequence[Pin], directories: Sequence[str]
 ) -> list[Pin]:
-    """The pinned parts, which must still be there; the sources may have others by now."""
+    """Return the pinned parts after a check that each still exists; sources may have more parts."""
     now = {(pin.source, pin.file): pin for pin in pins}
     for pin in pinned:
         path = join(directories[pin.source], pin.file)
@@ -286,7 +286,7 @@ def _still_there(
 
 
 def pinned_before(directory: str) -> list[Pin] | None:
-    """The parts that an earlier run has pinned in an output directory; None where none has."""
+    """Return the parts that an earlier run pinned in a directory; None if no part is pinned."""
     header = read_plan(directory).get("settings")
     try:
         pins = stored_pins(directory)
@@ -298,10 +298,10 @@ def pinned_before(directory: str) -> list[Pin] | None:
 
 
 def check_pins(sources: Sequence[ExportedSource], pins: Sequence[Pin], path: str) -> None:
-    """Refuse pinned parts other than those that the manifest of an export states.
+    """Check that pinned parts are those of the manifest of an export.
 
     Raises:
-        InputError: they are others: their file was changed.
+        InputError: the pinned parts differ: the file of the pins was changed.
     """
     for number, source in enumerate(sources):
         if pinned_source(number, source.name, pins) != source:
@@ -312,7 +312,7 @@ def check_pins(sources: Sequence[ExportedSource], pins: Sequence[Pin], path: str
 
 
 def pinned_source(number: int, name: str, pins: Sequence[Pin]) -> ExportedSource:
-    """A source, by its number among those of all pins."""
+    """Return the source of this number, with the sums and the fingerprint of its pins."""
     own = [pin for pin in pins if pin.source == number]
     return ExportedSource(
         name=name,
@@ -324,7 +324,7 @@ def pinned_source(number: int, name: str, pins: Sequence[Pin]) -> ExportedSource
 
 
 def _glued(sources: Sequence[SourceIds], settings: ExportSettings, tokenizer: Tokenizer) -> str:
-    """The warning that packed documents follow each other without a token between; or nothing."""
+    """Return a warning if packed documents have no token between them; else an empty string."""
     end = tokenizer.roles.tokens.get("eos")
     if settings.pack is None or end is None:
         return ""
@@ -343,10 +343,10 @@ def _glued(sources: Sequence[SourceIds], settings: ExportSettings, tokenizer: To
 
 
 def _check_alike(sources: Sequence[SourceIds]) -> None:
-    """Refuse sources whose ids mean different things.
+    """Check that all sources have the same tokenizer and type of ids.
 
     Raises:
-        ConfigError: they are of different tokenizers or types of ids.
+        ConfigError: two sources differ in tokenizer or type of ids.
     """
     first, *others = sources
     for other in others:
@@ -361,7 +361,7 @@ def _check_alike(sources: Sequence[SourceIds]) -> None:
 
 
 def _check_shares(settings: ExportSettings, sources: list[str]) -> None:
-    """Refuse a mix that does not name each source.
+    """Check that a mix names each source.
 
     Raises:
         ConfigError: a source has no share, a share no source, or a budget no shares.
@@ -378,10 +378,10 @@ def _check_shares(settings: ExportSettings, sources: list[str]) -> None:
 
 
 def _columns(sources: Sequence[SourceIds]) -> dict[str, str]:
-    """The types of the columns that pass through, by name: of all sources, each once.
+    """Return the types of the columns that pass through, of all sources, by name.
 
     Raises:
-        ConfigError: two sources have one of different types.
+        ConfigError: a column has different types in two sources.
     """
     columns: dict[str, tuple[str, str]] = {}
     for source in sources:
@@ -397,10 +397,10 @@ def _columns(sources: Sequence[SourceIds]) -> dict[str, str]:
 
 
 def _pad(settings: ExportSettings, tokenizer: Tokenizer) -> int | None:
-    """The id that fills rows.
+    """Return the id that fills rows; None if rows are not filled.
 
     Raises:
-        ConfigError: the tokenizer has no such token.
+        ConfigError: the tokenizer has no pad token.
     """
     if settings.pack_remainder != "pad":
         return None
@@ -416,7 +416,7 @@ def _pad(settings: ExportSettings, tokenizer: Tokenizer) -> int | None:
 
 
 def spans_of(pins: Sequence[Pin], unit_tokens: int) -> tuple[Span, ...]:
-    """Consecutive parts of a source, together of at most so many tokens; at least one part each."""
+    """Return spans of at most ``unit_tokens`` tokens, or of one part that has more tokens."""
     found: list[Span] = []
     for number, pin in enumerate(pins):
         last = found[-1] if found else None
@@ -436,7 +436,7 @@ def write_pins(directory: str, pins: Sequence[Pin]) -> None:
     """Store the pinned parts for the workers.
 
     Raises:
-        OutputError: they cannot be written.
+        OutputError: the pinned parts cannot be written.
     """
     table = pa.Table.from_pylist([to_jsonable(pin) for pin in pins])
     with replacing(join(directory, PINS)) as sink:
@@ -447,7 +447,7 @@ def stored_pins(directory: str) -> list[Pin]:
     """Return the pinned parts in an output directory.
 
     Raises:
-        InputError: they cannot be read.
+        InputError: the pinned parts cannot be read.
     """
     data = storage.read(join(directory, PINS))
     try:

@@ -49,24 +49,24 @@ class ExportLayout:
 
     @property
     def describes(self) -> bool:
-        """True if packed rows name their documents; only Parquet can."""
+        """Return True unless rows are packed in a format other than Parquet."""
         return self.settings.to == "parquet" or self.settings.pack is None
 
     @property
     def piece(self) -> list[pa.Field]:
-        """The columns about a document, or about each piece of one in a packed row."""
+        """Return the columns about a document, or about each of its pieces in a packed row."""
         return [*document_columns(self.settings), *self.passthrough]
 
     @property
     def ids_type(self) -> pa.DataType:
-        """Of the column ``input_ids``."""
+        """Return the type of the column ``input_ids``."""
         # Without levels of definition, ids are read 1.3 times as fast. Older readers want "plain".
         nullable = self.settings.parquet_encoding == "plain"
         return pa.list_(pa.field("element", pa.type_for_alias(self.id_type), nullable=nullable))
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of a row. Formats other than Parquet read some of them."""
+        """Return the schema of the rows; formats other than Parquet read some of its columns."""
         described = self.piece
         if self.settings.pack is not None:
             pieces = pa.field(DOCUMENTS, pa.list_(pa.struct(described)))
@@ -77,7 +77,7 @@ class ExportLayout:
 
 
 def document_columns(settings: ExportSettings) -> list[pa.Field]:
-    """Return the columns about a document, or about each piece of one in packed rows."""
+    """Return the columns about a document, or about each of its pieces in packed rows."""
     columns = [pa.field(ID, pa.string())]
     if settings.pack is not None:
         columns += [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
@@ -91,10 +91,10 @@ class Documents:
     """Consecutive documents, or pieces of them, in columns of equal length.
 
     Attributes:
-        ids: of the documents.
+        ids: the ids of the documents.
         passthrough: the columns that pass through.
-        input_ids: the token ids of each, lists of the layout's type of ids.
-        begins: where in its document each piece begins, in ids; None: all are whole documents.
+        input_ids: the token ids of each document or piece, lists of the layout's type of ids.
+        begins: the position of each piece in its document, in ids; None: whole documents.
     """
 
     ids: pa.StringArray
@@ -107,12 +107,12 @@ class Documents:
 
     @property
     def lengths(self) -> Numbers:
-        """The number of ids of each."""
+        """Return the number of token ids of each document or piece."""
         lengths: Numbers = np.diff(self.input_ids.offsets.to_numpy()).astype(np.int64)
         return lengths
 
     def slice(self, begin: int, end: int) -> Documents:
-        """Those from number ``begin`` to before ``end``; nothing is copied."""
+        """Return the documents from number ``begin`` to before ``end``, without a copy."""
         size = end - begin
         return Documents(
             ids=self.ids.slice(begin, size),
@@ -122,7 +122,7 @@ class Documents:
         )
 
     def cut(self, begin: int, size: int) -> Documents:
-        """The ``size`` ids from number ``begin`` on, and the empty documents among them."""
+        """Return all documents, with only the ``size`` token ids from number ``begin`` on."""
         values, offsets = flat(self.input_ids)
         bounds = np.clip(offsets, begin, begin + size)
         base = np.zeros(len(self), np.int64) if self.begins is None else self.begins
@@ -136,11 +136,11 @@ class Documents:
 
 
 class RowMaker(ABC):
-    """Makes the rows of consecutive documents, which come in any portions.
+    """The maker of the rows of consecutive documents, which come in any portions.
 
     Attributes:
-        left: the ids that are in no row, known when `finish` was called.
-        dropped_documents: documents of which nothing is in a row, likewise.
+        left: the ids that are in no row, known after `finish`.
+        dropped_documents: documents of which nothing is in a row, known after `finish`.
         cut: documents longer than a row, where only these are cut, or of which a row was dropped.
     """
 
@@ -152,19 +152,19 @@ class RowMaker(ABC):
 
     @abstractmethod
     def add(self, documents: Documents) -> pa.RecordBatch:
-        """The rows that are complete with the documents that come next.
+        """Add the next documents; return the rows that are complete.
 
         Raises:
-            RecordError: no row can hold what belongs into it.
+            RecordError: too many documents fall into one row.
         """
 
     def finish(self) -> pa.RecordBatch:
-        """The rows that are left when the documents end."""
+        """Return the last rows, after all documents."""
         return _no_rows(self._layout)
 
 
 def row_maker(layout: ExportLayout) -> RowMaker:
-    """Return the maker of rows of this layout."""
+    """Return a maker of rows of this layout."""
     if layout.settings.best_fit:
         return _BestFitRows(layout)
     if layout.settings.pack is not None:
@@ -173,7 +173,7 @@ def row_maker(layout: ExportLayout) -> RowMaker:
 
 
 class _DocumentRows(RowMaker):
-    """A row for each document, or for each chunk of one."""
+    """The maker of a row for each document, or for each chunk of a document."""
 
     def add(self, documents: Documents) -> pa.RecordBatch:
         size, columns = self._layout.settings.max_tokens, _columns(self._layout, documents)
@@ -189,10 +189,10 @@ class _DocumentRows(RowMaker):
 
 
 class _JoinedRows(RowMaker):
-    """Rows of one length, cut out of the joined documents.
+    """The maker of rows of one length, cut out of the joined documents.
 
-    An empty document belongs to the row in which the one before it ends. So the last row is held
-    back even when it is full: what comes next may belong to it.
+    An empty document belongs to the row in which the document before it ends. So the last row is
+    held back even when the row is full: an empty document that comes next belongs to the row.
     """
 
     def __init__(self, layout: ExportLayout) -> None:
@@ -248,7 +248,7 @@ class _JoinedRows(RowMaker):
     def _described(
         self, documents: Documents, document: Numbers, begin: Numbers, size: Numbers
     ) -> pa.StructArray:
-        """Pieces of the documents of these numbers, as the column ``documents`` has them."""
+        """Return the pieces of the documents of these numbers, as in the column ``documents``."""
         if documents.begins is not None:
             begin = begin + documents.begins[document]
         columns = _taken(_columns(self._layout, documents), document)
@@ -280,7 +280,7 @@ class _JoinedRows(RowMaker):
 
 
 class _BestFitRows(RowMaker):
-    """Packed rows of which none ends within a document that would fit a row.
+    """The maker of packed rows that never cut a document which would fit a row.
 
     Documents are put into rows a window at a time (`WINDOW_IDS`, `WINDOW_DOCUMENTS`). A document
     longer than a row is cut into full rows and what is left; this and all shorter documents go
@@ -312,7 +312,7 @@ class _BestFitRows(RowMaker):
         return self._window() if self._held else _no_rows(self._layout)
 
     def _window(self) -> pa.RecordBatch:
-        """The rows of the documents that are held."""
+        """Return the rows of the documents in the window, and begin the next window."""
         held, size = self._held, self._size
         documents = Documents(
             ids=pa.concat_arrays([one.ids for one in held]),
@@ -355,7 +355,7 @@ class _BestFitRows(RowMaker):
 
 
 def _fitted(lengths: Numbers, size: int) -> Numbers:
-    """The row of each piece of a window, which has the pieces of its documents in their order."""
+    """Return the row of each piece of a window; pieces come in the order of their documents."""
     filled = np.flatnonzero(lengths)
     if not filled.size:
         return np.zeros(len(lengths), np.int64)
@@ -375,7 +375,7 @@ def _joined(layout: ExportLayout, batches: list[pa.RecordBatch]) -> pa.RecordBat
 
 
 def _pieces(layout: ExportLayout, columns: dict[str, pa.Array]) -> pa.StructArray:
-    """Pieces of documents out of what is said of each, by name."""
+    """Return the pieces of documents as structs of these columns."""
     fields = [one for one in layout.piece if one.name in columns]
     return pa.StructArray.from_arrays([columns[one.name] for one in fields], fields=fields)
 
@@ -383,14 +383,14 @@ def _pieces(layout: ExportLayout, columns: dict[str, pa.Array]) -> pa.StructArra
 def _packed(
     layout: ExportLayout, values: Ids, pieces: pa.StructArray, bounds: Numbers, lengths: Numbers
 ) -> pa.RecordBatch:
-    """Packed rows, filled up where there is a pad token.
+    """Return packed rows, filled up if there is a pad token.
 
     Args:
-        layout: of the rows.
+        layout: the layout of the rows.
         values: the ids of all rows.
-        pieces: of documents.
+        pieces: the pieces of documents.
         bounds: where among the pieces each row begins and the last one ends.
-        lengths: ids of each row.
+        lengths: the number of ids of each row.
     """
     size, sizes = layout.settings.pack or 0, lengths
     if layout.pad is not None and (lengths < size).any():
@@ -416,11 +416,11 @@ def _packed(
 
 
 def without_padding(input_ids: pa.ListArray, num_tokens: pa.Array) -> tuple[Ids, Numbers, Ids]:
-    """The ids of documents, where in them each row begins and the last one ends; and the padding.
+    """Return the ids of documents, the bounds of the rows among these ids, and the padding.
 
     Args:
-        input_ids: of rows.
-        num_tokens: how many ids of each are of documents; the rest is padding.
+        input_ids: the ids of rows.
+        num_tokens: how many ids of each row are of documents; the rest is padding.
     """
     values, bounds = flat(input_ids)
     sizes, lengths = np.diff(bounds), num_tokens.to_numpy().astype(np.int64)
@@ -432,7 +432,7 @@ def without_padding(input_ids: pa.ListArray, num_tokens: pa.Array) -> tuple[Ids,
 
 
 def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
-    """Return, for each of ``counts`` copies, the thing it is of and its number among them.
+    """Return, for ``counts`` copies of items, the item and the number of each copy, from 0.
 
     >>> [numbers.tolist() for numbers in numbered(np.array([2, 1]))]
     [[0, 0, 1], [0, 1, 0]]
@@ -443,7 +443,7 @@ def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _columns(layout: ExportLayout, documents: Documents) -> dict[str, pa.Array]:
-    """Return the columns that all rows of a document share, by name."""
+    """Return the columns that are the same in all rows of a document, by name."""
     if not layout.describes:
         return {}
     passthrough = zip(
@@ -460,7 +460,7 @@ def _taken(columns: dict[str, pa.Array], rows: Numbers) -> dict[str, pa.Array]:
 def _batch(
     layout: ExportLayout, columns: dict[str, pa.Array], input_ids: pa.ListArray
 ) -> pa.RecordBatch:
-    """Rows of the layout: the ids, ``columns`` by name; the lengths of the ids, if not given."""
+    """Return rows of these ids and columns; without ``num_tokens``, add the lengths of the ids."""
     schema = layout.schema
     values, offsets = flat(input_ids)
     ids = lists_of(pa.array(values), offsets, layout.ids_type)

@@ -1,6 +1,6 @@
-"""The parts of an export: which documents each is of, and which of all rows.
+"""The sections of an export: the documents and the rows of each part.
 
-A section is what becomes a part: a span in one epoch, or a bucket of a shuffle. Its place follows
+A section becomes a part: a span in one half and epoch, or a bucket of a shuffle. Its place follows
 from prefix sums of tokens in the final order, so each part begins at a row, and packed rows are the
 same however the documents are divided.
 """
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sections:
-    """All sections, in the final order of each half; those of training are first."""
+    """All sections of an export, in the final order of each half."""
 
     training: tuple[PartSection, ...]
     validation: tuple[PartSection, ...]
 
     def half(self, *, validation: bool) -> tuple[PartSection, ...]:
-        """Those of one half."""
+        """Return the sections of one half."""
         return self.validation if validation else self.training
 
     @property
     def units(self) -> list[tuple[PartSection, ...]]:
-        """The sections made together: one, or those of both halves where a span is read once."""
+        """Return the sections of each unit: one, or both halves of a span that is read once."""
         of_validation = {
             section.span: section for section in self.validation if section.source >= 0
         }
@@ -50,13 +50,13 @@ class Sections:
 
 @lru_cache(maxsize=2)
 def all_sections(stage: Pass) -> Sections:
-    """The sections of an export whose documents are chosen and, when shuffled, in buckets.
+    """Return the sections of an export whose documents are chosen and, if shuffled, in buckets.
 
     Args:
-        stage: one after choice and exchange.
+        stage: a stage after choice and exchange.
 
     Raises:
-        InputError: what earlier stages left cannot be read.
+        InputError: the results of earlier stages cannot be read.
     """
     settings = stage.plan.settings
     if settings.shuffle is None:
@@ -75,7 +75,7 @@ def all_sections(stage: Pass) -> Sections:
 
 
 def _numbered(half: Sequence[PartSection], settings: ExportSettings) -> tuple[PartSection, ...]:
-    """The sections of a half with their places, rows and parts."""
+    """Return the sections of a half with their places, rows and parts."""
     total = sum(section.tokens for section in half)
     placed, before = [], 0
     for number, section in enumerate(half):
@@ -93,7 +93,7 @@ def _numbered(half: Sequence[PartSection], settings: ExportSettings) -> tuple[Pa
 
 
 def _with_rows(section: PartSection, size: int) -> PartSection:
-    """The section with the joined rows that begin in it; row 0 is of the first section."""
+    """Return a section with its joined rows; row 0 begins in the first section."""
     first = 0 if section.begins else -(-section.before // size)
     if section.before == 0 and not section.begins:
         first = 1
@@ -104,7 +104,7 @@ def _with_rows(section: PartSection, size: int) -> PartSection:
 
 
 def _makes_part(section: PartSection, settings: ExportSettings, total: int) -> bool:
-    """Return whether rows of a section are written."""
+    """Return True if rows of a section are written."""
     if settings.joins and settings.pack is not None:
         rows = section.rows
         last = section.first_row + section.rows
@@ -115,5 +115,5 @@ def _makes_part(section: PartSection, settings: ExportSettings, total: int) -> b
 
 
 def _has_rows(settings: ExportSettings) -> bool:
-    """Return whether a format has empty rows: in ``bin`` and ``litdata``, ids are one stream."""
+    """Return True if a format has empty rows: in ``bin`` and ``litdata``, ids are one stream."""
     return settings.to not in ("bin", "litdata")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class ShardedPart(PartWriter):
-    """Files of at most a size, as many as a part needs; a file is held in memory until written.
+    """The writer of a part in files of at most ``shard_size`` bytes, each in memory until written.
 
-    A row that is larger than the size has a file of its own.
+    A row that is larger than this size has a file of its own.
     """
 
     ending: str
@@ -34,21 +34,21 @@ class ShardedPart(PartWriter):
 
     @property
     def config(self) -> bytes:
-        """The bytes between the table of offsets and the samples."""
+        """Return the bytes between the table of offsets and the samples."""
         return b""
 
     @property
     def _head(self) -> int:
-        """Bytes of a file without samples: their number, one offset, and the configuration."""
+        """Return the size in bytes of a file without samples."""
         return 4 + 4 + len(self.config)
 
     @abstractmethod
     def sizes(self, rows: Rows) -> Numbers:
-        """Bytes of each sample."""
+        """Return the size in bytes of each sample."""
 
     @abstractmethod
     def samples(self, rows: Rows) -> npt.NDArray[Any]:
-        """All samples, one after the other."""
+        """Return all samples, one after the other."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows; write files that are full."""
@@ -87,5 +87,5 @@ class ShardedPart(PartWriter):
 
 
 def base_name(file: StoredFile) -> str:
-    """Return the name of a file in its folder, as the index there has it."""
+    """Return the name of a file without its folder, as in the index."""
     return PurePosixPath(file.file).name

@@ -33,7 +33,7 @@ _AHEAD_TOKENS = 1 << 13  # likewise, where only the first documents are needed
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Documents of a part: their keys, ids in each, and the row of the first one."""
+    """Keys and token counts of consecutive documents of a part, and the row of the first one."""
 
     first: int
     keys: Hashes
@@ -42,18 +42,18 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class IdBlock:
-    """Consecutive documents of a part: their keys, and the row of the first one."""
+    """Consecutive documents of a part, with their keys and the row of the first one."""
 
     first: int
     keys: Hashes
     documents: Documents
 
     def rows(self) -> Numbers:
-        """The row of each, from 0."""
+        """Return the row of each document in the part, from 0."""
         return self.first + np.arange(len(self.keys))
 
     def where(self, mask: Any) -> Documents:
-        """The documents that a mask of booleans selects."""
+        """Return the documents that a mask of booleans selects."""
         if mask.all():
             return self.documents
         rows, lists = pa.array(np.flatnonzero(mask)), self.documents.input_ids
@@ -65,7 +65,7 @@ class IdBlock:
 
 
 def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> Iterator[Sizes]:
-    """Return how many tokens each document of a part has; no ids are read.
+    """Yield the keys and token counts of the documents of a part, without reading ids.
 
     Raises:
         InputError: the part is missing, has another size, or is damaged.
@@ -82,14 +82,14 @@ def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> It
 def read_blocks(
     plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool], ahead: bool = False
 ) -> Iterator[IdBlock]:
-    """The documents of a part.
+    """Yield the documents of a part, block by block.
 
     Args:
-        plan: of the export.
+        plan: the plan of the export.
         pin: the part.
-        stopped: asked between blocks, whether nobody needs the result any more.
-        ahead: whether only some of the first documents are needed: blocks are small, and only the
-            pages that are read are checked. Without, the part must have the SHA-256 of its pin.
+        stopped: returns True if nobody needs the result any more; called between blocks.
+        ahead: True if only some of the first documents are needed: blocks are small, and only the
+            pages read are checked. If False, the part must have the SHA-256 of its pin.
 
     Raises:
         InputError: the part is missing, was changed, or is damaged.
@@ -122,15 +122,15 @@ def _batches(
     verify: bool,
     stopped: Callable[[], bool],
 ) -> Iterator[pa.RecordBatch]:
-    """So many rows at a time of those of these columns that a part has.
+    """Yield batches of rows of a part, with those of ``columns`` that the part has.
 
     Args:
-        plan: of the export.
+        plan: the plan of the export.
         pin: the part.
-        columns: that are read.
-        rows: at a time.
-        verify: whether its SHA-256 is compared; else the checksums of its pages.
-        stopped: whether nobody needs the result any more.
+        columns: the names of the columns to read.
+        rows: the number of rows of a batch.
+        verify: True to compare the SHA-256 of the part; False: the checksums of its pages.
+        stopped: returns True if nobody needs the result any more.
 
     Raises:
         InputError: the part is missing, was changed, or is damaged.
@@ -172,7 +172,7 @@ def _batches(
 
 @contextlib.contextmanager
 def _damage(name: str, directory: str) -> Iterator[None]:
-    """Name the part in errors of Arrow."""
+    """Raise Arrow's errors as errors that name the part."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
@@ -183,7 +183,7 @@ def _damage(name: str, directory: str) -> Iterator[None]:
 
 
 def _check_sums(plan: ExportPlan, pin: Pin, **found: int) -> None:
-    """Refuse a part that holds other numbers of documents or tokens than its pin says."""
+    """Check that a part has the numbers of documents and tokens of its pin."""
     for what, number in found.items():
         if number != getattr(pin, what):
             directory = plan.directories[pin.source]

@@ -29,11 +29,11 @@ _MAGIC = b"bpe-xchg"
 
 
 class SpillWriter:
-    """Writes a file: sorts what was added by segment whenever it grows too large.
+    """The writer of a file of documents, which sorts by segment all that fit into memory.
 
     Args:
         sink: the file.
-        schema: of the documents.
+        schema: the schema of the documents.
     """
 
     def __init__(self, sink: HashingFile, schema: pa.Schema) -> None:
@@ -69,7 +69,7 @@ class SpillWriter:
             self._entries.append((int(ordered[begin]), offset, blob.size, blob.crc))
 
     def finish(self) -> None:
-        """Write what is held, the index and the tail."""
+        """Write the documents in memory, the index and the tail."""
         self._write()
         index = np.array(self._entries, _ENTRY).tobytes()
         tail = _TAIL.pack(self._sink.tell(), zlib.crc32(index), _MAGIC)
@@ -77,7 +77,7 @@ class SpillWriter:
 
 
 class _Blob(io.RawIOBase):
-    """A piece of a file, on its way there: its size in bytes and its CRC so far."""
+    """The sink of one blob of a file, with the blob's size in bytes and its CRC so far."""
 
     def __init__(self, sink: HashingFile) -> None:
         self._sink, self.size, self.crc = sink, 0, 0
@@ -95,7 +95,7 @@ class _Blob(io.RawIOBase):
 
 
 def read_segment(path: str, segment: int) -> list[pa.Table]:
-    """The documents of a segment in a file, in the order in which they were added.
+    """Return the documents of a segment in a file, in the order in which they were added.
 
     Raises:
         InputError: the file is missing or damaged.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def attempt(make: Callable[[], Made]) -> Made:
-    """Return the result, or the error in its place, so that all other units are checked, too."""
+    """Return the result, or a result with the error, so that other units are checked, too."""
     try:
         return make()
     except (VerificationError, InputError) as error:
@@ -40,11 +40,11 @@ def raise_first(records: Sequence[Record], pieces: str) -> None:
     """Raise the error of the first unit that has one.
 
     Args:
-        records: of all units, in order.
-        pieces: what the units are called.
+        records: the records of all units, in order.
+        pieces: the plural noun for the units.
 
     Raises:
-        VerificationError: there is one; the message says how many there are.
+        VerificationError: a unit has an error; the message says how many units have one.
     """
     errors = [record.totals["error"] for record in records if "error" in record.totals]
     if errors:
@@ -58,8 +58,8 @@ class Check:
 
     Attributes:
         output: the directory that is verified.
-        name: of the stage.
-        reads: whether the units are what is read, for Beam's counters; else the check counts.
+        name: the name of the stage.
+        reads: True if `make` counts documents and bytes for Beam's counters.
     """
 
     output: str
@@ -68,11 +68,11 @@ class Check:
     reads: bool = True
 
     def pieces(self) -> Iterable[tuple[Any, int]]:
-        """The units to check, each with the bytes that are read for it."""
+        """Return the pieces to check, each with the number of bytes that its check reads."""
         raise NotImplementedError
 
     def units(self) -> Iterator[Unit]:
-        """A unit a piece."""
+        """Yield one unit for each piece."""
         for number, (piece, size) in enumerate(self.pieces()):
             name = f"{self.name}-{number:05d}"
             yield Unit(name=name, fingerprint=name, number=number, bytes=size, work=piece)
@@ -80,15 +80,15 @@ class Check:
     def check(
         self, piece: Any, /, *, slot: SlotWriter, stopped: Callable[[], bool]
     ) -> dict[str, Any]:
-        """Check a piece; return its ``documents``, and what `fold` must know of it.
+        """Check a piece; return the totals of its record, such as ``documents``.
 
         Raises:
-            VerificationError, InputError: it is wrong.
+            VerificationError, InputError: the piece is wrong.
         """
         raise NotImplementedError
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Check a piece; its error becomes a verdict."""
+        """Check a piece; return its totals or its error."""
         made = attempt(
             lambda: Made(files=(), totals=self.check(unit.work, slot=slot, stopped=stopped))
         )
@@ -110,7 +110,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyJob(Job):
-    """A verification of its directory; ``checks`` are in order."""
+    """The job of a verification; ``checks`` are its stages, in order."""
 
     checks: tuple[Stage, ...]
     name = "verify"
@@ -118,11 +118,11 @@ class VerifyJob(Job):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The checks."""
+        """Return the checks, in order."""
         return self.checks
 
     def finish(self) -> None:
-        """Say that all checks are done: where a runner lost something, it does not."""
+        """Count the output as verified; a runner that lost a check does not reach this step."""
         counter("outputs_verified").inc()
 
 
@@ -131,9 +131,9 @@ class Verification:
     """The subject of a verification.
 
     Attributes:
-        directory: that is verified.
-        inputs: to compare it with; None: it is checked by itself.
-        work: a directory for what is made again, which all workers see.
+        directory: the directory that is verified.
+        inputs: the inputs to compare the output with; None: the output is checked by itself.
+        work: a directory for files that are made again, which all workers see.
         execution: where the work is done.
         progress: gets the work done so far.
     """
@@ -148,14 +148,14 @@ class Verification:
         """Run checks, all of which must end well.
 
         Args:
-            checks: in order.
+            checks: the checks, in order.
             reads: files or directories that workers read, besides the output.
-            pieces: in how many units the last check does its work, about.
-            size: bytes that it reads, about.
+            pieces: about how many units the checks have.
+            size: about how many bytes the checks read.
 
         Raises:
-            VerificationError: something is not as it must be.
-            JobError: it cannot be checked, or the runner lost a check.
+            VerificationError: a check finds an error in the output.
+            JobError: the output cannot be checked, or the runner lost a check.
         """
         with run_job(
             VerifyJob(output=OutputSettings(directory=self.directory), checks=checks),
@@ -170,10 +170,10 @@ class Verification:
                 raise JobError("the runner does not say that all checks are done: use another")
 
     def refuse_another(self, before: object, now: object) -> None:
-        """Refuse a manifest that is not what it was when the command began.
+        """Check that the manifest is the same as when the command began.
 
         Raises:
-            VerificationError: it is another.
+            VerificationError: the manifest was written anew.
         """
         if before != now:
             raise VerificationError(

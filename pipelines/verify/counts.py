@@ -1,4 +1,4 @@
-"""Are counts what their manifest says, and what their input says?
+"""Check counts against their manifest, and against their input.
 
 Every file is read in full and compared with the manifest: size and SHA-256.
 Given the inputs, they are counted again, into temporary files, and each shard is compared.
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 
 
 class CheckCounts(Check):
-    """Each unit is a file of counts or of dead letters, which is read in full."""
+    """The check of all files; each unit is a file of counts or of dead letters."""
 
     def pieces(self) -> Iterator[tuple[tuple[str, int, str], int]]:
-        """The files, dead letters after the parts."""
+        """Yield the files, each with its size in bytes."""
         for file in stored_files(self.output, stored_sets(self.output)):
             yield file, file[1]
 
     def check(self, file: tuple[str, int, str], /, **_: Any) -> dict[str, Any]:
-        """Check a file."""
+        """Compare the size and the SHA-256 of a file with the manifest."""
         check_file(*file)
         return {}
 
@@ -63,10 +63,10 @@ class CheckCounts(Check):
 def _compare_shards(
     root: str, counted: Sequence[CountsSet], sets: Sequence[CountsSet], unit: str
 ) -> None:
-    """Compare each shard with what counting again gave; sets may have other numbers of shards.
+    """Compare each shard with the same shard counted again; sets may differ in shard numbers.
 
     Raises:
-        VerificationError: one differs; the message names the first row.
+        VerificationError: a shard differs; the message names the first row.
     """
     shards = len(counted[0].manifest.parts)
     both = (parts_by_shard(stored_parts(some), shards) for some in (counted, sets))
@@ -93,11 +93,11 @@ def _compare_shards(
 
 @dataclass(frozen=True, kw_only=True)
 class CountAgain(CountRequest):
-    """A count of the files that counts are of.
+    """The job that counts the inputs of existing counts again.
 
     Attributes:
-        counted: the directory of these counts.
-        group_field: the field by whose values they are grouped: without it, a record is bad.
+        counted: the directory of the existing counts.
+        group_field: the field that groups the counts; a record without this field is bad.
     """
 
     counted: str
@@ -105,14 +105,14 @@ class CountAgain(CountRequest):
 
     @property
     def reading(self) -> Reading:
-        """Settings of reading splits."""
+        """Return the settings of reading splits."""
         return Reading.of(self.inputs, self.directory, group_by=self.group_field)
 
     def plan(self) -> Planned:
-        """Find the files that were counted.
+        """Plan the count of the files that were counted before.
 
         Raises:
-            VerificationError: the inputs are others.
+            VerificationError: the inputs are not the files that were counted.
             InputError: the inputs cannot be listed.
         """
         sets = stored_sets(self.counted)
@@ -126,13 +126,13 @@ class CountAgain(CountRequest):
         return self.planned(found, splits, plan)
 
     def worker_files(self) -> dict[str, bytes]:
-        """The tokenizer whose runs were counted."""
+        """Return the tokenizer file if runs were counted; else no file."""
         names = [TOKENIZER] if self.job.runs else []
         return {name: storage.read(join(self.counted, name)) for name in names}
 
 
 def _stated(sets: Sequence[CountsSet]) -> list[Stated]:
-    """The files of all sets, in the order of the corpus."""
+    """Return the input files of all sets, in the order of the corpus."""
     inputs = [file for one in sets for file in one.manifest.inputs]
     sources = {
         file.name: one.name
@@ -147,11 +147,11 @@ def verify_counts(job: Verification) -> dict[str, Any]:
     """Check counts against their manifest and, where they are given, their inputs.
 
     Returns:
-        What they hold, for `VerifySummary`.
+        Totals of the counts, for `VerifySummary`.
 
     Raises:
-        VerificationError: something is not as it must be.
-        JobError: it cannot be checked.
+        VerificationError: the counts are wrong.
+        JobError: the counts cannot be checked.
     """
     root = job.directory
     sets = stored_sets(root)
@@ -186,7 +186,7 @@ def _recount_job(job: Verification, sets: Sequence[CountsSet], inputs: InputSett
     """Return the job that counts the inputs again.
 
     Raises:
-        InputError: they cannot be compared with what that gives.
+        InputError: rare pre-tokens of each group were dropped, so counts cannot be compared.
     """
     root, first, directory = job.directory, sets[0].manifest, join(job.work, "counts")
     pruned = first.prune  # counts that were appended to have none
@@ -220,12 +220,12 @@ def _recount_job(job: Verification, sets: Sequence[CountsSet], inputs: InputSett
 
 
 def _compare(root: str, sets: Sequence[CountsSet], again: CountsManifest) -> None:
-    """Compare what manifests alone say: documents, bad records, and what was dropped or cut.
+    """Compare the totals of manifests: documents, pre-tokens, bad records, dropped and cut ones.
 
-    The most frequent pair of several sets is that of none alone, nor more frequent than their sum.
+    The greatest count of a pair over all sets is between the maximum and the sum of the sets' own.
 
     Raises:
-        VerificationError: counting again gives something else.
+        VerificationError: counting again gives other totals.
     """
     stated, now = sum((one.manifest.totals for one in sets), Totals()), again.totals
     for what, before, after in (

@@ -1,4 +1,4 @@
-"""Is an encoded corpus what its manifest says, and what its input says?
+"""Check an encoded corpus against its manifest, and against its input.
 
 Every file is read in full and compared with its record: size and SHA-256. Given the inputs, each
 part is made again and compared. Since that shares all of making, an independent check is made too:
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckParts(Check):
-    """Each unit is a part, which is read in full, and made again where the inputs are given.
+    """The check of all parts; each unit is a part, which is made again if inputs are given.
 
     Attributes:
-        job: that made the parts.
-        inputs: to make the parts again; None: they are checked by themselves.
-        duplicates: what the manifest says of documents of one id; None where nobody looked.
-        tokenizers: one a process.
+        job: the job that made the parts.
+        inputs: the inputs to make the parts again; None: the parts are checked by themselves.
+        duplicates: the duplicate ids that the manifest states; None if they were not counted.
+        tokenizers: the tokenizer of each process.
     """
 
     job: EncodeJob
@@ -65,7 +65,7 @@ class CheckParts(Check):
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
 
     def pieces(self) -> Iterator[tuple[tuple[Part, Split], int]]:
-        """The parts of the manifest, each with its split."""
+        """Yield the parts of the manifest, each with its split and the bytes to read."""
         manifest = read_encoded(self.output)
         paths = paths_of(self.output, manifest, self.inputs)
         for part, split in zip(manifest.parts, splits_of(manifest, paths), strict=True):
@@ -74,7 +74,7 @@ class CheckParts(Check):
     def check(
         self, piece: tuple[Part, Split], /, *, slot: SlotWriter, stopped: Callable[[], bool]
     ) -> dict[str, Any]:
-        """Compare the files of a part with its record, and with what its input gives."""
+        """Compare the files of a part with its record and, if inputs are given, with its input."""
         part, split = piece
         if part.fingerprint != self.job.fingerprint(split):
             raise VerificationError(
@@ -91,7 +91,7 @@ class CheckParts(Check):
     def _compare(
         self, part: Part, split: Split, *, slot: SlotWriter, stopped: Callable[[], bool]
     ) -> None:
-        """Make a part again, in a temporary file of this machine, and compare it."""
+        """Make a part again, in a temporary file, and compare the file with the stored part."""
         job, path = self.job, join(self.output, part.file)
         tokenizer = self.tokenizers.get(job.tokenizer.sha256, lambda: tokenizer_of(job))
         check = partial(check_decoded, tokenizer=tokenizer, settings=job.rows, where=path)
@@ -115,10 +115,10 @@ class CheckParts(Check):
                 )
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Raise the first error; compare documents of one id.
+        """Raise the first error; count duplicate ids and compare them with the manifest.
 
         Raises:
-            VerificationError: a part is wrong, or the number of duplicate ids.
+            VerificationError: a part is wrong, or the duplicate ids differ.
         """
         super().fold(records)
         if self.duplicates is None:
@@ -137,14 +137,14 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
 
     Args:
         job: the output to verify; its manifest says how inputs are read.
-        tokenizer: that it must have been encoded with; None: any.
+        tokenizer: the tokenizer that must have encoded the corpus; None: any.
 
     Returns:
-        What it holds, for `VerifySummary`.
+        Totals of the corpus, for `VerifySummary`.
 
     Raises:
-        VerificationError: something is not as it must be.
-        JobError: it cannot be checked.
+        VerificationError: the corpus is wrong.
+        JobError: the corpus cannot be checked.
     """
     root = job.directory
     manifest = read_encoded(root)
@@ -183,11 +183,11 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
 def paths_of(
     root: str, manifest: EncodedManifest, inputs: InputSettings | None
 ) -> list[str] | None:
-    """Return the present paths of a manifest's inputs; None if they are not read.
+    """Return the present paths of a manifest's inputs; None if no inputs are given.
 
     Raises:
-        VerificationError: those given are others.
-        InputError: they cannot be listed.
+        VerificationError: the inputs given are not those of the manifest.
+        InputError: the inputs cannot be listed.
     """
     if inputs is None:
         return None
@@ -197,10 +197,10 @@ def paths_of(
 
 
 def check_encoded(root: str, manifest: EncodedManifest) -> Tokenizer:
-    """Check the names and the tokenizer of an encoded corpus; return the tokenizer.
+    """Check the file names and the tokenizer of an encoded corpus; return the tokenizer.
 
     Raises:
-        VerificationError: something is not as it must be.
+        VerificationError: a file name or the tokenizer is wrong.
     """
     letters = (letters.file for letters in manifest.dead_letters)
     named = {*letters, *(part.file for part in manifest.parts), *inputs_file_names(manifest.inputs)}
@@ -222,11 +222,11 @@ def _check_totals(manifest: EncodedManifest) -> None:
 
 
 def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Split]:
-    """The splits of the parts of a manifest.
+    """Return the splits of the parts of a manifest.
 
     Args:
-        manifest: of the corpus.
-        paths: of its inputs by now; None if they are not read.
+        manifest: the manifest of the corpus.
+        paths: the present paths of its inputs; None if the inputs are not read.
 
     Raises:
         VerificationError: the manifest has other inputs than its parts.
@@ -264,7 +264,7 @@ def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Sp
 
 
 def keeps_texts(tokenizer: Tokenizer, settings: RowSettings) -> bool:
-    """True if all documents decode to their texts: no allowed special token drops whitespace."""
+    """Return True if all documents decode to their texts, with all whitespace."""
     dropping = {token for token, flags in tokenizer.token_flags.items() if flags.drop_whitespace}
     if "all" not in settings.allow_special:
         dropping.intersection_update(settings.allow_special)
@@ -274,16 +274,16 @@ def keeps_texts(tokenizer: Tokenizer, settings: RowSettings) -> bool:
 def check_decoded(
     encoded: EncodedBlock, *, tokenizer: Tokenizer, settings: RowSettings, where: str
 ) -> None:
-    """See that the ids of documents decode to their texts, where nothing of these is dropped.
+    """Check that the ids of documents decode to their texts, if `keeps_texts` is true.
 
     Args:
         encoded: the documents.
-        tokenizer: that encoded them.
-        settings: of the rows.
-        where: the part that they are of, for the message.
+        tokenizer: the tokenizer that encoded the documents.
+        settings: the settings of the rows.
+        where: the path of the documents' part, for the message.
 
     Raises:
-        VerificationError: they do not.
+        VerificationError: the ids of a document do not decode to its text.
     """
     if not keeps_texts(tokenizer, settings):
         return

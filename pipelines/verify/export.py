@@ -1,4 +1,4 @@
-"""Is an export what its records say, and what its sources give?
+"""Check an export against its records, and against its sources.
 
 Every file is read in full and compared with its record. Given the sources, every part is made
 again, by the stages that made it, and compared. Since that shares all of making, an independent
@@ -49,15 +49,15 @@ TALLY = "tally.json"
 
 @dataclass(frozen=True, kw_only=True)
 class CheckFiles(Check):
-    """Each unit is a record, whose files are compared with it."""
+    """The check of all files; each unit is a record, which is compared with its files."""
 
     def pieces(self) -> Iterator[tuple[Record, int]]:
-        """The records."""
+        """Yield the records, each with the size of its files."""
         for record in read_records(self.output, read_export(self.output).records.sha256):
             yield record, sum(file.bytes for file in record.files)
 
     def check(self, record: Record, /, **_: Any) -> dict[str, Any]:
-        """Compare the files of a record with it."""
+        """Compare a record with its files."""
         for file in record.files:
             check_file(self.output, file)
         return {"documents": record.totals["documents"]}
@@ -65,12 +65,12 @@ class CheckFiles(Check):
 
 @dataclass(frozen=True, kw_only=True)
 class Tally(Pass):
-    """The totals that each half must have: counted from the sources, by keys alone."""
+    """The stage that counts, in the sources, the documents and ids that each half must have."""
 
     name: str = "tally"
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
-        """Count the documents of a span."""
+        """Count the documents of a span, and tally their ids, in each half."""
         return attempt(lambda: self._count(unit, stopped))
 
     def _count(self, unit: Unit, stopped: Callable[[], bool]) -> Made:
@@ -93,10 +93,10 @@ class Tally(Pass):
         return Made(files=(), totals={half: count.tolist() for half, count in counts.items()})
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Store the sums.
+        """Store the sums of each half.
 
         Raises:
-            VerificationError: a source cannot be read.
+            VerificationError: a source cannot be read, or a document is in both halves.
         """
         raise_first(records, "parts of the sources")
         sums = {
@@ -111,17 +111,17 @@ class Tally(Pass):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Make):
-    """The last stage: each part is made again, and compared with the one that is there."""
+    """The last stage, which makes each part again, and compares the part with the stored one."""
 
     name: str = "compare"
 
     @property
     def directory(self) -> str:
-        """The directory of the records of the comparisons."""
+        """Return the directory of the records of the comparisons."""
         return self.work
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Make the files of a unit again, in a temporary directory of this machine."""
+        """Make the files of a unit again, in a temporary directory, and compare the files."""
 
         def compared() -> Made:
             with tempfile.TemporaryDirectory(prefix="bpe-verify-") as folder:
@@ -136,10 +136,10 @@ class Compare(Make):
         return attempt(compared)
 
     def fold(self, records: Sequence[Record]) -> None:
-        """Compare what all parts hold with what the sources give.
+        """Compare the documents and ids of all parts with the totals of `Tally`.
 
         Raises:
-            VerificationError: a part differs, or they hold other documents.
+            VerificationError: a part differs, or the parts hold other documents or ids.
         """
         raise_first(records, "parts")
         expected = json.loads(storage.read(join(self.work, TALLY)))
@@ -156,7 +156,7 @@ class Compare(Make):
 
 @lru_cache(maxsize=2)
 def _recorded(output: str, run: str) -> dict[str, StoredFile]:  # noqa: ARG001 - a run has its own
-    """The files of an export, by name, as its records have them."""
+    """Return the files in the records of an export, by name."""
     records = read_records(output, read_export(output).records.sha256)
     return {file.file: file for record in records for file in record.files}
 
@@ -165,16 +165,16 @@ def verify_export(job: Verification) -> dict[str, Any]:
     """Check an export against its records and, where they are given, against its sources.
 
     Args:
-        job: what is verified; the patterns of its inputs are ``NAME=DIR`` or ``DIR`` of each
-            source, as for the export. Where documents were shuffled, its temporary files are as
+        job: the export to verify; the patterns of its inputs are ``NAME=DIR`` or ``DIR`` of each
+            source, as for the export. If documents were shuffled, its temporary files are as
             large as the ids.
 
     Returns:
-        What it holds, for `VerifySummary`.
+        Counts of the export, for `VerifySummary`.
 
     Raises:
-        VerificationError: something is not as it must be; the message says what and where.
-        JobError: it cannot be checked.
+        VerificationError: the export is wrong; the message names the file and the error.
+        JobError: the export cannot be checked.
     """
     root = job.directory
     manifest = read_export(root)

@@ -1,4 +1,4 @@
-"""The inputs that an output must be of."""
+"""The match of the inputs given with the inputs in the manifest of an output."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Stated(NamedTuple):
     """An input as a manifest names it.
 
     Attributes:
-        name: of the file.
-        size: in bytes.
-        source: empty where it has no name; None where the manifest says nothing of sources.
+        name: the name of the file.
+        size: the size of the file in bytes.
+        source: the name of the source, or empty; None if the manifest names no sources.
     """
 
     name: str
@@ -38,17 +38,17 @@ def match_inputs(
     *,
     set_aside: Iterable[SetAside] = (),
 ) -> list[InputFile]:
-    """The files of a manifest, in its order, among those given.
+    """Return the files given that a manifest names, in the order of the manifest.
 
     Args:
-        directory: of the output.
+        directory: the directory of the output.
         inputs: the files given.
         stated: the files of the manifest.
-        set_aside: files that could not be read, where files were appended.
+        set_aside: unreadable files, which are ignored if files were appended to the output.
 
     Raises:
-        VerificationError: the files given are others, by name, size or source.
-        InputError: they cannot be listed.
+        VerificationError: the files given differ from the manifest in name, size or source.
+        InputError: the files cannot be listed.
     """
     appended = BASE in read_plan(directory)
     found = find_inputs(inputs, below=base_of(directory) if appended else None).files

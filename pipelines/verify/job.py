@@ -42,14 +42,14 @@ def outputs(
     directory: str,
     execution: Execution = Execution(),  # noqa: B008  # immutable
 ) -> tuple[Output, ...]:
-    """All that a job has made in a directory: counts, tokenizer, encoded corpus, as far as begun.
+    """Return the outputs of a job in a directory: counts, tokenizer, encoded corpus.
 
     Args:
-        directory: that a job has written to.
-        execution: says how stores are reached.
+        directory: the directory that a job has written to.
+        execution: the options by which stores are reached.
 
     Raises:
-        JobError: there is nothing, or something of it is not complete.
+        JobError: the directory has no output, or an output is not complete.
     """
     with job_errors():
         options(execution)
@@ -65,21 +65,21 @@ def verify(
     tokenizer: Tokenizer | None = None,
     temp: str | None = None,
 ) -> VerifySummary:
-    """Check an output against its manifest, and against what it was made of, if given.
+    """Check an output against its manifest and, if inputs are given, against its inputs.
 
     Args:
-        directory: that holds the manifest.
+        directory: the directory that holds the manifest.
         inputs: the corpus, given as when the output was made; of an export, the directories of
             its sources.
         execution: where the work is done.
         progress: gets the work done so far.
-        tokenizer: that a corpus must have been encoded with; None: any.
-        temp: a directory for what is made again, as large as the counts, or as the ids where an
-            export was shuffled; None: the system's, or the output's where workers are elsewhere.
+        tokenizer: the tokenizer that must have encoded a corpus; None: any.
+        temp: a directory for files made again, as large as the counts, or as the ids if an
+            export was shuffled; None: the system's, or the output's if workers are elsewhere.
 
     Raises:
-        VerificationError: something is not as it must be; the message names what and where.
-        JobError: it cannot be checked.
+        VerificationError: the output is wrong; the message names the file and the error.
+        JobError: the output cannot be checked.
     """
     began = time.monotonic()
     with job_errors():

@@ -1,4 +1,4 @@
-"""Files made again, compared with those that are there: by their bytes, and Parquet by its rows.
+"""The comparison of files made again with stored ones: by bytes, or by the rows of Parquet.
 
 Another release of Arrow may write other bytes for the same rows.
 """
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def refuse_other(path: str, made: Any) -> None:
-    """Refuse a file whose bytes are not those of the file ``made``, unless it has the same rows.
+    """Check that a stored file has the bytes, or if Parquet, the rows of the file ``made``.
 
     Args:
-        path: of the file that is there.
-        made: the other, opened.
+        path: the path of the stored file.
+        made: the file made again, opened.
 
     Raises:
-        VerificationError: it has other rows or is no such file; the message says where.
-        InputError: it cannot be read.
+        VerificationError: the stored file differs or is damaged; the message says where.
+        InputError: the stored file cannot be read.
     """
     with storage.open_binary(path) as stored:
         if not path.endswith(".parquet"):
@@ -77,7 +77,7 @@ def _refuse_other_rows(path: str, stored: pq.ParquetFile, made: pq.ParquetFile) 
 
 
 def first_difference(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> int | None:
-    """The first row in which two columns of one type and length differ; None where none does."""
+    """Return the first row in which two columns of one type and length differ, or None."""
     begin, end = 0, len(found)
     while not found[begin:].equals(expected[begin:]):
         last = end
@@ -94,7 +94,7 @@ def first_difference(found: pa.ChunkedArray, expected: pa.ChunkedArray) -> int |
 
 
 def _documents(table: pa.Table, row: int) -> str:
-    """The documents of a row, for a message."""
+    """Return the documents of a row, for a message."""
     if ID in table.column_names:
         return f"document {table[ID][row].as_py()!r}"
     ids = [repr(one[ID]) for one in table[DOCUMENTS][row].as_py()]
