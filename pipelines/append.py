@@ -1,8 +1,8 @@
-"""Appending: which files a job takes, that no earlier one of its directory took.
+"""Find the files that an appending job takes: files that no earlier job took.
 
-What begins a directory is generation 0; each job that appends to it is one more. Which files were
-taken, and in which version, is stored with the plan (`pipelines.corpus.splits.write_splits`); what
-is complete, in the manifest: a generation that it does not name yet is of a job that was killed.
+The first job of a directory makes generation 0; each job that appends makes the next generation.
+The plan stores the names and versions of the files taken (`pipelines.corpus.splits.write_splits`).
+The manifest names the complete generations: any other generation is of a job that was killed.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ def find_arrived(
     fixed: Collection[str] = (),
     by_job: bool = False,
 ) -> Inputs:
-    """The files that are complete, and were not taken as they are now.
+    """Return the complete files that are new, or that changed since a job took them.
 
-    A file that changed is taken again, and with it all that share a unit of work with it.
+    A changed file is taken again, together with all files that share a unit of work with that file.
 
     Args:
-        directory: of the output.
-        generation: that its manifest is of; None where there is no manifest.
+        directory: the output directory.
+        generation: the last generation in the manifest; None if there is no manifest.
         inputs: patterns of files.
-        settings: when a file is complete.
+        settings: the rule that says when a file is complete.
         fixed: names of files that cannot be taken again.
-        by_job: whether a unit of work is all that a job has taken.
+        by_job: whether all files that one job took are one unit of work.
 
     Raises:
-        InputError: the inputs cannot be listed; nobody can tell what was taken; or what shares a
-            unit of work with a file that changed is gone.
+        InputError: the inputs cannot be listed; the list of files taken is missing; or a file that
+            shares a unit of work with a changed file is gone.
     """
     earlier, base = None, ""
     if generation is not None:
@@ -96,11 +96,11 @@ def find_arrived(
 
 
 def base_of(directory: str, pieces: pa.Table | None = None) -> str:
-    """The folder below which the files of a directory are named; empty where nothing says it.
+    """Return the folder that names of input files are relative to; empty if unknown.
 
     Args:
-        directory: of the output.
-        pieces: its plans so far, where these were read.
+        directory: the output directory.
+        pieces: the plans of the directory; None to read them here.
     """
     base = read_plan(directory).get(BASE)
     if isinstance(base, str):
@@ -113,7 +113,7 @@ def base_of(directory: str, pieces: pa.Table | None = None) -> str:
 
 
 def _versions(pieces: pa.Table) -> dict[str, tuple[int, Version | None]]:
-    """Size and version of each file."""
+    """Return the size and version of each file, by name."""
     columns = pieces.select(["name", "file_size", "modified", "tag"]).to_pydict().values()
     return {
         name: (size, None if modified is None else Version(modified, tag))
@@ -128,7 +128,7 @@ def _is_as(file: InputFile, known: tuple[int, Version | None]) -> bool:
 
 
 def _sharing_units(pieces: pa.Table, names: Iterable[str], *, by_job: bool) -> set[str]:
-    """These files, and all that share units of work with them, or with what does."""
+    """Return these files and all files that share a unit of work with them, at any remove."""
     units: dict[tuple[int, int], set[str]] = {}
     of: dict[str, set[tuple[int, int]]] = {}
     columns = pieces.select(["generation", "part", "name"]).to_pydict().values()

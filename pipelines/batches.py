@@ -1,7 +1,7 @@
-"""Texts of elements in batches: gathered, encoded, counted. Plain functions, no pipeline.
+"""Gather, encode and count the texts of elements in batches, without a pipeline.
 
-`pipelines.transforms` calls these from its DoFns. A text costs little in a batch and much alone, so
-texts wait until `BATCH_BYTES` or `BATCH_ROWS` of them are there.
+The DoFns of `pipelines.transforms` call these functions. A text costs little in a batch and much
+alone, so texts are collected until there are `BATCH_BYTES` or `BATCH_ROWS` of them.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ Key = TypeVar("Key")
 
 
 def fields_of(element: object) -> dict[str, Any]:
-    """The fields of a dict, a Row, a NamedTuple or a dataclass, as a new dict.
+    """Return the fields of a dict, a Row, a NamedTuple or a dataclass, as a new dict.
 
     Raises:
-        RecordError: the element is none of these.
+        RecordError: the element has another type.
     """
     if isinstance(element, dict):
         return dict(element)
@@ -71,10 +71,10 @@ def fields_of(element: object) -> dict[str, Any]:
 
 
 def text_of(element: object, field: str) -> str | bytes:
-    """The text of an element, ASCII or UTF-8: of a str or bytes itself, else of the field.
+    """Return the text of an element, ASCII or UTF-8: a str or bytes itself, else its field.
 
     Raises:
-        RecordError: the element has no such field, or it holds no text.
+        RecordError: the element has no such field, or the field holds no text.
     """
     if isinstance(element, (str, bytes)):
         return _utf8(element, "the element")
@@ -82,10 +82,10 @@ def text_of(element: object, field: str) -> str | bytes:
 
 
 def field_text(values: Mapping[str, Any], field: str) -> str | bytes:
-    """The text in a field, ASCII or UTF-8.
+    """Return the text in a field, ASCII or UTF-8.
 
     Raises:
-        RecordError: there is no such field, or it holds no text.
+        RecordError: there is no such field, or the field holds no text.
     """
     if field not in values:
         names = ", ".join(map(repr, values)) or "none"
@@ -110,16 +110,16 @@ def _utf8(text: object, what: str) -> str | bytes:
 def ids_of(
     values: Mapping[str, Any], field: str, *, transform: str, element: object
 ) -> npt.NDArray[Any]:
-    """The token ids in a field, in one dimension.
+    """Return the token ids in a field, as an array of one dimension.
 
     Args:
         values: the fields of the element.
-        field: that holds the ids.
-        transform: which asks, for the message.
-        element: for the message.
+        field: the name of the field of ids.
+        transform: the name of the transform, for the message.
+        element: the element, for the message.
 
     Raises:
-        RecordError: there are none.
+        RecordError: the field is missing or holds no token ids.
     """
     ids = values.get(field)
     with contextlib.suppress(ValueError, OverflowError):
@@ -133,15 +133,15 @@ def ids_of(
 
 
 def as_table(batch: pa.Table | pa.RecordBatch) -> pa.Table:
-    """A table over the same memory."""
+    """Return a batch as a table over the same memory."""
     return batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
 
 
 def column_of(table: pa.Table, field: str) -> pa.ChunkedArray:
-    """The column of texts of a table: string, large_string, binary or large_binary.
+    """Return the column of texts of a table: string, large_string, binary or large_binary.
 
     Raises:
-        RecordError: the table has no such column, or not of text.
+        RecordError: the table does not have one such column, or the column holds no text.
     """
     if table.schema.names.count(field) != 1:
         names = ", ".join(map(repr, table.schema.names)) or "none"
@@ -163,15 +163,16 @@ def column_of(table: pa.Table, field: str) -> pa.ChunkedArray:
 
 
 def id_column_of(table: pa.Table, field: str, *, transform: str) -> pa.ChunkedArray:
-    """The column of token ids of a table: large lists of int64, without nulls.
+    """Return the column of token ids of a table: large lists of int64, without nulls.
 
     Args:
-        table: of documents.
-        field: the column.
-        transform: which asks, for the message.
+        table: a table of documents.
+        field: the name of the column.
+        transform: the name of the transform, for the message.
 
     Raises:
-        RecordError: the table has no such column, or not of token ids.
+        RecordError: the table does not have one such column, or the column has nulls or no token
+            ids.
     """
     names = table.schema.names
     if names.count(field) != 1:
@@ -196,14 +197,14 @@ _IS_TEXT = (
 
 
 class TextBatches(Generic[Key, Element]):
-    """Elements that wait with their texts, in a batch for each key, until one call is worth it."""
+    """Batches of elements and their texts, one for each key, that grow until they are drained."""
 
     def __init__(self) -> None:
         self._batches: dict[Key, tuple[list[Element], list[str | bytes]]] = {}
         self._rows = self._nbytes = 0
 
     def add(self, key: Key, element: Element, text: str | bytes) -> bool:
-        """Let an element wait with its text, ASCII or UTF-8; whether no more should wait."""
+        """Add an element and its text, ASCII or UTF-8; return whether to drain the batches."""
         elements, texts = self._batches.setdefault(key, ([], []))
         elements.append(element)
         texts.append(text)
@@ -212,7 +213,7 @@ class TextBatches(Generic[Key, Element]):
         return self._nbytes >= BATCH_BYTES or self._rows >= BATCH_ROWS
 
     def drain(self) -> Iterator[tuple[Key, list[Element], pa.LargeBinaryArray]]:
-        """The elements of each key in the order in which they came, and their texts."""
+        """Yield each key with its elements, in order, and their texts; empty the batches."""
         batches, self._batches, self._rows, self._nbytes = self._batches, {}, 0, 0
         for key, (elements, texts) in batches.items():
             yield key, elements, pa.array(texts, pa.large_binary())
@@ -226,8 +227,8 @@ class EncodedTexts:
     """The ids of some texts, and the texts that failed.
 
     Attributes:
-        ids: of the texts that were encoded, in their order (list of uint16 or uint32).
-        bad: why others were not, by the number of the text.
+        ids: the ids of the encoded texts, in their order (list of uint16 or uint32).
+        bad: the reasons why texts failed, by the number of the text.
     """
 
     ids: pa.ChunkedArray
@@ -235,17 +236,17 @@ class EncodedTexts:
 
 
 class IdEncoder:
-    """Encodes batches of texts, each text on its own: one bad text does not harm the others.
+    """Encoder of batches of texts, in which a bad text does not affect the others.
 
     Args:
-        tokenizer: whose ids are made.
+        tokenizer: the tokenizer.
         allowed_special: special tokens that are recognized in texts, or ``("all",)``.
         prepend_token: a special token before each text, or a role of one (``bos``), or None.
         append_token: a special token after each text, or a role of one (``eos``), or None.
         id_type: ``uint16``, ``uint32``, or ``auto`` for the smaller that holds all ids.
 
     Raises:
-        ConfigError: the tokenizer has no such special token, or ids that are too great.
+        ConfigError: the tokenizer lacks a special token, or its ids do not fit ``id_type``.
     """
 
     def __init__(
@@ -273,11 +274,11 @@ class IdEncoder:
         self._id_type = smallest_id_type(tokenizer, EncodeSettings(id_type=id_type))
 
     def encode(self, texts: pa.Array | pa.ChunkedArray, use: CacheUse) -> EncodedTexts:
-        """Encode texts without nulls; of a batch that fails, all but the bad ones.
+        """Encode texts without nulls; set the bad texts of a batch apart.
 
         Args:
             texts: string, large_string, binary or large_binary.
-            use: what the tokenizer's cache of words does is added to it.
+            use: the counts of uses of the tokenizer's cache of words; this call adds to them.
         """
         chunks: list[pa.ListArray] = []
         bad: dict[int, str] = {}
@@ -320,10 +321,10 @@ class IdEncoder:
 
 
 def id_arrays(ids: pa.ChunkedArray) -> Iterator[Ids]:
-    """Return the ids of each text as a numpy array of its own: none keeps a batch alive.
+    """Yield the ids of each text as a numpy array of its own, a copy.
 
     Args:
-        ids: what `IdEncoder` made.
+        ids: the ids that `IdEncoder` made.
     """
     for chunk in ids.chunks:
         values = np.frombuffer(chunk.values.buffers()[1], str(chunk.values.type))
@@ -332,7 +333,7 @@ def id_arrays(ids: pa.ChunkedArray) -> Iterator[Ids]:
 
 
 def split_nulls(table: pa.Table, field: str) -> tuple[pa.Table, list[tuple[pa.Table, str]]]:
-    """The rows of a table that have a text, and each of the others with the reason.
+    """Return the rows of a table that have a text, and each other row with the reason.
 
     Raises:
         RecordError: the table has no column of texts of that name.
@@ -351,7 +352,7 @@ def split_nulls(table: pa.Table, field: str) -> tuple[pa.Table, list[tuple[pa.Ta
 def split_rows(
     table: pa.Table, bad: Mapping[int, str]
 ) -> tuple[pa.Table, list[tuple[pa.Table, str]]]:
-    """A table without bad rows, which are ascending, and each of these with its reason."""
+    """Return a table without its bad rows (numbers ascending), and each bad row with its reason."""
     if not bad:
         return table, []
     bounds = [-1, *bad, len(table)]
@@ -361,7 +362,7 @@ def split_rows(
 
 
 def _copied(table: pa.Table) -> pa.Table:
-    """A slice without the memory around it, which would be pickled with it."""
+    """Copy a slice, so that pickling does not include the memory around the slice."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -393,14 +394,14 @@ def with_ids(
 
 
 class TextCounters(Generic[Key, Element]):
-    """Counts texts in batches, for each key by itself, such as the window of an element.
+    """Counters of texts in batches, one for each key, such as the window of an element.
 
     Args:
-        make: a new counter; nobody else uses it.
+        make: returns a new counter.
 
     Attributes:
-        totals: of all texts that were counted.
-        bad: elements whose texts cannot be counted, each with the reason; the caller takes them.
+        totals: the totals of all counted texts.
+        bad: elements whose texts cannot be counted, each with the reason; the caller removes them.
     """
 
     def __init__(self, make: Callable[[], PretokenCounter]) -> None:
@@ -411,14 +412,14 @@ class TextCounters(Generic[Key, Element]):
         self.bad: list[tuple[Element, str]] = []
 
     def add(self, key: Key, element: Element, text: str | bytes) -> bool:
-        """Take the text of an element, ASCII or UTF-8; whether counters should be drained."""
+        """Add the text of an element, ASCII or UTF-8; return whether to drain the counters."""
         if not self._batches.add(key, element, text):
             return False
         self._count_batches()
         return self.full()
 
     def add_column(self, key: Key, texts: pa.ChunkedArray) -> dict[int, str]:
-        """Count texts without nulls; why some cannot be counted, by row."""
+        """Count texts without nulls; return the reasons why texts cannot be counted, by row."""
         bad, first = dict[int, str](), 0
         for chunk in texts.chunks:
             bad.update((first + row, why) for row, why in self._count(key, chunk).items())
@@ -426,7 +427,7 @@ class TextCounters(Generic[Key, Element]):
         return bad
 
     def drain(self, shards: int) -> Iterator[tuple[Key, tuple[int, bytes]]]:
-        """(key, (shard, Arrow IPC)) of all texts so far; the counters are empty afterwards."""
+        """Yield (key, (shard, Arrow IPC)) of all texts so far, and empty the counters."""
         self._count_batches()
         while self._counters:
             key, counter = self._counters.popitem()
@@ -458,15 +459,15 @@ class TextCounters(Generic[Key, Element]):
 def sorted_messages(
     pairs: Iterable[tuple[bytes, int]], shards: int, transform: str
 ) -> Iterator[tuple[int, bytes]]:
-    """Sorted counts, as Arrow IPC, of each shard that has any of these pre-tokens.
+    """Return the sorted counts of each shard that has any of these pre-tokens, as Arrow IPC.
 
     Args:
         pairs: pre-tokens with counts, as elements of a pipeline hold them.
-        shards: in how many the pre-tokens are dealt.
-        transform: that takes them, for the message.
+        shards: the number of shards.
+        transform: the name of the transform, for the message.
 
     Raises:
-        RecordError: one is no pre-token with a count, from 1 to 2^63 - 1.
+        RecordError: an element is no pre-token with a count from 1 to 2^63 - 1.
     """
     counts: dict[bytes, int] = {}
     for pair in pairs:
@@ -501,18 +502,18 @@ def _no_count(pair: object, counts: Mapping[bytes, int]) -> str:
 
 
 def count_pairs(counts: SortedCounts) -> Iterator[tuple[bytes, int]]:
-    """Each pre-token with its count, in byte order."""
+    """Yield each pre-token with its count, in byte order."""
     table = counts_table(counts).select(["pretoken", "count"])
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
         yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
 
 
 def counts_of_messages(messages: Iterable[bytes], pretokens: PretokenSettings) -> PretokenCounts:
-    """Counts out of messages of different shards, or of the same; of how many texts is not known.
+    """Add up the counts in messages of any shards; the number of texts is unknown.
 
     Args:
         messages: sorted counts as Arrow IPC.
-        pretokens: how the text was cut.
+        pretokens: the settings by which the texts were cut.
 
     Raises:
         InputError: a count passes 2^63 - 1.
@@ -531,7 +532,7 @@ def counts_of_messages(messages: Iterable[bytes], pretokens: PretokenSettings) -
 
 
 def pretoken_bytes(counts: SortedCounts) -> int:
-    """Bytes of all occurrences of the pre-tokens."""
+    """Return the number of bytes in all occurrences of the pre-tokens."""
     table = counts_table(counts)
     lengths = pc.binary_length(table["pretoken"]).to_numpy().astype(object)
     return int((lengths * table["count"].to_numpy()).sum())  # Python's integers, of any size

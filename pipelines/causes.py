@@ -1,4 +1,4 @@
-"""The one line that matters in what a failed job leaves: tracebacks inside stack traces."""
+"""Find the first cause of an error in tracebacks inside stack traces."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WHILE = re.compile(r"\s*\[while running '[^']*'\](?:: \w+)?$")
 
 
 def first_cause(text: str) -> str:
-    r"""Return the first cause of an error, in one line; empty where ``text`` says nothing.
+    r"""Return the first cause of an error, in one line; empty if ``text`` has no cause.
 
-    The exception of the last Python traceback, which is the first that was raised in a worker as
-    Beam wraps it; else the innermost cause of a Java stack trace; else the first line.
+    The cause is the exception of the last Python traceback, since Beam puts the first exception of
+    a worker last; else the innermost cause of a Java stack trace; else the first line.
 
     >>> first_cause("a.b.JobException: over\nCaused by: java.io.IOException: disk full\n\tat x.Y()")
     'IOException: disk full'
@@ -38,7 +38,7 @@ def first_cause(text: str) -> str:
 
 
 def _without_package(line: str) -> str:
-    """``IOException: x`` of ``java.io.IOException: x``, and of what it wraps in its message."""
+    """Return ``IOException: x`` for ``java.io.IOException: x``; unwrap nested exceptions."""
     match = _JAVA.fullmatch(line.strip()) if _OF_JAVA.match(line) else None
     while match is not None and (inner := _JAVA.fullmatch((match[2] or "").strip())):
         match = inner

@@ -1,4 +1,4 @@
-"""Jobs described in YAML files: option names and their values, checked before anything runs."""
+"""Read jobs from YAML files of option names and values, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def read_config(
 
     Args:
         path: a local file.
-        keys: the names that it may have (with underscores).
+        keys: the options that the file may have, by name (with underscores).
         owner: returns the other command that has a key, if any.
         sections: the keys that each section of the file may hold, by its name.
 
     Returns:
-        The values by name (with underscores), in the types that ``keys`` state; those of a section
-        in a mapping of their own.
+        The values by name (with underscores), in the types that ``keys`` state; the values of a
+        section are in a mapping under the name of the section.
 
     Raises:
-        ConfigError: the file cannot be read, is not YAML, or has a key or value that is wrong.
+        ConfigError: the file cannot be read, is not YAML, or has a wrong key or value.
     """
     try:
         text = Path(path).read_bytes()
@@ -79,7 +79,7 @@ def _values(
     keys: Mapping[str, Option | None],
     owner: Callable[[str], str],
 ) -> dict[str, Any]:
-    """The values of a mapping, each checked by the declaration of its key, if it has one."""
+    """Return the values of a mapping; check each value whose key is declared as an option."""
     values: dict[str, Any] = {}
     for key, value in document.items():
         name = str(key).replace("-", "_")
@@ -99,7 +99,7 @@ def _section(path: str, name: str, value: Any, keys: Mapping[str, Option]) -> di
 
 
 class _UniqueKeysLoader(yaml.SafeLoader):
-    """YAML's safe loader, refusing a key that is given twice (YAML itself keeps the last)."""
+    """YAML's safe loader, which also refuses a key that is given twice."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""Token ids back to documents, as JSON lines."""
+"""Decode token ids to documents, as JSON lines."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def decode(
 ) -> int:
     """Write every document of an encoded corpus to ``stream``, in the order of the parts.
 
-    Each is a line of JSON, ``{"id": ..., "text": ...}``, in UTF-8, without the tokens put at the
-    ends of documents.
+    Each document is a line of JSON, ``{"id": ..., "text": ...}``, in UTF-8, without the tokens that
+    encoding put at its ends.
 
     Args:
-        directory: that holds the corpus.
-        stream: where the lines go.
-        execution: says how stores are reached; the work is done in this process.
+        directory: the directory of the corpus.
+        stream: the stream for the lines.
+        execution: the options of stores; the work is done in this process.
 
     Returns:
-        How many there were.
+        The number of documents.
 
     Raises:
         JobError: the directory is not an encoded corpus, or a file in it is damaged.
@@ -79,7 +79,7 @@ def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO) -> int:
 def _documents(
     root: str, part: Part, layout: RowLayout
 ) -> Iterator[tuple[pa.RecordBatch, pa.ListArray]]:
-    """Some rows, and their ids without the tokens put at the ends of documents."""
+    """Yield batches of rows, and their ids without the tokens put at the ends of documents."""
     with opened(root, part) as file:
         for table in read_rows(file, layout):
             for batch in table.combine_chunks().to_batches(max_chunksize=DOCUMENTS):

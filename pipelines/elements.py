@@ -1,9 +1,9 @@
-"""Elements of our pipelines: packed for the way, bad ones set apart, each in its window.
+"""Pack elements of our pipelines, set bad elements apart, and check types and windows.
 
 Descriptors of splits and of finished parts are packed before they become elements. Beam's local
-runner can send what a worker has written so far while an element is being written, which is safe
-only where no Python code runs in between, as it does where Beam pickles an object itself. (`run`
-switches that off; inside a pipeline of another program only this is left.)
+runner can send a worker's output while an element is being written. This is safe only if no Python
+code runs in between, but Python code runs when Beam itself pickles an object. (`run` switches such
+sending off; inside a pipeline of another program, packing is the only protection.)
 """
 
 from __future__ import annotations
@@ -54,32 +54,32 @@ _DOCUMENTS = (str, bytes, Dict[Any, Any], beam.Row, Table, pa.Table, pa.RecordBa
 
 
 def pack(value: Any) -> bytes:
-    """``value`` as an element."""
+    """Return ``value`` as an element."""
     return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def unpack(element: bytes) -> Any:
-    """The value of an element that `pack` made, in another step of the same job."""
+    """Return the value of an element that `pack` made in another step of the same job."""
     return pickle.loads(element)  # noqa: S301 - from our own workers, as all that Beam unpickles
 
 
 class StorageDoFn(beam.DoFn):  # type: ignore[misc]  # Beam has no types
-    """A step whose workers reach stores by the options of the process that made it."""
+    """A DoFn whose workers reach stores by the options of the process that made the DoFn."""
 
     def __init__(self) -> None:
         super().__init__()
         self._storage = object_stores.options()
 
     def setup(self) -> None:
-        """Use the options, in each worker."""
+        """Use the options of stores in a worker."""
         object_stores.use_options(self._storage)
 
 
 class BatchDoFn(StorageDoFn):
-    """A step of `ExceptionHandling` that gathers elements with their windows.
+    """A DoFn of `ExceptionHandling` that gathers elements with their windows.
 
     Args:
-        bad_tag: the output of bad elements; None where they fail the pipeline.
+        bad_tag: the output of bad elements; None if a bad element fails the pipeline.
     """
 
     def __init__(self, *, bad_tag: str | None) -> None:
@@ -87,22 +87,22 @@ class BatchDoFn(StorageDoFn):
         self._bad_tag = bad_tag
 
     def _inspect_process(self) -> tuple[list[str], list[Any]]:
-        """The arguments of ``process``, in which Beam's handling has ``*args`` alone.
+        """Return the arguments of ``process``; Beam's exception handling sees ``*args`` only.
 
-        A name with an underscore, but the hook that ``DoFn.get_function_arguments`` asks for.
+        ``DoFn.get_function_arguments`` calls this hook, in spite of the underscore.
         """
         arguments: tuple[list[str], list[Any]] = get_function_args_defaults(self.process)
         return arguments
 
     def bad(self, elements: Iterable[tuple[Any, str]]) -> Iterator[beam.pvalue.TaggedOutput]:
-        """Bad elements for their output, each with the reason.
+        """Yield bad elements for their output, each with the reason.
 
         Args:
-            elements: what is processed, or, in the window and at the time of its own, the
-                `WindowedValue` of what was gathered.
+            elements: pairs of an element and the reason; a gathered element is a `WindowedValue`
+                with its own window and time.
 
         Raises:
-            RecordError: there is no such output.
+            RecordError: there is no output of bad elements.
         """
         for given, reason in elements:
             windowed = given if isinstance(given, WindowedValue) else None
@@ -119,12 +119,12 @@ class BatchDoFn(StorageDoFn):
 
 
 class Step(StorageDoFn):
-    """A step of a job: yields what a function makes of an element, until the job has failed.
+    """A DoFn that calls a function with each element, until the job has failed.
 
     Args:
-        failures: where the job ends, and where errors are reported.
-        function: given the element and the arguments; returns what to yield.
-        arguments: small, and picklable.
+        failures: the channel for errors, which ends the job.
+        function: called with the element and the arguments; returns the results to yield.
+        arguments: small and picklable values.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Step(StorageDoFn):
         self._arguments = arguments
 
     def process(self, element: Any) -> Iterator[Any]:
-        """Call the function."""
+        """Yield the results of the function."""
         if self._failures.stopped():
             return
         with self._failures.reported():
@@ -144,33 +144,33 @@ class Step(StorageDoFn):
 
 
 class OncePerProcess:
-    """An argument of a `Step` that makes a value once, for all threads of a worker process."""
+    """An argument of a `Step` that makes a value once for all threads of a worker process."""
 
     def __init__(self) -> None:
         self._shared = Shared()
         self._held: _Held | None = None
 
     def get(self, key: str, make: Callable[[], _T]) -> _T:
-        """The value of a key, made where the process has none or that of another key."""
+        """Return the value of a key; make the value unless the last one has the same key."""
         self._held = self._shared.acquire(lambda: _Held(make()), tag=key)
         value: _T = self._held.value
         return value
 
 
 def forget_once() -> None:
-    """Let go of the last value of `OncePerProcess`, which Beam holds until another is made."""
+    """Release the last value of `OncePerProcess`, which Beam holds until the next is made."""
     OncePerProcess().get("", lambda: None)
 
 
 class _Held:
-    """A value that Beam can hold a weak reference to, which it cannot to every one."""
+    """A wrapper of any value, so that Beam can hold a weak reference to the wrapper."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def with_storage(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """The same function for ``beam.Map`` or ``FlatMap``, whose workers do as `StorageDoFn`'s."""
+    """Wrap a function for ``beam.Map`` or ``FlatMap``: workers reach stores as in `StorageDoFn`."""
     storage = object_stores.options()
 
     @functools.wraps(function)
@@ -197,20 +197,21 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
         error_handler: Any = None,
         **unsupported: Any,
     ) -> Self:
-        """A copy with two outputs: what it makes, and the bad elements, each with its error.
+        """Return a copy with two outputs: the results, and the bad elements with their errors.
 
-        As of ``beam.Map``: a bad element is ``(element, (type, repr, traceback))``, and the outputs
-        are those of a tuple, or have their tags as names.
+        The outputs are like those of ``beam.Map``: a bad element is ``(element, (type, repr,
+        traceback))``, and the outputs are a tuple, with their tags as names.
 
         Args:
-            main_tag: of what it makes.
-            dead_letter_tag: of bad elements.
-            exc_class: the errors, or a tuple of them, that do not fail the pipeline; that of a bad
-                element is `pipelines.errors.RecordError`.
+            main_tag: the tag of the results.
+            dead_letter_tag: the tag of the bad elements.
+            exc_class: the errors, or a tuple of them, that do not fail the pipeline; the error of a
+                bad element is `pipelines.errors.RecordError`.
             threshold: the share of elements that may be bad; more fail the pipeline.
-            threshold_windowing: in which the share is taken; None for the windows of the elements.
-            error_handler: takes the bad elements (``beam.transforms.error_handling``); what it
-                makes is then the one output.
+            threshold_windowing: the windowing by which the share is taken; None for the windows of
+                the elements.
+            error_handler: takes the bad elements (``beam.transforms.error_handling``); the results
+                are then the only output.
             **unsupported: Beam's other arguments, at their defaults only: they handle the error of
                 a single call, and elements are processed in batches.
 
@@ -239,26 +240,26 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
         return handling
 
     def with_error_handler(self, error_handler: Any, **arguments: Any) -> Self:
-        """A copy whose bad elements go to a handler of Beam's; see `with_exception_handling`."""
+        """Return a copy that sends bad elements to a handler; see `with_exception_handling`."""
         if error_handler is None:
             return self
         return self.with_exception_handling(error_handler=error_handler, **arguments)
 
     @property
     def bad_tag(self) -> str | None:
-        """The output of bad elements; None where they fail the pipeline."""
+        """The tag of the output of bad elements; None if a bad element fails the pipeline."""
         return None if self._handling is None else str(self._handling["dead_letter_tag"])
 
     def apply_step(self, source: Any, step: beam.ParDo, *, label: str, types: Any) -> Any:
         """Add a step that raises RecordError on a bad element, or yields it as `BatchDoFn` does.
 
-        Beam wraps the step in any case, so that steps have the same names with and without.
+        Beam wraps the step in any case, so that its name does not depend on exception handling.
 
         Args:
             source: a PCollection.
-            step: any of ``beam.ParDo``.
-            label: of the step.
-            types: of what it makes.
+            step: the step.
+            label: the label of the step.
+            types: the type of the results.
         """
         handling = self._handling or {}
         caught = RecordError if handling else ()
@@ -269,7 +270,7 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
         return result if handling else main
 
     def apply_after(self, result: Any, steps: Callable[[Any], Any]) -> Any:
-        """Add steps to the result of `apply_step`; its bad elements remain an output."""
+        """Add steps to the result of `apply_step`; the bad elements remain an output."""
         if self._handling is None or self._handling["error_handler"]:
             return steps(result)
         tags = self._handling["main_tag"], self._handling["dead_letter_tag"]
@@ -277,10 +278,10 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
 
 
 class _Outputs(tuple[Any, ...]):  # noqa: SLOT001 - a tuple has no slots for its tags
-    """PCollections as Beam gives several: they unpack, and have their tags as names."""
+    """A tuple of PCollections, with their tags as names, like Beam's tuple of outputs."""
 
     def __new__(cls, outputs: Mapping[str, Any]) -> Self:
-        """A tuple of the outputs."""
+        """Make a tuple of the outputs."""
         return super().__new__(cls, outputs.values())
 
     def __init__(self, outputs: Mapping[str, Any]) -> None:
@@ -299,24 +300,24 @@ class _Outputs(tuple[Any, ...]):  # noqa: SLOT001 - a tuple has no slots for its
 
 
 def check_field(name: str, value: str) -> None:
-    """Refuse what is no name of a field.
+    """Check the name of a field.
 
     Raises:
-        ConfigError: it is empty, or no str.
+        ConfigError: the name is empty, or not a str.
     """
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{name} is {value!r:.60}: give the name of a field")
 
 
 def require_global_window(source: Any, what: str) -> None:
-    """Refuse a PCollection with windows.
+    """Check that a PCollection is in the global window.
 
     Args:
         source: the PCollection.
-        what: the transform and what it makes once, for the message.
+        what: the transform and its single result, for the message.
 
     Raises:
-        ConfigError: it has windows or triggers.
+        ConfigError: the PCollection has windows or triggers.
     """
     if not source.windowing.is_default():
         raise ConfigError(
@@ -326,16 +327,16 @@ def require_global_window(source: Any, what: str) -> None:
 
 
 def check_documents(kind: Any, text_field: str, transform: str, *, keys: bool = False) -> None:
-    """Refuse a PCollection whose declared type cannot be documents; Any and some unions may be.
+    """Check that the declared type of a PCollection can be documents; Any can be.
 
     Args:
-        kind: the type of its elements.
+        kind: the type of the elements.
         text_field: the field that holds the text.
-        transform: for the message.
+        transform: the name of the transform, for the message.
         keys: whether documents may have a key.
 
     Raises:
-        apache_beam.typehints.TypeCheckError: as Beam's own transforms raise it.
+        apache_beam.typehints.TypeCheckError: the elements cannot be documents.
     """
     kinds = [keyed_type(one)[1] if keys else one for one in getattr(kind, "union_types", [kind])]
     problems = [_no_document(one, text_field) for one in kinds]
@@ -344,7 +345,7 @@ def check_documents(kind: Any, text_field: str, transform: str, *, keys: bool = 
 
 
 def keyed_type(kind: Any) -> tuple[Any, Any]:
-    """The types of the key and of the document of elements; the key's is None if they have none."""
+    """Return the types of key and document; the type of the key is None if there is no key."""
     if isinstance(kind, TupleConstraint) and len(kind.tuple_types) == 2:
         key, document = kind.tuple_types
         return key, document
@@ -369,7 +370,7 @@ def _no_document(kind: Any, text_field: str) -> str:
 
 
 def fires_once(windowing: Any) -> bool:
-    """Return whether a window has one pane at most, when the watermark passes its end."""
+    """Return whether each window fires once at most, when the watermark passes its end."""
     trigger, in_time = windowing.triggerfn, windowing.allowed_lateness == 0
     if isinstance(trigger, AfterWatermark):
         return trigger.early is None and (in_time or trigger.late is None)
@@ -383,15 +384,15 @@ SUM_UP_COUNTS = (
 
 
 def require_one_pane(source: Any, what: str, *, remedy: str) -> None:
-    """Refuse a PCollection whose windows may fire several times.
+    """Check that the windows of a PCollection fire once at most.
 
     Args:
         source: the PCollection.
-        what: the transform and what it does with a window, for the message.
-        remedy: what to do instead, for the message.
+        what: the transform and its use of a window, for the message.
+        remedy: the remedy, for the message.
 
     Raises:
-        ConfigError: they may.
+        ConfigError: a window may fire more than once.
     """
     if not fires_once(source.windowing):
         raise ConfigError(
@@ -401,11 +402,11 @@ def require_one_pane(source: Any, what: str, *, remedy: str) -> None:
 
 
 def in_window(value: Any, window: Any = _GLOBAL, time: Any = None) -> WindowedValue:
-    """``value`` in a window, as ``finish_bundle`` must yield it; at its end if no time is given."""
+    """Return a value in a window, for ``finish_bundle``; None as time is the end of the window."""
     return WindowedValue(value, window.max_timestamp() if time is None else time, (window,))
 
 
 def row_type(fields: Mapping[str, Any]) -> Any:
-    """The type of rows with these fields; Any where their names are none of Python's."""
+    """Return the type of rows with these fields; Any if a name is no usable Python name."""
     usable = all(one.isidentifier() and not iskeyword(one) and one[0] != "_" for one in fields)
     return RowTypeConstraint.from_fields([*fields.items()]) if usable else Any

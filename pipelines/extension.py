@@ -1,4 +1,4 @@
-"""The tokenizer that a training extends: from its file, and what it settles."""
+"""Load the tokenizer that a training extends, and derive settings from the tokenizer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def located(training: TrainSettings) -> TrainSettings:
-    """The same settings, for a process in any working directory.
+    """Return the settings with an absolute path of the extended tokenizer.
 
     Raises:
         InputError: the file of a published vocabulary is not on this machine.
@@ -43,14 +43,14 @@ def located(training: TrainSettings) -> TrainSettings:
 
 
 def load_extended(training: TrainSettings, *, sha256: str = "") -> Tokenizer | None:
-    """The tokenizer that a training extends, if any; that of words, where superwords follow.
+    """Load the tokenizer that a training extends; None if the training extends no tokenizer.
 
     Args:
-        training: its settings.
-        sha256: that it must have, where it was loaded before.
+        training: the settings of the training.
+        sha256: the SHA-256 that the tokenizer must have; empty for any.
 
     Raises:
-        InputError: it cannot be read, or is another one by now; or the counts of its merges are
+        InputError: the tokenizer cannot be read, or has changed; or the counts of its merges are
             needed, and cannot be read.
     """
     path = training.extend
@@ -68,7 +68,7 @@ def _training_of(path: str, *, required: bool) -> Training | None:
     """Return the training of a tokenizer of words; None if unknown.
 
     Raises:
-        InputError: nothing says it, and it is required.
+        InputError: the file of the training is missing and required.
     """
     is_folder = storage.is_local(path) and Path(path).is_dir()
     training_path = join(path if is_folder else storage.located(path).rpartition("/")[0], TRAINING)
@@ -86,13 +86,13 @@ def _training_of(path: str, *, required: bool) -> Training | None:
 def extended_pretokens(
     pretokens: PretokenSettings, training: TrainSettings, tokenizer: Tokenizer, *, cut_given: bool
 ) -> PretokenSettings:
-    """Return how to cut text: as the extended tokenizer does.
+    """Return the pre-token settings of the extended tokenizer, checked against the options.
 
     Args:
-        pretokens: as asked for.
-        training: its settings.
-        tokenizer: that it extends.
-        cut_given: whether a pre-tokenizer was asked for; it must be that of the tokenizer.
+        pretokens: the settings that the options ask for.
+        training: the settings of the training.
+        tokenizer: the extended tokenizer.
+        cut_given: whether the options name a pre-tokenizer, which must be the tokenizer's.
 
     Raises:
         JobError: the tokenizer cuts otherwise, or lacks a special token.
@@ -116,7 +116,7 @@ def extended_pretokens(
 
 
 def pretokens_of(tokenizer: Tokenizer) -> PretokenSettings:
-    """Return how a tokenizer cuts text; it cuts out special and added tokens."""
+    """Return the pre-token settings of a tokenizer, with its special and added tokens."""
     cut = tokenizer.pretokenizer
     return PretokenSettings(
         pretokenizer=cut.name or PretokenSettings().pretokenizer,

@@ -1,10 +1,10 @@
-"""Errors of workers, turned into one error of the caller.
+"""Turn errors of workers into one error of the caller.
 
-Beam wraps an exception of a worker in tracebacks, more than once, and as text where the worker is
-another process; and on the local runner the other workers go on to the end of their work. So
-there, a failure is left in a file instead: workers look at it between blocks and wind down, and
-`pipelines.run.run` raises what it says. On other runners the exception travels, with
-the error inside its text.
+Beam wraps an exception of a worker in tracebacks, more than once, and as text if the worker is
+another process. On the local runner, the other workers would also go on to the end of their work.
+So on the local runner a worker writes its error to a file: the other workers look for the file
+between blocks and wind down, and `pipelines.run.run` raises the error. On other runners the
+exception itself reaches the caller, with the error encoded in its text.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _SETTINGS = (bpe_errors.PretokenizerError, bpe_errors.SpecialTokenError, bpe_err
 
 
 class WorkerError(Exception):
-    """A `JobError` on its way out of a worker; its text holds the error twice.
+    """A `JobError` that leaves a worker; the text holds the error twice.
 
-    Once for whoever reads a log, and once encoded, for `error_in`.
+    The first copy is for readers of logs; the second is encoded, for `error_in`.
     """
 
     @classmethod
     def of(cls, error: JobError) -> WorkerError:
-        """Pack ``error``."""
+        """Return a `WorkerError` for ``error``."""
         return cls(f"{error} [{_MARK}{_packed(error)}]")
 
 
 def _packed(error: JobError) -> str:
-    """``error`` as text: its class, or the nearest one above it that `_unpacked` knows."""
+    """Encode ``error`` as text, with its class or the nearest base class that `_unpacked` knows."""
     kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in _BUILT_HERE)
     value = {"kind": kind, "message": str(error)}
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode("ascii")
@@ -69,7 +69,7 @@ def _unpacked(text: str) -> JobError | None:
 
 
 def as_job_error(error: BaseException) -> JobError:
-    """``error`` as the class that callers of jobs know, with a message of one line."""
+    """Return ``error`` as a `JobError`, the class of error that callers of jobs know."""
     if isinstance(error, JobError):
         return error
     if isinstance(error, bpe_errors.BpeError):
@@ -97,7 +97,7 @@ def is_proxied() -> bool:
 
 
 def _unreached() -> JobError:
-    """The error for a worker that Beam started in this process, and waited for in vain."""
+    """Return the error for a worker of this process that Beam started but could not reach."""
     why = "the machine is overloaded: use fewer `workers`, or try again with `resume`"
     if is_proxied():
         why = "a proxy is set (http_proxy): except this machine from it with no_proxy=localhost"
@@ -105,11 +105,11 @@ def _unreached() -> JobError:
 
 
 def error_in(error: BaseException, logged: Iterable[str] = ()) -> JobError:
-    """The error that a worker raised, found in what Beam made of it.
+    """Return the error that a worker raised, found inside the exception that Beam raised.
 
     Args:
-        error: what Beam raised.
-        logged: errors that were logged before.
+        error: the exception that Beam raised.
+        logged: texts of errors that were logged before.
     """
     if not isinstance(error, JobError):
         said = [*_texts(error), *logged]
@@ -142,7 +142,7 @@ def one_line(error: object) -> str:
 
 @contextlib.contextmanager
 def job_errors() -> Iterator[None]:
-    """Raise whatever the block raises as a `JobError`."""
+    """Raise an exception of the block as a `JobError`; a BrokenPipeError stays as it is."""
     try:
         yield
     except (JobError, BrokenPipeError):
@@ -157,14 +157,14 @@ class FailureChannel:
 
     Attributes:
         path: a file on this machine that appears with the first failure; None to raise it.
-        driver: the process that waits for the job; 0 where it may be on another machine.
+        driver: the id of the process that waits for the job; 0 if on another machine.
     """
 
     path: Path | None = None
     driver: int = 0
 
     def stopped(self) -> bool:
-        """Return whether the job has failed or ended, so that nobody needs to go on."""
+        """Return whether the job has failed or ended, so that workers need not go on."""
         if self.path is None:
             return False
         if self.path.exists() or not self.path.parent.exists():
@@ -173,7 +173,7 @@ class FailureChannel:
 
     @contextlib.contextmanager
     def reported(self) -> Iterator[None]:
-        """Report what the block raises; if it is left in a file, go on after the block."""
+        """Report an error of the block; if there is a file for errors, go on after the block."""
         try:
             yield
         except Exception as error:  # an error of any kind must reach the caller as one of ours
@@ -185,18 +185,18 @@ class FailureChannel:
             self.leave(failure)
 
     def stop(self) -> None:
-        """Make workers wind down without an error of their own."""
+        """Make workers wind down, by reporting a `StoppedError`."""
         self.leave(StoppedError())
 
     def first(self) -> JobError | None:
-        """The error that was left, if any."""
+        """Return the reported error; None if there is no error."""
         if self.path is None or not self.path.exists():
             return None
         packed = self.path.read_text(encoding="ascii")
         return _unpacked(packed) or JobError("the job failed: its error cannot be read")
 
     def leave(self, error: JobError) -> None:
-        """Leave the error that ends the job; a no-op where another is there, or nobody looks."""
+        """Write the error to the file; do nothing if the file exists, or if there is no path."""
         if self.path is None:
             return
         # The first one stays; the folder is gone where the job has ended already.

@@ -1,6 +1,7 @@
 """The formats of input files, by name.
 
-To add one: its name and its line here, and its reader in `pipelines.corpus.documents.READERS`.
+To add a format, add its name and its line here, and its reader in
+`pipelines.corpus.documents.READERS`.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ class Traits(NamedTuple):
     """Traits of a format.
 
     Attributes:
-        document: what holds one document.
-        suffixes: of file names that say it; text is what no other suffix says.
-        uncut: why no range of bytes can be read by itself: what a file is; empty where one can.
-        can_be_compressed: whether files are read through a compression around them.
-        unit: in which the place of a record is counted, ``byte`` or ``row``.
+        document: the noun for the thing that holds one document.
+        suffixes: the suffixes of file names of the format; text has all other names.
+        uncut: a phrase for a file that must be read as one; empty if ranges of bytes can be read.
+        can_be_compressed: whether files can be compressed as a whole.
+        unit: the unit of the place of a record, ``byte`` or ``row``.
         has_columns: whether records have fields that can pass through (``keep``).
     """
 

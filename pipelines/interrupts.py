@@ -1,6 +1,6 @@
-"""The first Ctrl-C (SIGINT) or SIGTERM winds a job down; a second one acts at once, as ever.
+"""Wind a job down at the first Ctrl-C (SIGINT) or SIGTERM; a second signal acts at once.
 
-In a process of its own, ``bpe`` does not wait for ever until a job has wound down (`end_soon`).
+The command ``bpe`` gives a job a limited time to wind down (`end_soon`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _patient = 0  # blocks of `unhurried` that run now
 def end_soon(end: Callable[[int], object]) -> None:
     """Call ``end`` with the number of each signal that the process outlives by `GRACE` seconds.
 
-    It is called in a thread: the main thread handles signals only between its own steps, and a
-    worker may be in a search, or in the core, for long.
+    A thread calls ``end``: the main thread handles signals only between its own steps, and a worker
+    may be in a search, or in the core, for long.
 
     Only the main thread may call this.
     """
@@ -45,7 +45,7 @@ def _end_late(reader: int, end: Callable[[int], object]) -> None:
 
 @contextlib.contextmanager
 def unhurried() -> Iterator[None]:
-    """Let a signal that comes while the block runs have the time that it needs."""
+    """Suspend the time limit of `end_soon` for signals that come while the block runs."""
     global _patient  # noqa: PLW0603 - signals are those of the process
     _patient += 1
     try:
@@ -55,10 +55,10 @@ def unhurried() -> Iterator[None]:
 
 
 class Interrupts:
-    """The signals of a job.
+    """Handlers of the signals of a job.
 
     Attributes:
-        first: the signal that came first; None where none has come.
+        first: the signal that came first; None if no signal has come.
     """
 
     def __init__(self, act: Callable[[int], object]) -> None:
@@ -77,13 +77,13 @@ class Interrupts:
             self._before[signal.SIGTERM] = terminate
 
     def take(self) -> None:
-        """Handle the signals, unless one has come; again, where somebody else took them."""
+        """Handle the signals, unless one has come; replace handlers that others set since."""
         if self.first is None:
             for number in self._before:
                 signal.signal(number, self._come)
 
     def give_back(self) -> None:
-        """Let the signals do what they did before."""
+        """Restore the handlers that the signals had before."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
@@ -93,16 +93,16 @@ class Interrupts:
         self._act(number)
 
     def error(self) -> Interrupted:
-        """The error that says which signal came first."""
+        """Return the error that names the first signal."""
         number = self.first or signal.SIGINT
         return Interrupted(NAMES[number], exit_status=128 + number)
 
     def raise_first(self) -> None:
-        """Do what the first signal would have done; nothing where none has come.
+        """Act on the first signal; do nothing if no signal has come.
 
         Raises:
-            KeyboardInterrupt: it was SIGINT, and nobody handles that otherwise.
-            Interrupted: it was SIGTERM.
+            KeyboardInterrupt: the signal was SIGINT, with Python's own handler before.
+            Interrupted: the signal was SIGTERM, or came inside a loop of jobs.
         """
         if self.first == signal.SIGINT and not self._outer:
             self._before[signal.SIGINT](signal.SIGINT, None)
@@ -114,7 +114,7 @@ class Interrupts:
 def interrupts(act: Callable[[int], object]) -> Iterator[Interrupts]:
     """Call ``act`` with the number of the first SIGINT or SIGTERM that comes while the block runs.
 
-    Only where the main thread runs the block; elsewhere signals are left alone.
+    Signals are handled only if the main thread runs the block.
     """
     taken = Interrupts(act)
     taken.take()

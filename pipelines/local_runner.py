@@ -1,6 +1,6 @@
-"""Beam's local runner, and what is replaced in it while a job runs.
+"""Replace values of Beam's local runner while a job runs, and check its options.
 
-The only use of private names of Beam for local jobs; nothing of it is done at import.
+For local jobs, private names of Beam are used only here, and not at import.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def is_local(made: PipelineOptions) -> bool:
 
 
 def has_one_worker(made: PipelineOptions) -> bool:
-    """Return whether these options mean the local runner with one worker, so without a shuffle."""
+    """Return whether these options mean the local runner with one worker."""
     return is_local(made) and made.view_as(DirectOptions).direct_running_mode == "in_memory"
 
 
 def refuse_worker_processes(made: PipelineOptions) -> None:
-    """Refuse the mode of the local runner that waits for ever when a worker process dies.
+    """Refuse the mode of the local runner that hangs when a worker process dies.
 
     Raises:
-        ConfigError: the options ask for it.
+        ConfigError: the options ask for this mode.
     """
     mode = made.view_as(DirectOptions).direct_running_mode
     if is_local(made) and mode == "multi_processing":
@@ -51,7 +51,7 @@ def refuse_worker_processes(made: PipelineOptions) -> None:
 
 @dataclass
 class _Replaced:
-    """A value of one of Beam's modules, replaced while jobs run; put back by the last of them."""
+    """A value of one of Beam's modules, replaced while jobs run; restored by the last job."""
 
     module: str
     name: str
@@ -83,7 +83,7 @@ _lock = threading.Lock()
 def guarded() -> Iterator[None]:
     """Keep Beam's local runner from sending half elements, and from waiting.
 
-    Where a release of Beam does not have what is to be replaced, it is left out.
+    A value that this release of Beam does not have is not replaced.
     """
     with _lock:
         ours = [one for one in _REPLACED if _replace(one)]

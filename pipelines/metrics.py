@@ -10,5 +10,5 @@ NAMESPACE = "bpe"
 
 
 def counter(name: str) -> Any:
-    """A counter of Beam's metrics, under the namespace of this package."""
+    """Return a counter of Beam's metrics, in the namespace of this package."""
     return Metrics.counter(NAMESPACE, name)

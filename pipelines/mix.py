@@ -1,4 +1,4 @@
-"""Shares of several counts in a training, and the weights that give them."""
+"""Turn shares of counts in a training into weights, and weights into shares."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 
 def complete_manifest(source: CountsInput) -> CountsManifest:
-    """The manifest of counts.
+    """Return the manifest of complete counts.
 
     Raises:
-        InputError, bpe.errors.CountsError: they are not there, or are damaged.
+        InputError, bpe.errors.CountsError: the counts are missing or damaged.
     """
     complete(source.directory, "counts")
     return read_counts_manifest(source.directory)
 
 
 def counts_of_sources(directory: str, shares: Mapping[str, Fraction]) -> tuple[CountsInput, ...]:
-    """The counts of each source of a mix, with its share.
+    """Return the counts of each source of a mix, with its share.
 
     Args:
-        directory: of counts by source.
-        shares: of each; from `pipelines.settings.parse_shares`.
+        directory: the directory of counts by source.
+        shares: the share of each source, from `pipelines.settings.parse_shares`.
     """
     return tuple(
         CountsInput(directory=of_source(directory, name), share=share, source=name)
@@ -51,26 +51,26 @@ def counts_of_sources(directory: str, shares: Mapping[str, Fraction]) -> tuple[C
 
 
 def of_source(directory: str, name: str) -> str:
-    """The directory of the counts of a source, in that of counts by source."""
+    """Return the directory of the counts of one source, inside a directory of counts by source."""
     return join(directory, group_folder(SOURCE, name))
 
 
 def with_weights(
     sources: Sequence[CountsInput], *, of: ShareOf = "bytes", tokens: Sequence[int] = ()
 ) -> tuple[CountsInput, ...]:
-    """Weights in place of shares: the smallest is 1, the others have up to four decimals.
+    """Return sources with weights instead of shares: the smallest is 1, with four decimals.
 
     So each count is taken once at least, and no share differs by more than 0.01 % of itself from
-    the one asked for.
+    the share asked for.
 
     Args:
-        sources: all with a share, or none.
-        of: what the shares are of: the bytes of all texts, the pre-tokens, or ``tokens``.
-        tokens: of each source, where shares are of these (`tokens_of`).
+        sources: the sources; all of them have a share, or none has.
+        of: the measure of the shares: the bytes of all texts, the pre-tokens, or ``tokens``.
+        tokens: the number of tokens of each source, for shares of tokens (`tokens_of`).
 
     Raises:
-        ConfigError: some have no share, or the shares do not add up to 1.
-        InputError: counts cannot be read, or hold nothing to have a share of.
+        ConfigError: only some sources have a share, or the shares do not add up to 1.
+        InputError: the counts of a source cannot be read, or are empty.
     """
     shares = [source.share for source in sources if source.share is not None]
     if not shares:
@@ -99,20 +99,20 @@ def with_weights(
 
 
 def weights_of(factors: Sequence[Fraction]) -> list[Fraction]:
-    """Return weights in the proportions of factors above 0: from 1 on, with four decimals."""
+    """Return weights in proportion to factors above 0: the smallest is 1, with four decimals."""
     least = min(factors)
     return [Fraction(round(10_000 * factor / least), 10_000) for factor in factors]
 
 
 def tokens_of(sources: Sequence[CountsInput], tokenizer: str | None) -> tuple[int, ...]:
-    """Return the exact number of tokens of a tokenizer in each of several counts, scaled like them.
+    """Return the exact number of tokens of a tokenizer in the counts of each source.
 
     Args:
-        sources: with shares.
-        tokenizer: its file.
+        sources: sources with shares.
+        tokenizer: the file of the tokenizer.
 
     Raises:
-        ConfigError: there is no tokenizer, it cuts otherwise, or no source has a share.
+        ConfigError: there is no tokenizer, its pre-tokenizer differs, or no source has a share.
         InputError: counts or tokenizer cannot be read, or the counts are of runs.
     """
     if tokenizer is not None and all(source.share is None for source in sources):
@@ -127,16 +127,17 @@ def tokens_of(sources: Sequence[CountsInput], tokenizer: str | None) -> tuple[in
 def load_share_tokenizer(
     tokenizer: str | None, cuts: Iterable[tuple[str, Pretokenizer]], *, of_any_text: bool = False
 ) -> Tokenizer:
-    """The tokenizer in a file, whose tokens shares are of.
+    """Load the tokenizer whose tokens are the measure of shares.
 
     Args:
-        tokenizer: the file.
-        cuts: what errors call each text, and how it is cut.
-        of_any_text: whether it must have tokens for all characters.
+        tokenizer: the file of the tokenizer.
+        cuts: the name of each text in errors, and its pre-tokenizer.
+        of_any_text: whether the tokenizer must have tokens for all characters.
 
     Raises:
-        ConfigError: there is none, it cuts text otherwise, has superwords, or lacks tokens.
-        InputError: it cannot be read.
+        ConfigError: no file is given, or the tokenizer has another pre-tokenizer, has superwords,
+            or lacks tokens.
+        InputError: the file cannot be read.
     """
     if tokenizer is None:
         raise ConfigError(
@@ -168,14 +169,14 @@ def load_share_tokenizer(
 
 
 def effective_mix(counts: Sequence[CountsInput], tokens: Sequence[int]) -> tuple[MixedSource, ...]:
-    """The share of each of several counts in what is trained on, by bytes and by pre-tokens.
+    """Return the share of each set of counts in a training, by bytes, pre-tokens and tokens.
 
-    A weight multiplies counts, so shares follow from the sizes of the corpora as well. Empty for
-    one set of counts without a weight, which is all there is.
+    A weight multiplies counts, so shares depend on the sizes of the corpora, too. The result is
+    empty for a single set of counts with weight 1.
 
     Args:
-        counts: with weights.
-        tokens: of each, where shares are of these; else none.
+        counts: the sets of counts, with weights.
+        tokens: the number of tokens of each set; empty unless shares are of tokens.
     """
     if len(counts) == 1 and counts[0].weight == 1:
         return ()

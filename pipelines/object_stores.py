@@ -1,4 +1,4 @@
-"""Object stores: which filesystem of `pyarrow.fs` a URL is of, and with which options it is made.
+"""Find the filesystem of `pyarrow.fs` for a URL, and make the filesystem with its options.
 
 ``s3://``, ``gs://`` and ``abfs://`` come with pyarrow; any other scheme is one of fsspec's, where
 fsspec and the scheme's own package are installed. What comes with pyarrow is one line of the table
@@ -31,7 +31,7 @@ _CONNECT_SECONDS = 5.0
 
 
 def scheme_of(path: str) -> str | None:
-    """The scheme of a URL in lower case; None for a local path."""
+    """Return the scheme of a URL in lower case; None for a local path."""
     match = _SCHEME.match(path)
     return match[1].lower() if match else None
 
@@ -41,17 +41,17 @@ class StorageOptions:
     """Options of object stores: keyword arguments of pyarrow's filesystems, or of fsspec's.
 
     Attributes:
-        values: (scheme or "", key, value): those of no scheme are for every store of pyarrow.
+        values: (scheme or "", key, value); "" is for every store of pyarrow.
     """
 
     values: tuple[tuple[str, str, str], ...] = ()
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> StorageOptions:
-        """From texts ``KEY=VALUE`` or ``SCHEME.KEY=VALUE``; the last of a key wins.
+        """Parse texts ``KEY=VALUE`` or ``SCHEME.KEY=VALUE``; the last value of a key wins.
 
         Raises:
-            ConfigError: one is of another form.
+            ConfigError: a text has another form.
         """
         found: dict[tuple[str, str], str] = {}
         for text in texts:
@@ -66,7 +66,7 @@ class StorageOptions:
         return cls(tuple((scheme, key, value) for (scheme, key), value in found.items()))
 
     def of(self, scheme: str) -> dict[str, Any]:
-        """The keyword arguments for the filesystem of a scheme."""
+        """Return the keyword arguments for the filesystem of a scheme."""
         kind = _KINDS.get(scheme, scheme)
         return {
             key: _value(value)
@@ -87,7 +87,7 @@ def _value(text: str) -> bool | int | float | str:
 
 
 class _Process:
-    """The stores of this process: options, and the filesystems that were made."""
+    """The options of this process, and the filesystems made so far."""
 
     def __init__(self) -> None:
         self.options = StorageOptions()
@@ -96,7 +96,7 @@ class _Process:
         self.forked = False
 
     def after_fork(self) -> None:
-        """Pyarrow's clients have threads that a forked process has not."""
+        """Forget the filesystems: a forked process lacks the threads of pyarrow's clients."""
         self.forked = self.forked or bool(self.made)
         self.made, self.lock = {}, threading.Lock()
 
@@ -111,7 +111,7 @@ def use_options(options: StorageOptions) -> None:
 
 
 def options() -> StorageOptions:
-    """The options by which this process reaches stores."""
+    """Return the options by which this process reaches stores."""
     return _process.options
 
 
@@ -119,8 +119,8 @@ class Place(NamedTuple):
     """A place in a store.
 
     Attributes:
-        filesystem: of pyarrow.
-        path: as the filesystem takes it: bucket or container, and the key.
+        filesystem: a filesystem of pyarrow.
+        path: the path in the filesystem: bucket or container, and the key.
     """
 
     filesystem: pafs.FileSystem
@@ -128,7 +128,7 @@ class Place(NamedTuple):
 
     @property
     def can_rename(self) -> bool:
-        """True if files get another name at once: a filesystem with folders, and no store."""
+        """True if the filesystem renames files at once, which object stores do not."""
         return isinstance(self.filesystem, pafs.HadoopFileSystem)
 
 
@@ -136,7 +136,7 @@ def place(url: str) -> Place:
     """Return the place of a URL.
 
     Raises:
-        ConfigError: its scheme cannot be used here; the message says what is missing.
+        ConfigError: the scheme cannot be used here; the message names the missing thing.
         JobError: this process was forked from one that used stores.
     """
     scheme = scheme_of(url)
@@ -161,10 +161,10 @@ def place(url: str) -> Place:
 
 
 def check_names(url: str, path: str) -> None:
-    """Refuse a path with names that pyarrow takes for none, or for another folder.
+    """Refuse a path with empty names, ``.`` or ``..``, which pyarrow cannot open in a store.
 
     Raises:
-        ConfigError: it has one.
+        ConfigError: the path has such a name.
     """
     if path and not {"", ".", ".."}.isdisjoint(path.split("/")):
         raise ConfigError(
@@ -182,10 +182,10 @@ def _in_hdfs(_: str, path: str) -> tuple[str, str]:
 
 
 def _in_azure(scheme: str, path: str) -> tuple[str | None, str]:
-    """The account of a URL of Azure, and its path from the container on.
+    """Return the account of a URL of Azure, and its path from the container on.
 
-    As Beam writes it, ``azfs://ACCOUNT/CONTAINER/KEY``; as Hadoop does,
-    ``abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY``; as adlfs does, ``abfs://CONTAINER/KEY``
+    The forms of URLs are those of Beam, ``azfs://ACCOUNT/CONTAINER/KEY``; of Hadoop,
+    ``abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY``; and of adlfs, ``abfs://CONTAINER/KEY``
     with the option ``account_name``.
     """
     first, _, rest = path.partition("/")
@@ -201,7 +201,7 @@ def _in_azure(scheme: str, path: str) -> tuple[str | None, str]:
 
 
 def _filesystem(scheme: str, of: str | None) -> pafs.FileSystem:
-    """The filesystem of a scheme, of a host or account; made once, for the options of the process.
+    """Return the filesystem of a scheme and a host or account, made once for the same options.
 
     Raises:
         JobError: this process was forked from one that used stores.
@@ -270,10 +270,10 @@ def _s3(_: str | None, given: dict[str, Any]) -> pafs.FileSystem:
 
 
 class _MemoryHandler(pafs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no types
-    """That of ``memory://``, whose files have one position for all who read them."""
+    """A handler of ``memory://``, whose files have one position for all readers."""
 
     def open_input_file(self, path: str) -> Any:
-        """Open a copy of a file."""
+        """Open a copy of a file, with a position of its own."""
         return pa.PythonFile(io.BytesIO(self.fs.cat_file(path)), mode="r")
 
 
@@ -332,13 +332,13 @@ class _Store(NamedTuple):
     """A filesystem of pyarrow.
 
     Attributes:
-        kind: its class in `pyarrow.fs`.
-        schemes: of its URLs.
-        locate: takes the scheme and the rest of a URL apart: what the filesystem is made for (a
-            host, an account; None: all), and the path in it.
-        make: makes it for that, with options.
-        keys: where to give keys.
-        denials: what is in the errors of keys that are missing, wrong, or do not allow something.
+        kind: the class of the filesystem in `pyarrow.fs`.
+        schemes: the schemes of URLs of the store.
+        locate: returns the host or account (None for all) and the path, from the scheme and the
+            rest of a URL.
+        make: makes the filesystem from the host or account and the options.
+        keys: the places of access keys, for messages.
+        denials: texts in errors about keys that are missing, wrong or not sufficient.
     """
 
     kind: str

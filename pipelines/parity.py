@@ -1,4 +1,4 @@
-"""Groups of counts for parity-aware training: which directories they are."""
+"""Find the directories of the groups of counts for parity-aware training."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Groups:
         """Return the settings by which two trainings are the same, besides their counts.
 
         Raises:
-            InputError, bpe.errors.CountsError: held-out counts are not there, or are damaged.
+            InputError, bpe.errors.CountsError: held-out counts are missing or damaged.
         """
         for directory in self.dev:
             complete(directory, "counts")
@@ -55,10 +55,10 @@ class Groups:
         }
 
     def check_cut(self, pretokenizer: Pretokenizer) -> None:
-        """Refuse held-out text that was not cut as the text to train on.
+        """Check that held-out text has the pre-tokenizer of the text to train on.
 
         Raises:
-            ConfigError: it was cut otherwise.
+            ConfigError: the held-out text has another pre-tokenizer.
         """
         for directory in self.dev:
             cut = read_counts_manifest(directory).pretokenizer
@@ -69,15 +69,15 @@ class Groups:
                 )
 
     def named(self, values: Iterable[_Value]) -> dict[str, _Value]:
-        """Values of the groups, in their order, by name."""
+        """Return values, given in the order of the groups, by name of group."""
         return dict(zip(self.names, values, strict=True))
 
 
 def check_parity(counts: Sequence[CountsInput], training: TrainSettings) -> None:
-    """Refuse what does not go with parity.
+    """Check that counts and training settings go with parity.
 
     Raises:
-        ConfigError: something does not; the message says what.
+        ConfigError: a setting does not go with parity; the message names the setting.
     """
     if not counts:
         raise ConfigError("`parity` needs `counts`: a directory for each group")
@@ -97,10 +97,10 @@ def check_parity(counts: Sequence[CountsInput], training: TrainSettings) -> None
 
 
 def expected_groups(parity: ParitySettings, training: TrainSettings) -> Groups:
-    """Groups that are not counted yet: those of the held-out counts, or one.
+    """Return the groups of counts to be made: those of the held-out counts, or one group.
 
     Raises:
-        InputError, bpe.errors.CountsError: held-out counts are not there, or are damaged.
+        InputError, bpe.errors.CountsError: held-out counts are missing or damaged.
         ConfigError: a setting does not go with parity.
     """
     check_parity((CountsInput(directory=COUNTS),), training)
@@ -111,9 +111,9 @@ def expected_groups(parity: ParitySettings, training: TrainSettings) -> Groups:
 def find_groups(
     counts: Sequence[CountsInput], parity: ParitySettings
 ) -> tuple[tuple[CountsInput, ...], Groups]:
-    """The directories of counts, one for each group, and the groups.
+    """Return the directories of counts, one for each group, and the groups.
 
-    A group is called as its directory; of a name such as ``language=en``, the value alone.
+    A group has the name of its directory; ``en`` for a directory such as ``language=en``.
 
     Raises:
         ConfigError: two groups have one name, or held-out counts are of other groups.
@@ -135,7 +135,7 @@ def find_groups(
 
 
 def _named(directories: Sequence[str], option: str) -> dict[str, str]:
-    """Directories by the name of their group; counts by group are all of theirs."""
+    """Return directories by name of group; a directory of counts by group has its groups."""
     named: list[tuple[str, str]] = []
     for directory in directories:
         complete(directory, "counts")

@@ -1,4 +1,4 @@
-"""The one way in which ids are written to Parquet."""
+"""Write ids to Parquet; all writers of ids use this module."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _ENCODINGS = {
 
 
 class RowWriter:
-    """Writes rows with the column ``input_ids`` to a file, up to `close`; a context manager.
+    """Writer of rows with the column ``input_ids`` to a file; a context manager.
 
     Args:
         sink: the file; not closed.
-        schema: of the rows.
-        encoding: of the ids.
-        page_bytes: of ids in a page; with 2 MiB, files are 0.6 % larger than with 4 MiB, and a
-            writer takes some 15 MB less memory.
+        schema: the schema of the rows.
+        encoding: the encoding of the ids.
+        page_bytes: bytes of ids in a page; with 2 MiB, files are 0.6 % larger than with 4 MiB, and
+            a writer takes some 15 MB less memory.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class RowWriter:
         self._clear()
 
     def close(self) -> None:
-        """Write what is left, and the footer."""
+        """Write the remaining rows and the footer."""
         self.flush()
         self._writer.close()
 
@@ -116,6 +116,6 @@ class RowWriter:
 def batches_of(
     file: pq.ParquetFile, rows: int, *, columns: list[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a file in batches of so many; none of an empty one, which old pyarrow refuses."""
+    """Yield the rows of a file in batches of ``rows``; no batch if the file has no row groups."""
     if file.num_row_groups:
         yield from file.iter_batches(rows, columns=columns, use_threads=False)

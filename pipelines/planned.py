@@ -1,10 +1,10 @@
-"""Jobs over a corpus that are planned inside their pipelines: what all of them share.
+"""Plan and run jobs over a corpus, which are planned inside their pipelines.
 
 The graph carries the job: patterns and settings, no files. The first step lists the inputs, plans,
 prepares the output directory, and stores the plan and its splits there under the id of the run. All
-other steps go by them. A runner may start a job anew from its sources, when files were added or
-changed meanwhile: the first step then finds its own run id, and keeps that plan. The step that
-writes the last file reads the run id again: where another job has replaced it, this one ends.
+other steps follow the stored plan. A runner may start a job anew from its sources, when files were
+added or changed meanwhile: the first step then finds its own run id, and keeps that plan. The step
+that writes the last file reads the run id again: if another job has replaced the id, the job ends.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ class Planned(Inputs):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Paths of what the workers read."""
+        """Paths of the files that the workers read."""
         return (*(file.path for file in self.files), *self.others)
 
     @property
     def pieces(self) -> int:
-        """In how many pieces the work is done."""
+        """The number of pieces of the work, at least 1."""
         return max(len(self.splits), 1)
 
     @property
     def size(self) -> int | None:
-        """Bytes that are read; None where nobody knows."""
+        """The number of bytes to read; None if there are no files."""
         return sum(file.size for file in self.files) if self.files else None
 
 
@@ -97,7 +97,7 @@ class Done:
 
 
 class NothingArrivedError(InputError):
-    """There is no file yet."""
+    """An appending job has no file to take yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,15 +117,15 @@ class CorpusRequest(Job):
     takes_again_by_job: ClassVar[bool] = False
 
     def started(self) -> Self:
-        """The job of one run, which means the same whatever the working directory."""
+        """Return the job of one run, with absolute paths."""
         return replace(super().started(), inputs=anywhere(self.inputs))
 
     def after_plan(self) -> Self:
-        """The job without the files that the output directory then has."""
+        """Return the job without the files that the output directory now has."""
         return replace(self, sent={})
 
     def worker_files(self) -> dict[str, bytes]:
-        """The files that the workers need in the output directory, by name."""
+        """Return the files that the workers need in the output directory, by name."""
         return {name: zlib.decompress(data) for name, data in self.sent.items()}
 
     @property
@@ -134,7 +134,7 @@ class CorpusRequest(Job):
         return {**super().shown, "inputs": ", ".join(self.inputs.patterns)}
 
     def find(self) -> Inputs:
-        """The files that it takes; errors of `find_inputs` and `find_arrived`."""
+        """Return the files that the job takes; errors as in `find_inputs` and `find_arrived`."""
         if not self.appending.appends:
             return find_inputs(self.inputs)
         generation, fixed = (None, set[str]()) if self.output.overwrite else self.appended_to()
@@ -145,10 +145,10 @@ class CorpusRequest(Job):
         )
 
     def appended_to(self) -> tuple[int | None, set[str]]:
-        """The generation that is there, if any, and names of files that cannot be taken again.
+        """Return the last generation, or None, and the names of files that cannot be taken again.
 
         Raises:
-            InputError, bpe.errors.CountsError: what is there cannot be read.
+            InputError, bpe.errors.CountsError: the output directory cannot be read.
         """
         return None, set()
 
@@ -157,7 +157,7 @@ class CorpusRequest(Job):
 
         Args:
             found: the files.
-            splits: of them.
+            splits: the splits of the files.
             plan: parts and settings of this job alone.
         """
         before = read_plan(self.directory).get("parts", ()) if found.generation else ()
@@ -175,40 +175,40 @@ class CorpusRequest(Job):
         )
 
     def split(self, found: Inputs) -> list[Split]:
-        """The splits of these files."""
+        """Return the splits of these files."""
         whole = self.appending.appends
         size = self.inputs.split_size
         return plan_splits(found.files, size, generation=found.generation, whole=whole)
 
     def plan(self) -> Planned:
-        """Find what is to be done; nothing is written.
+        """Plan the work of the job; write nothing.
 
         Raises:
-            JobError: the job cannot be done; the class says why.
+            JobError: the job cannot be done; the class of the error says why.
         """
         raise NotImplementedError
 
     def keep(self, planned: Planned) -> bool:
-        """Keep what an earlier run has finished; return whether nothing is left to do."""
+        """Keep the finished work of an earlier run; return whether nothing remains to do."""
         return self.appending.appends and not planned.files
 
     def tell(self, planned: Planned, progress: Progress) -> None:
-        """Say what the user may want to know before anything is done."""
+        """Log messages to the user before the work begins."""
 
     def tidy(self) -> None:
-        """Remove what earlier jobs that appended left, where there is nothing to append."""
+        """Remove leftovers of earlier appending jobs, when there is nothing to append."""
 
     def summarize(self, planned: Planned, done: Done | None) -> Any:
-        """Summarize what the job made.
+        """Return the summary of the job.
 
         Args:
-            planned: what it was to do.
-            done: its pipeline; None where there was nothing to append.
+            planned: the planned work.
+            done: the pipeline that ran; None if there was nothing to append.
         """
         raise NotImplementedError
 
     def begin(self) -> bool:
-        """Plan the job and prepare its directory, where this run has not."""
+        """Plan the job and prepare its directory, once a run; return whether there is work."""
         directory = self.directory
         if run_of(directory) == self.run and read_splits(directory, self.run) is not None:
             return True
@@ -221,7 +221,7 @@ class CorpusRequest(Job):
         return True
 
     def reshuffled_splits(self, begun: Any, failures: FailureChannel) -> Any:
-        """The splits, packed, reshuffled to all workers."""
+        """Return a PCollection of packed splits, reshuffled to all workers."""
         step = Step(failures, _splits, self.directory, self.run)
         return reshuffled(
             "Reshuffle splits", begun | "Splits" >> beam.ParDo(step).with_output_types(bytes)
@@ -229,7 +229,7 @@ class CorpusRequest(Job):
 
 
 def deflated(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Files, by name, as they travel in the graph."""
+    """Compress files, by name, for the graph of a pipeline."""
     return {name: zlib.compress(data) for name, data in files.items()}
 
 
@@ -238,7 +238,7 @@ def _splits(work: bool, directory: str, run: str) -> Iterator[bytes]:
 
 
 def planned_splits(directory: str, run: str) -> list[Split]:
-    """The splits that the first step of a run has planned.
+    """Return the splits that the first step of a run has planned.
 
     Raises:
         OutputError: another job has taken the directory over.
@@ -251,12 +251,12 @@ def planned_splits(directory: str, run: str) -> list[Split]:
 
 
 def absolute(path: str) -> str:
-    """A path or pattern that means the same in every working directory."""
+    """Return a path or pattern as an absolute one; a URL is not changed."""
     return path if "://" in path else os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - a pattern
 
 
 def anywhere(inputs: InputSettings) -> InputSettings:
-    """The same inputs, for a process in any working directory."""
+    """Return the inputs with absolute patterns."""
     patterns = (
         f"{name}={absolute(pattern)}" if name else absolute(pattern)
         for name, pattern in inputs.named_patterns

@@ -1,4 +1,4 @@
-"""Reading what can be read of a split; the files that cannot are set aside."""
+"""Read the readable files of a split, and set the other files aside."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def readable(
     *,
     stopped: Callable[[], bool],
 ) -> tuple[_Made, tuple[SetAside, ...]]:
-    """Make something of those pieces that can be read.
+    """Make a result from the pieces of a split that can be read.
 
     Args:
-        pieces: of a split.
-        make: makes it of some of them; where one cannot be read, again of each by itself.
-        stopped: whether nobody needs the result any more.
+        pieces: the pieces of a split.
+        make: makes a result from pieces; after an error, called with each piece alone.
+        stopped: returns whether the job has stopped.
 
     Returns:
-        What was made, and the files set aside.
+        The result, and the files set aside.
 
     Raises:
-        JobError: as ``make``, where each piece by itself can be read.
+        JobError: ``make`` fails for the pieces together, but for no piece alone.
     """
     try:
         return make(pieces), ()

@@ -1,4 +1,4 @@
-"""Running pipelines, here or on another runner.
+"""Run pipelines, here or on another runner.
 
 ``DirectRunner`` means `FnApiRunner` of this process, pinned: Beam's own ``DirectRunner`` is a
 switch that may download another engine. Every other runner gets its options as they are;
@@ -81,7 +81,7 @@ class _Options(PipelineOptions):  # type: ignore[misc]  # Beam has no types
 
 
 def options(execution: Execution) -> PipelineOptions:
-    """Beam's options for ``execution``; what the user gave for Beam comes last and wins.
+    """Return Beam's options for ``execution``; the user's own options for Beam come last and win.
 
     From then on this process reaches stores by the storage options of ``execution``.
 
@@ -223,7 +223,7 @@ def _run_there(
     stage: StageProgress,
     progress: Progress,
 ) -> PipelineResult:
-    """Submit a pipeline, and watch it to its end."""
+    """Submit a pipeline, and watch the job to its end."""
     workers, name = workers_of(beam_options), beam_options.view_as(GoogleCloudOptions).job_name
     runner, preparing, submitting = workers.runner, True, False
 
@@ -275,7 +275,7 @@ def _full_log(log: Any) -> str:
 
 
 def observe(result: Any, stage: StageProgress) -> None:
-    """Tell a step what the runner says of its job now."""
+    """Report the present state and counters of a job to its step."""
     totals = counters(result)
     kept_bytes = totals.get("bytes_kept", 0)
     stage.observe(

@@ -1,4 +1,4 @@
-"""Files, local and in stores: listed, read at random, written whole or not at all, removed.
+"""List, read, write and remove files, local or in stores; a file is written whole or not at all.
 
 Local files go by `os`: their names are taken literally and need not be text. Stores go by
 `pipelines.object_stores`. Errors name the file and, where it is known, what helps.
@@ -48,14 +48,14 @@ def check_filesystem(path: str) -> None:
     """Refuse a path of a filesystem that is unknown, or cannot be used here.
 
     Raises:
-        ConfigError: it is one; the message says what is missing.
+        ConfigError: the filesystem cannot be used; the message names the missing thing.
     """
     if not is_local(path):
         place(path)
 
 
 def located(directory: str) -> str:
-    """``directory`` as every worker can use it: absolute where local, without a slash at the end.
+    """Return a directory for every worker: absolute if local, without a slash at the end.
 
     Raises:
         ConfigError: its filesystem cannot be used here.
@@ -69,7 +69,7 @@ def located(directory: str) -> str:
 
 
 def join(directory: str, *names: str) -> str:
-    """The path of a name below ``directory``."""
+    """Return the path of names below ``directory``."""
     if is_local(directory):
         return os.path.join(directory, *names)  # noqa: PTH118 - text, which Path would normalize
     return "/".join([directory.rstrip("/"), *names])
@@ -102,13 +102,13 @@ class Version(NamedTuple):
 
     @classmethod
     def of_status(cls, status: os.stat_result) -> Version:
-        """The version of a local file."""
+        """Return the version of a local file."""
         changed = status.st_ctime_ns if status.st_nlink else ""  # removing its name changes it too
         return cls(status.st_mtime_ns, f"{status.st_ino}.{changed}@{platform.node()}")
 
     @classmethod
     def of_store(cls, modified: int | None, tag: str = "") -> Version:
-        """The version of an object that was changed so many nanoseconds after 1970."""
+        """Return the version of an object, from its time of change in nanoseconds since 1970."""
         return cls((modified or 0) // _SECOND * _SECOND, tag)
 
     def may_be(self, other: Version) -> bool:
@@ -130,7 +130,7 @@ def file_version(path: str) -> Version | None:
     """Return the present version of the file at ``path``; None if there is none.
 
     Raises:
-        InputError: it cannot be asked for.
+        InputError: the version cannot be read.
     """
     try:
         with reading(path):
@@ -146,7 +146,7 @@ def file_version(path: str) -> Version | None:
 
 
 def version_of(path: str, file: Any) -> Version:
-    """The version of a file that `open_binary` or `open` of Python opened."""
+    """Return the version of a file that `open_binary` or `open` of Python opened."""
     if is_local(path):
         return Version.of_status(os.fstat(file.fileno()))
     at = place(path)
@@ -227,14 +227,14 @@ class Listed(NamedTuple):
 
 
 def objects_below(directory: str, *, recursive: bool = True) -> list[Listed]:
-    """The objects below a directory of a store.
+    """Return the objects below a directory of a store.
 
     Args:
-        directory: of a store.
-        recursive: whether those in folders below it, too.
+        directory: the URL of the directory.
+        recursive: whether to include objects in folders of the directory.
 
     Raises:
-        OSError: it cannot be listed.
+        OSError: the directory cannot be listed.
         ConfigError: an object has a name that pyarrow cannot open.
     """
     objects = []
@@ -247,10 +247,10 @@ def objects_below(directory: str, *, recursive: bool = True) -> list[Listed]:
 
 
 def object_at(path: str) -> Listed | None:
-    """The object of exactly that name; None: there is none.
+    """Return the object of exactly this name; None if there is no such object.
 
     Raises:
-        OSError: it cannot be asked for.
+        OSError: the store cannot be asked.
     """
     at = place(path)
     if at.path.endswith("/"):
@@ -285,7 +285,7 @@ def open_binary(path: str) -> Any:
 
 
 def read(path: str) -> bytes:
-    """All of the file ``path``.
+    """Return the contents of the file ``path``.
 
     Raises:
         InputError: it cannot be read.
@@ -295,7 +295,7 @@ def read(path: str) -> bytes:
 
 
 def read_if_there(path: str) -> bytes | None:
-    """All of the file ``path``; None where there is none.
+    """Return the contents of the file ``path``; None if there is no such file.
 
     Raises:
         InputError: it cannot be read.
@@ -324,10 +324,10 @@ def digest(path: str) -> Written:
 
 @contextlib.contextmanager
 def read_once(path: str, *, in_memory: int = _IN_MEMORY) -> Iterator[tuple[Any, Written]]:
-    """A file as pyarrow's readers take it, and its size and SHA-256.
+    """Yield a copy of a file for pyarrow's readers, and the size and SHA-256 of the copy.
 
-    What is read from it is what was hashed, whatever becomes of the file: it is a copy, in memory
-    or, where it has more bytes than ``in_memory``, in the directory of temporary files.
+    Later changes of the file do not affect the copy, which is in memory or, if larger than
+    ``in_memory`` bytes, in the directory of temporary files.
 
     Raises:
         InputError: it cannot be read.
@@ -445,11 +445,11 @@ class HashingFile(io.RawIOBase):
         return len(view)
 
     def tell(self) -> int:
-        """Bytes written so far."""
+        """Return the number of bytes written so far."""
         return self._size
 
     def written(self) -> Written:
-        """Size and SHA-256 of what was written so far."""
+        """Return the size and SHA-256 of the bytes written so far."""
         return Written(bytes=self._size, sha256=self._sha256.hexdigest())
 
 
@@ -503,7 +503,7 @@ def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
 
 @contextlib.contextmanager
 def _contents_of(held: Any, size: int) -> Iterator[Buffer]:
-    """All of a temporary file, which may be in memory."""
+    """Yield the contents of a temporary file, in memory or mapped."""
     held.seek(0)
     if size <= _IN_MEMORY:
         yield held.read()
@@ -563,7 +563,7 @@ def write(path: str, data: bytes, *, durable: bool = True) -> Written:
 
 
 def is_temporary(name: str) -> str | None:
-    """The name of the file that ``name`` would have become, if `replacing` gave it; else None."""
+    """Return the final name for a temporary name of `replacing`; None for any other name."""
     match = _TEMPORARY.fullmatch(name)
     return match[1] if match else None
 

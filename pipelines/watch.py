@@ -1,4 +1,4 @@
-"""A job that appends, again and again in this process, until a signal or a setting ends it."""
+"""Repeat an appending job in this process, until a signal or a setting ends the loop."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 def watch(request: CorpusRequest, every: float, *, execution: Execution, progress: Progress) -> Any:
-    """Append what has arrived, every few seconds; returns the last summary.
+    """Append the files that have arrived, every few seconds; return the last summary.
 
     Args:
         request: the job.
         every: seconds between two looks for files.
-        execution: where the work is done: in this process.
-        progress: gets a message while it waits.
+        execution: the options of the runner, which must be this process.
+        progress: gets messages and the work done.
 
     Raises:
-        JobError: the error that ended it.
+        JobError: the error that ended the loop.
     """
     settings, directory = request.appending, request.directory
     if workers_of(options(execution)).kind != "local":

@@ -1,7 +1,7 @@
 """Progress of a job: documents, bytes, speed and time left.
 
-Workers of this process write what they have done of each part into a slot; the driver adds the
-slots up, and shows what they come to. Of others, it shows what their runner says.
+Workers of this process write the work done on each part into a slot; the driver adds the slots up
+and shows the sums. For other workers, the driver shows the figures of their runner.
 """
 
 from pipelines.progress.shown import BarProgress, LineProgress, draws_on, progress_on

@@ -1,4 +1,4 @@
-"""Showing how far a job is on a stream such as stderr: as lines, as a bar, or as JSON."""
+"""Show the progress of a job on a stream such as stderr: as lines, as a bar, or as JSON."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ BAR_SECONDS = 0.25  # between two drawings of the bar
 
 
 class LineProgress(Progress):
-    """A line every ten seconds, and one when a step ends: for log files and pipes.
+    """Progress as a line every ten seconds and a line at the end of a step, for files and pipes.
 
     Args:
-        stream: to write to.
-        interval: seconds between two looks at a step, from a thread of its own.
+        stream: the stream to write to.
+        interval: seconds between two lines of a step, written by a thread.
     """
 
     def __init__(self, stream: TextIO, *, interval: float = LINE_SECONDS) -> None:
@@ -80,7 +80,7 @@ class LineProgress(Progress):
 
 
 class BarProgress(LineProgress):
-    """A bar that is drawn in place, and a line when a step ends: for terminals."""
+    """Progress as a bar drawn in place and a line at the end of a step, for terminals."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream, interval=BAR_SECONDS)
@@ -122,10 +122,10 @@ def _bar(stream: TextIO) -> Bar:
 
 
 class JsonProgress(LineProgress):
-    """A JSON object a line: when a step begins, every ten seconds, and when it ends.
+    """Progress as JSON lines: when a step begins, every ten seconds, and when the step ends.
 
-    Each has ``time`` (UTC, ISO 8601), ``level`` and ``message``; the one about a step has its
-    figures, too. ``docs/metrics.md`` lists the fields.
+    Each line has ``time`` (UTC, ISO 8601), ``level`` and ``message``; a line about a step also has
+    the figures of the step. ``docs/metrics.md`` lists the fields.
     """
 
     def log(self, message: str) -> None:
@@ -146,17 +146,17 @@ class JsonProgress(LineProgress):
 
 
 def json_line(level: str, message: str, **fields: Any) -> str:
-    """One line of a log, with the end of line."""
+    """Return one line of a log, with the end of line."""
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     value = {"time": now, "level": level, "message": message, **fields}
     return json.dumps(value, ensure_ascii=True, default=str) + "\n"
 
 
 class JsonFormatter(logging.Formatter):
-    """Records of ``logging`` as JSON lines."""
+    """Formatter of records of ``logging`` as JSON lines."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the line of a record, without the end of line."""
         fields = {"logger": record.name}
         if record.exc_info:
             fields["traceback"] = self.formatException(record.exc_info)
@@ -169,7 +169,7 @@ def draws_on(stream: TextIO) -> bool:
 
 
 def progress_on(stream: TextIO) -> Progress:
-    """A bar where ``stream`` is a terminal that can draw one, else lines."""
+    """Return a bar if ``stream`` is a terminal that can draw, else lines."""
     if draws_on(stream):
         return BarProgress(stream)
     return LineProgress(stream)

@@ -1,4 +1,4 @@
-"""The parts of a step, as far as the workers of this process have done them.
+"""Collect the work done on each part of a step by the workers of this process.
 
 A slot holds totals, not increments, so a part that is done twice counts once. A worker of another
 process finds no slots, and its writer does nothing: progress never decides whether a job succeeds.
@@ -15,7 +15,7 @@ _SLOTS: dict[str, dict[int, tuple[int, ...]]] = {}  # of each step that is watch
 
 
 def open_slots() -> str:
-    """Make room for the parts of a step; returns the name by which workers find it."""
+    """Make slots for the parts of a step; return the name by which workers find the slots."""
     name = uuid.uuid4().hex
     _SLOTS[name] = {}
     return name
@@ -27,13 +27,13 @@ def add_slots(name: str) -> tuple[int, ...]:
 
 
 def close_slots(name: str) -> None:
-    """Forget the slots of a step; later updates are not seen."""
+    """Forget the slots of a step; later updates have no effect."""
     del _SLOTS[name]
 
 
 @final
 class SlotWriter:
-    """Tells the driver how much of one part is done; used inside a worker.
+    """Writer of the work done on one part, used inside a worker.
 
     Args:
         slots: `StageProgress.slots`; None, or those of another process, makes every call a no-op.
@@ -45,15 +45,15 @@ class SlotWriter:
         self._part = part
 
     def update(self, *, documents: int, bytes: int) -> None:  # noqa: A002 - the unit is the name
-        """Set what is done of the part so far: documents, and bytes of input as stored."""
+        """Set the work done on the part so far: documents, and bytes of input as stored."""
         self._write(documents, bytes, 0, 0, 0)
 
     def keep(self, *, documents: int, bytes: int) -> None:  # noqa: A002
-        """Set what an earlier run did of the part: it is done, but says nothing about speed."""
+        """Set the work that an earlier run did on the part, which does not count for the speed."""
         self._write(documents, bytes, bytes, 0, 0)
 
     def advance(self, done: int, total: int) -> None:
-        """Set what is done of work that is not measured in bytes."""
+        """Set the steps done and the total of work that is not measured in bytes."""
         self._write(0, 0, 0, done, total)
 
     def _write(self, *values: int) -> None:

@@ -30,8 +30,8 @@ class Reason:
     """Records that were set aside for one reason.
 
     Attributes:
-        records: how many.
-        examples: (file, place, reason in full) of the first ones.
+        records: the number of records.
+        examples: (file, place, reason in full) of the first records.
     """
 
     records: int = 0
@@ -39,9 +39,9 @@ class Reason:
 
 
 def read_reasons(directory: str) -> dict[str, Reason]:
-    """The reasons of the first 10,000 bad records below ``directory``, the most frequent first.
+    """Return the reasons of the first 10,000 bad records in a directory, most frequent first.
 
-    Reasons that differ only in numbers are one. Lines that are damaged are left out.
+    Reasons that differ only in numbers count as one. Damaged lines are left out.
     """
     reasons: dict[str, Reason] = {}
     for _, record in zip(range(MOST_READ), _records(directory), strict=False):
@@ -67,7 +67,7 @@ def _records(directory: str) -> Iterator[dict[str, Any]]:
 
 
 def _lines(file: Any) -> Iterator[dict[str, Any]]:
-    """The records of a file; of a line that is too long there are none."""
+    """Yield the records of a file of JSON lines; leave out lines that are no JSON object."""
     lines = io.BufferedReader(file)
     for line in iter(lambda: lines.readline(_LONGEST_LINE), b""):
         with contextlib.suppress(ValueError, RecursionError):

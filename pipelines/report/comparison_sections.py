@@ -45,10 +45,10 @@ def _best(measures: Iterable[Mapping[str, Any]]) -> float:
 
 
 def comparison_section(result: Mapping[str, Any], *, number: int = 1, path: str = "") -> Section:
-    """A comparison as a section.
+    """Return a comparison as a section.
 
     Raises:
-        InputError: the file ``path`` that holds it is damaged.
+        InputError: the file ``path`` of the comparison is damaged.
     """
     try:
         made = section(comparison, result=result, number=number)
@@ -62,5 +62,5 @@ def comparison_section(result: Mapping[str, Any], *, number: int = 1, path: str 
 
 
 def comparison_page(result: Mapping[str, Any]) -> str:
-    """A comparison as a page by itself."""
+    """Return a comparison as a page by itself."""
     return page("Tokenizers compared", [comparison_section(result)])

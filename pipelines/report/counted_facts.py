@@ -52,7 +52,7 @@ class CountedFacts:
         return self.distinct_lengths.total()
 
     def add(self, keys: list[bytes], counts: list[int]) -> None:
-        """Take some keys in, of which none came before."""
+        """Add some keys and their counts; no key may be added twice."""
         sizes = [len(key) // (self.id_bytes or 1) for key in keys]
         self.frequent = _top(self.frequent, zip(counts, keys, strict=True))
         self.longest = _top(self.longest, zip(sizes, counts, keys, strict=True))
@@ -69,7 +69,7 @@ class CountedFacts:
 
 
 def _top(rows: list[_Row], more: Iterable[_Row]) -> list[_Row]:
-    """The greatest of those before and of some more."""
+    """Return the greatest rows among the previous rows and some more rows."""
     return heapq.nlargest(_TOP, [*rows, *heapq.nlargest(_TOP, more)])
 
 
@@ -85,15 +85,15 @@ def counted_facts(counts: PretokenCounts) -> CountedFacts:
 def read_counted_facts(
     directory: str, manifest: CountsManifest, *, advance: Callable[[int, int], object]
 ) -> CountedFacts:
-    """Read all counts, some rows at a time: memory does not grow with them.
+    """Read all counts in batches of rows, so that memory is bounded.
 
     Args:
-        directory: of the counts.
-        manifest: its manifest.
+        directory: the directory of the counts.
+        manifest: the manifest of the counts.
         advance: called after each part with the number of parts read, and of all.
 
     Raises:
-        InputError: a part is missing, damaged or another than the manifest names.
+        InputError: a part is missing, damaged, or differs from the manifest.
     """
     facts = CountedFacts(id_bytes=None if manifest.runs is None else manifest.runs.id_bytes)
     for done, part in enumerate(manifest.parts):

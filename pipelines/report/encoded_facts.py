@@ -33,11 +33,11 @@ class SampleRow:
     """The part of a row of an encoded corpus that is shown.
 
     Attributes:
-        file: the part that holds it.
-        row: its number in the part, from 0.
-        id: of the document, in UTF-8.
-        tokens: how many it has.
-        ids: those to show, from the first on.
+        file: the file of the part.
+        row: the number of the row in the part, from 0.
+        id: the id of the document, in UTF-8.
+        tokens: the number of tokens in the row.
+        ids: the token ids to show, from the first on.
     """
 
     file: str
@@ -52,7 +52,7 @@ class EncodedFacts:
     """The contents of the parts that were read.
 
     Attributes:
-        parts: how many were read, evenly spread over all.
+        parts: the number of parts read, evenly spread over all.
         tokens: occurrences of each id.
         lengths: rows of each length in tokens, from 0 on, those of 2^20 and more in the last place.
         samples: a few rows, evenly spread, so the same ones each time.
@@ -69,13 +69,13 @@ class EncodedFacts:
         return int(self.lengths.sum())
 
     def length_at(self, share: float) -> int:
-        """The length that this share of the rows does not exceed."""
+        """Return the length that this share of the rows does not exceed."""
         return int(np.searchsorted(np.cumsum(self.lengths), share * self.rows))
 
     def most_frequent(
         self, ids: Collection[int], tokenizer: Tokenizer, most: int
     ) -> list[tuple[bytes, int, int]]:
-        """The token, the id and the occurrences of those of some ids that occur most often."""
+        """Return the token, id and occurrences of the most frequent of some ids."""
         ordered = sorted(ids, key=lambda id_: (-int(self.tokens[id_]), id_))[:most]
         return [(tokenizer.token_bytes(id_), id_, int(self.tokens[id_])) for id_ in ordered]
 
@@ -87,16 +87,16 @@ def read_encoded_facts(
     sample_parts: int | None,
     advance: Callable[[int, int], object],
 ) -> EncodedFacts:
-    """Read the ids of the parts, some rows at a time: memory does not grow with the corpus.
+    """Read the ids of the parts in batches of rows, so that memory is bounded.
 
     Args:
-        directory: of the corpus.
-        manifest: its manifest.
-        sample_parts: how many parts to read at most; None for all.
+        directory: the directory of the corpus.
+        manifest: the manifest of the corpus.
+        sample_parts: the greatest number of parts to read; None for all.
         advance: called after each part with the number of parts read, and of all.
 
     Raises:
-        InputError: a part is missing, damaged or another than the manifest names.
+        InputError: a part is missing, damaged, or differs from the manifest.
     """
     tokens = np.zeros(manifest.tokenizer.vocab_size, np.int64)
     lengths = np.zeros(_LONGEST_ROW + 1, np.int64)
@@ -134,7 +134,7 @@ def read_encoded_facts(
 
 
 def _spread(manifest: EncodedManifest, most: int | None) -> list[Part]:
-    """At most so many parts, evenly spread."""
+    """Return at most ``most`` parts, evenly spread; all parts if None."""
     number = len(manifest.parts)
     count = number if most is None else min(most, number)
     return [manifest.parts[i * number // count] for i in range(count)]

@@ -1,4 +1,4 @@
-"""Writes the page about what a directory holds."""
+"""Write the report on the contents of a directory."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def report(
     comparisons: Sequence[str] = (),
     progress: Progress = UNSEEN,
 ) -> ReportSummary:
-    """Write one HTML file about what a directory holds.
+    """Write one HTML file about the contents of a directory.
 
     Args:
         path: a directory that a job has written, a tokenizer file, or one that
@@ -102,7 +102,7 @@ def report(
         progress: gets the work done so far.
 
     Raises:
-        JobError: something is wrong; the class says what.
+        JobError: the report cannot be made; the class of the error says why.
     """
     began = time.monotonic()
     with job_errors():

@@ -23,7 +23,7 @@ _LISTED = 50  # files of a manifest
 def dead_letters(
     counts: Counts | None = None, encoded: EncodedMaterial | None = None
 ) -> Facts | None:
-    """The reasons for which records were set aside."""
+    """Return the reasons of the bad records; None if there are no bad records."""
     jobs = [
         (stage, failures, read_reasons(job.directory))
         for stage, job in (("count", counts), ("encode", encoded))
@@ -38,7 +38,7 @@ def throughput(
     encoded: EncodedMaterial | None = None,
     training: Training | None = None,
 ) -> Facts | None:
-    """The speed of each step."""
+    """Return the timings of the steps; None if no step is known."""
     appended = [
         *(["count"] if counts and counts.is_appended else []),
         *(["encode"] if encoded and encoded.manifest.generation else []),
@@ -59,7 +59,7 @@ def throughput(
 
 
 def counts_manifest(counts: Counts) -> Facts:
-    """The manifest of the counts."""
+    """Return the manifest of the counts."""
     value = json.loads(counts.manifest.to_json())
     if counts.are_many:
         del value[CHECKSUM]  # no file holds all of it
@@ -68,13 +68,13 @@ def counts_manifest(counts: Counts) -> Facts:
 
 
 def encoded_manifest(encoded: EncodedMaterial) -> Facts:
-    """The manifest of the encoded corpus."""
+    """Return the manifest of the encoded corpus."""
     manifest = encoded.manifest
     return _manifest("encoded corpus", manifest.to_json(), is_appended=manifest.generation > 0)
 
 
 def export_manifest(export: ExportManifest) -> Facts:
-    """The manifest of the export."""
+    """Return the manifest of the export."""
     return _manifest("export", export.to_json(), is_appended=False)
 
 

@@ -1,4 +1,4 @@
-"""All that a report is about: what a directory holds, read."""
+"""Read the material of a report from the outputs in a directory."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ class Material:
 def gather(
     sources: Sources, tokenizer: Tokenizer | None, sample_parts: int | None, progress: Progress
 ) -> Material:
-    """Read what there is.
+    """Read the material of a report.
 
     Args:
         sources: the paths to read.
-        tokenizer: that of the file, where it is loaded already.
-        sample_parts: how many parts of a corpus to read at most; None for all.
+        tokenizer: the tokenizer of the sources, if already loaded.
+        sample_parts: the greatest number of parts of a corpus to read; None for all.
         progress: gets the work done so far.
 
     Raises:
-        InputError: something is damaged, or does not go together.
+        InputError: a source is damaged, or sources do not go together.
     """
     if tokenizer is None and sources.tokenizer is not None:
         tokenizer = load_tokenizer(sources.tokenizer)

@@ -1,4 +1,4 @@
-"""The page: facts in templates. It loads and runs nothing, whatever a corpus holds."""
+"""Fill templates with facts; the page loads and runs nothing, whatever a corpus holds."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Section:
     """A part of the report under a heading of its own.
 
     Attributes:
-        key: what a link leads to, ``#key``; of letters and hyphens.
+        key: the target of links, ``#key``, of letters and hyphens.
         title: the heading.
-        body: the HTML below it; text that is no Markup is escaped.
+        body: the HTML below the heading; text that is no Markup is escaped.
     """
 
     key: str
@@ -79,12 +79,12 @@ def page(
     material: Material | None = None,
     pictures: bool = True,
 ) -> str:
-    """The text of the HTML file.
+    """Return the text of the HTML file.
 
     Args:
         title: the heading.
-        sections: in order.
-        material: what they are about; None for a comparison alone.
+        sections: the sections, in order.
+        material: the material of the sections; None for a comparison alone.
         pictures: whether charts have pictures.
     """
     facts = {"title": title, "sections": sections, "material": material, "pictures": pictures}
@@ -93,35 +93,35 @@ def page(
 
 
 def shortened(data: bytes) -> str:
-    """A token as it looks, whatever it holds; a long one is cut short, with its size."""
+    """Return a token as visible text; a long token is cut short, with its size."""
     shown = visible(data)
     return shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}… ({len(data):,} bytes)"
 
 
 def token(data: bytes) -> Markup:
-    """A token or pre-token as it looks, whatever it holds; long ones are cut short."""
+    """Return a token or pre-token as HTML; a long token is cut short, with its size."""
     return Markup("<code><bdi>{}</bdi></code>").format(shortened(data))
 
 
 def tokens(these: Iterable[bytes], between: str = " ") -> Markup:
-    """Tokens in a row."""
+    """Return tokens as HTML, joined by a separator."""
     return Markup(between).join(map(token, these))  # noqa: S704 - no caller has it from a corpus
 
 
 def number(value: float) -> str:
-    """A number in at most four significant digits, or all of those before the point."""
+    """Return a number with at most four significant digits, or all digits before the point."""
     if value == int(value):
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def decimal(value: float | None, digits: int = 2) -> str:
-    """A number with so many digits after the point; a dash for None."""
+    """Return a number with this number of digits after the point; a dash for None."""
     return DASH if value is None else f"{value:,.{digits}f}"
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A part of 1 as percent; a dash for None."""
+    """Return a part of 1 as percent; a dash for None."""
     return DASH if value is None else f"{value:.{digits}%}"
 
 
@@ -142,7 +142,7 @@ def _templates() -> jinja2.Environment:
 
 
 def _shown(value: object) -> object:
-    """A value as a template shows it."""
+    """Return a value in the form that a template shows."""
     if isinstance(value, bytes):
         return token(value)
     return f"{value:,}" if isinstance(value, int) else value

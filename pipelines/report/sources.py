@@ -18,7 +18,7 @@ class Sources:
     """The path of each source; None if it is missing.
 
     Attributes:
-        directory: that was named, or that the file which was named is in.
+        directory: the named directory, or the directory of the named file.
         tokenizer: a tokenizer file.
         training: the ``training.json`` of this tokenizer.
         counts: a directory of counts.
@@ -40,8 +40,8 @@ def find_sources(path: str) -> Sources:
     """Find the contents of ``path``: a job's directory, a tokenizer or a comparison.
 
     Raises:
-        InputError: it holds none of it, or not all of what was begun there.
-        ConfigError: its filesystem cannot be used here.
+        InputError: the path has no source, or an incomplete output.
+        ConfigError: the filesystem of the path cannot be used here.
     """
     directory = storage.located(path)
     if _is_file(directory):
@@ -67,7 +67,7 @@ def find_sources(path: str) -> Sources:
 
 
 def _is_file(path: str) -> bool:
-    """Return whether it is a file that says by its name to be a tokenizer."""
+    """Return whether a path is a file with an ending of tokenizer files."""
     name = path.rpartition("/")[2]
     is_folder = storage.is_local(path) and Path(path).is_dir()
     return name.endswith(ENDINGS) and not is_folder and storage.exists(path)

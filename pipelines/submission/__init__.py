@@ -1,6 +1,6 @@
-"""Handing a job to a runner whose workers are not this process, and watching it from here.
+"""Submit a job to a runner whose workers are other processes, and watch the job from here.
 
-Before: `workers` reads from Beam's options where the workers are, `checks` refuses files that they
-cannot see and a job whose workers lack this package. Afterwards: `job` waits for the end and
-cancels.
+Before submission, `workers` reads the place of the workers from Beam's options, and `checks`
+refuses files that the workers cannot see, and workers that lack this package. After submission,
+`job` waits for the end of the job or cancels the job.
 """

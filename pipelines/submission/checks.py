@@ -1,4 +1,4 @@
-"""Checks of a job before it is handed to a runner."""
+"""Check a job before its submission to a runner."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def ready(
     *,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Complete Beam's options with what the runner needs to have.
+    """Complete Beam's options for the runner, and check the job server and the package.
 
     Raises:
-        ConfigError, JobError: it cannot be had; the message says how to get it.
+        ConfigError, JobError: the runner lacks something; the message says how to get it.
     """
     if workers.kind == "local":
         return
@@ -58,7 +58,7 @@ def ready(
 
 
 def _find_engine(beam_options: PipelineOptions, runner: str, say: Callable[[str], None]) -> None:
-    """From what Beam would start a runner of its own on this machine."""
+    """Find the program from which Beam starts a runner on this machine."""
     if runner == "PortableRunner":
         raise ConfigError(
             "`runner` PortableRunner needs the address of a job server: "
@@ -87,10 +87,10 @@ def _find_engine(beam_options: PipelineOptions, runner: str, say: Callable[[str]
 
 
 def reach_job_server(beam_options: PipelineOptions, workers: Workers) -> None:
-    """See that the job server answers, and let Beam's streams last as long as the job.
+    """Check that the job server answers, and let Beam's streams last as long as the job.
 
     Raises:
-        JobError: nothing answers there.
+        JobError: the address is malformed, or no job server answers.
     """
     portable = beam_options.view_as(PortableOptions)
     endpoint = portable.job_endpoint
@@ -122,16 +122,16 @@ def check_paths(
     """Refuse files of this machine that workers elsewhere cannot see.
 
     Args:
-        workers: where they are.
-        reads: what they read: files or directories.
+        workers: the place of the workers.
+        reads: the files or directories that the workers read.
         writes: the output directory.
-        shared: local directories that they see under the same names.
+        shared: local directories that the workers see under the same names.
 
     Returns:
-        What to say where it cannot be known; empty where there is nothing to say.
+        A note for the user if the check cannot be sure; else empty.
 
     Raises:
-        ConfigError: they cannot see one; the message names it.
+        ConfigError: the workers cannot see a file; the message names the file.
     """
     if workers.here:
         return ""
@@ -166,7 +166,7 @@ def check_package(beam_options: PipelineOptions, workers: Workers, *, how: Stagi
     """Refuse a job whose workers lack this package, as far as the options tell.
 
     Raises:
-        ConfigError: nothing brings it to them; the message says what does.
+        ConfigError: the workers lack the package; the message says how to send the package.
     """
     if how == "auto" and needs_package(beam_options, workers):
         raise ConfigError(

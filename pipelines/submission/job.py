@@ -1,4 +1,4 @@
-"""A submitted job: its page, its state, waiting for its end, cancelling it."""
+"""Watch a submitted job, wait for its end, and cancel the job."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _STARTING_SECONDS = 20.0  # in which a worker reports what it has counted
 
 
 def job_id(result: Any) -> str:
-    """The runner's id of the job; empty if it has none."""
+    """Return the runner's id of the job; empty if the job has no id."""
     id_ = getattr(result, "job_id", None) or getattr(result, "_job_id", None)
     with contextlib.suppress(Exception):  # a method of Dataflow's result, which asks the service
         id_ = id_() if callable(id_) else id_
@@ -48,7 +48,7 @@ def job_id(result: Any) -> str:
 
 
 def state_of(result: Any) -> str:
-    """The state that the runner gives a job; empty where it does not say."""
+    """Return the state that the runner gives a job; empty if unknown."""
     # A copy is asked: the answer is kept, and where the job has ended meanwhile, an older one would
     # make Beam, which waits for the job in another thread, take it for failed.
     with contextlib.suppress(Exception):  # whatever a runner's client raises: ask again later
@@ -57,7 +57,7 @@ def state_of(result: Any) -> str:
 
 
 def counters(result: Any) -> dict[str, int]:
-    """Our counters of a job by name, as they are now; empty where the runner has none."""
+    """Return the present values of our counters of a job, by name; empty if unknown."""
     totals: dict[str, int] = {}
     with contextlib.suppress(Exception):  # no metrics, or none now: a job does not fail by it
         metrics = copy(result).metrics()  # a result keeps its first answer for ever
@@ -69,7 +69,7 @@ def counters(result: Any) -> dict[str, int]:
 
 
 def cancel(result: Any, workers: Workers) -> str:
-    """Have the runner end a job.
+    """Cancel a job on its runner.
 
     Beam stops serving workers inside this process at the same time. Prism breaks down, with all its
     jobs, where it is about to start such a worker and finds nobody: a job that has counted anything
@@ -125,11 +125,11 @@ def wait(result: Any, poll: Callable[[], bool]) -> str | None:
     """Wait for a job in a thread of its own, so that signals and polls have their turn.
 
     Args:
-        result: what Beam returned.
-        poll: called about once a second, and once in the end; False ends the waiting.
+        result: the result that Beam returned.
+        poll: called about once a second, and once at the end; False ends the waiting.
 
     Returns:
-        The state in which the job ended; None where the waiting was ended, or Beam does not say.
+        The last state of the job; None if ``poll`` ended the waiting, or if unknown.
 
     Raises:
         Exception: whatever Beam raises for a job that failed.
@@ -158,7 +158,7 @@ def wait(result: Any, poll: Callable[[], bool]) -> str | None:
 
 
 def _asked_for(result: Any, error: grpc.RpcError, poll: Callable[[], bool]) -> str | None:
-    """The stream of states broke off, which says nothing about the job: ask for its state."""
+    """Ask for the state of a job until the job ends, after the stream of its states broke off."""
     silent = 0
     while not PipelineState.is_terminal(state := state_of(result)):
         silent = 0 if state else silent + 1
@@ -173,7 +173,7 @@ def _asked_for(result: Any, error: grpc.RpcError, poll: Callable[[], bool]) -> s
 
 
 def submitted_unseen(interrupted: Interrupts, *, runner: str, name: str) -> Interrupted:
-    """The error where signals ended the command while it handed a job over."""
+    """Return the error for a command that signals ended while it submitted a job."""
     error = interrupted.error()
     return Interrupted(
         f"{error} while the job was submitted to {runner}: it may run there, under the name "
@@ -185,7 +185,7 @@ def submitted_unseen(interrupted: Interrupts, *, runner: str, name: str) -> Inte
 def cancelled(
     result: Any, interrupted: Interrupts, *, workers: Workers, say: Callable[[str], None]
 ) -> Interrupted:
-    """Cancel a job after a signal, wait until the runner says so, and say what became of it."""
+    """Cancel a job after a signal, wait for the runner, and return the error with the outcome."""
     error = interrupted.error()
     status, job = error.exit_status, f"job {job_id(result)} on {workers.runner}"
     say(f"{error}: cancelling {job}")

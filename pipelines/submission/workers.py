@@ -34,11 +34,11 @@ class Workers:
     """The place of a job's workers.
 
     Attributes:
-        runner: Beam's name of it.
+        runner: Beam's name of the runner.
         kind: ``local`` and ``loopback`` are this process and its children; the others are
             environments of their own.
-        address: of the cluster or the job server, HOST:PORT; empty where Beam starts one here.
-        image: the container image that was asked for; empty for Beam's own.
+        address: the address of the cluster or job server, HOST:PORT; empty if Beam starts one here.
+        image: the container image in the options; empty for Beam's own image.
     """
 
     runner: str
@@ -48,21 +48,21 @@ class Workers:
 
     @property
     def here(self) -> bool:
-        """True if they are of this process, and so have its packages and its files."""
+        """True if the workers belong to this process, and so have its packages and files."""
         return self.kind in ("local", "loopback")
 
     @property
     def near(self) -> bool:
-        """True if all that is known of the cluster is on this machine."""
+        """True if the address of the cluster is on this machine, or empty."""
         return not self.address or is_loopback(self.address)
 
     @property
     def has_own_image(self) -> bool:
-        """True if they run in an image other than Beam's published one."""
+        """True if the workers run in an image other than Beam's published images."""
         return bool(self.image) and not self.image.startswith(_BEAMS_IMAGES)
 
     def __str__(self) -> str:
-        """Such as ``PROCESS workers of PortableRunner at cluster:8099``."""
+        """Return a phrase such as ``PROCESS workers of PortableRunner at cluster:8099``."""
         if self.kind == "dataflow":
             return "Dataflow's workers"
         place = f" at {self.address}" if self.address else ""
@@ -70,7 +70,7 @@ class Workers:
 
 
 def workers_of(beam_options: PipelineOptions) -> Workers:
-    """Read from Beam's options where the workers will be."""
+    """Return the place of the workers, read from Beam's options."""
     runner = str(beam_options.view_as(StandardOptions).runner)
     name = runner.rpartition(".")[2]
     if name in ("DataflowRunner", "TestDataflowRunner"):
