@@ -115,5 +115,5 @@ def _makes_part(section: PartSection, settings: ExportSettings, total: int) -> b
 
 
 def _has_rows(settings: ExportSettings) -> bool:
-    """Return True if a format has empty rows: in ``bin`` and ``litdata``, ids are one stream."""
-    return settings.to not in ("bin", "litdata")
+    """Return True if rows without tokens are stored: in ``bin`` and ``litdata``, only padded ones."""
+    return settings.to not in ("bin", "litdata") or settings.pack_remainder == "pad"

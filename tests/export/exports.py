@@ -179,9 +179,9 @@ def expected(
 
 
 def stored(parts: list[list[Row]], to: str) -> list[Any]:
-    """The rows of each part as a format stores them; a stream of ids has no empty rows."""
+    """The rows of each part as a format stores them; a stream of ids has no rows without ids."""
     if to in ("bin", "litdata"):
-        parts = [rows for rows in parts if any(row["num_tokens"] for row in rows)]
+        parts = [rows for rows in parts if any(row["input_ids"] for row in rows)]
     rows_of_parts = [[row["input_ids"] for row in rows] for rows in parts]
     if to == "parquet":
         return parts

@@ -7,6 +7,7 @@ import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import bpe
@@ -48,6 +49,20 @@ def test_rows_that_are_counted_are_there(
         parts = found(tmp_path / "out", to)
         rows = [row for part in parts for row in (part[0] if to == "megatron" else part)]
         assert len(rows) == totals["rows"]
+
+
+@pytest.mark.parametrize("packing", ["concatenate", "best-fit"])
+@pytest.mark.parametrize("to", ["bin", "litdata"])
+def test_rows_of_padding_alone_are_there(
+    ids: Callable[[str], Path], tmp_path: Path, *, to: str, packing: str
+) -> None:
+    """Parts of empty documents whose rows are padded were left out, and their rows counted."""
+    options = Options(pack=8, packing=packing, pack_remainder="pad", pad_token=END)
+    output = tmp_path / "out"
+    export_and_check({"blank": ids("blank")}, output, options, to=to, unit_tokens=9)
+    rows = json.loads((output / "manifest.json").read_bytes())["training"]["rows"]
+    assert rows > 0
+    assert sum(map(np.size, found(output, to))) == 8 * rows
 
 
 def test_packed_documents_that_nothing_separates_are_warned_of(tmp_path: Path) -> None:
