@@ -3,7 +3,7 @@
 A page finds a small ``corpus/``, made as ``docs/README.md`` tells to make it, and ``bpe`` on the
 path. ``sh`` and ``python`` blocks run one after the other; a ``yaml`` block whose first line is
 ``# name.yaml`` becomes that file; an ``output`` block is what the block before it prints (a line
-``…`` represents any lines). ``console`` blocks are for what cannot run here, ``py`` blocks for
+``…`` represents any lines, ``…`` in a line any text). ``console`` blocks are for what cannot run here, ``py`` blocks for
 programs that tests of a cluster run.
 """
 
@@ -109,6 +109,9 @@ def run_page(page: Path, folder: Path) -> list[str]:
 
 
 def _matches(said: str, printed: str) -> bool:
-    """Return whether a text was printed; a line ``…`` is any number of lines."""
-    lines = (".*\n" if line == "…" else re.escape(line) + "\n" for line in said.splitlines())
-    return re.fullmatch("".join(lines), printed, re.DOTALL) is not None
+    """Return whether a text was printed; ``…`` is any lines, or any text in a line."""
+    lines = (
+        "(?:.*\n)*" if line == "…" else re.escape(line).replace("…", ".*") + "\n"
+        for line in said.splitlines()
+    )
+    return re.fullmatch("".join(lines), printed) is not None
