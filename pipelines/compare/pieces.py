@@ -35,7 +35,7 @@ WHOLE = Pretokenizer("none")
 
 
 class PieceCutter:
-    """Cut texts where all of several pre-tokenizers cut them.
+    """A cutter of texts where all of several pre-tokenizers cut them.
 
     A pre-tokenizer that normalizes text first, or does not cut at all, is left out. Where all are
     left out, GPT-2's pre-tokenizer cuts.

@@ -69,7 +69,7 @@ class ComparisonTotals:
 
 
 class Meter:
-    """Measure the token ids of several tokenizers and compare each with the first."""
+    """Figures of the token ids of several tokenizers, each compared with the first."""
 
     def __init__(self, tokenizers: Sequence[Tokenizer]) -> None:
         self._tokenizers = tokenizers

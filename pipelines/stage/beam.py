@@ -72,7 +72,7 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
 
 class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
-    """Make and fold all units of a stage. Input and output are one bool: whether there is work."""
+    """The making and folding of a stage's units. Input and output are one bool: is there work?"""
 
     def __init__(
         self, stage: Stage, failures: FailureChannel, *, last: bool, slots: str | None
