@@ -115,5 +115,5 @@ def _makes_part(section: PartSection, settings: ExportSettings, total: int) -> b
 
 
 def _has_rows(settings: ExportSettings) -> bool:
-    """Return True if rows without tokens are stored: in ``bin`` and ``litdata``, only padded ones."""
+    """Return True if rows without tokens are stored: ``bin``, ``litdata`` store padded ones."""
     return settings.to not in ("bin", "litdata") or settings.pack_remainder == "pad"

@@ -3,8 +3,8 @@
 A page finds a small ``corpus/``, made as ``docs/README.md`` tells to make it, and ``bpe`` on the
 path. ``sh`` and ``python`` blocks run one after the other; a ``yaml`` block whose first line is
 ``# name.yaml`` becomes that file; an ``output`` block is what the block before it prints (a line
-``…`` represents any lines, ``…`` in a line any text). ``console`` blocks are for what cannot run here, ``py`` blocks for
-programs that tests of a cluster run.
+``…`` represents any lines, ``…`` in a line any text). ``console`` blocks are for what cannot run
+here, ``py`` blocks for programs that tests of a cluster run.
 """
 
 from __future__ import annotations
