@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts, Totals
-from bpe.errors import CountsError, EncodingError, PretokenizerError, SpecialTokenError
+from bpe.errors import CountsError, EncodingError
 from tests.bpe.oracle import known
 from tests.bpe.texts import byte_texts
 
@@ -64,15 +64,6 @@ def test_what_is_no_text_is_named(texts: list[str], error: type[Exception], mess
         count_pretokens(texts)
 
 
-def test_wrong_arguments() -> None:
-    with pytest.raises(PretokenizerError, match="gpt3"):
-        count_pretokens([], pretokenizer="gpt3")
-    with pytest.raises(PretokenizerError, match="compile"):
-        count_pretokens([], pattern="(")
-    with pytest.raises(SpecialTokenError, match="twice"):
-        count_pretokens([], special_tokens=["<s>", "<s>"])
-
-
 def test_counts_from_items() -> None:
     counts = PretokenCounts.from_items({"hug": 10, "pug": 5, "hugs": 2**40})
     assert dict(counts.items()) == {b"hug": 10, b"pug": 5, b"hugs": 2**40}
@@ -116,10 +107,9 @@ def test_counts_have_64_bits() -> None:
     assert dict((big + other).items()) == {b"the": LARGEST - 2**32, b"of": 2**31, b"a": 2**31}
     with pytest.raises(CountsError, match=r"pre-token b'the' passes 2\^63 - 1"):
         big + big
-    with pytest.raises(CountsError, match=r"passes 2\^63 - 1"):
-        big * 2
-    with pytest.raises(CountsError, match=r"passes 2\^63 - 1"):
-        big * 2**70
+    for times in (2, 2**70):
+        with pytest.raises(CountsError, match=r"passes 2\^63 - 1"):
+            big * times
 
 
 def test_counts_of_different_kinds_are_not_added() -> None:
@@ -134,32 +124,28 @@ def test_counts_of_different_kinds_are_not_added() -> None:
         assert plain != other
     with pytest.raises(CountsError, match="1 or more, not 0"):
         plain * 0
-    assert plain.__add__(1) is NotImplemented  # type: ignore[operator]
-    assert plain.__mul__(1.5) is NotImplemented  # type: ignore[operator]
-    assert plain != 1
+    with pytest.raises(TypeError):
+        plain + 1  # type: ignore[operator]
+    with pytest.raises(TypeError):
+        plain * 1.5  # type: ignore[operator]
 
 
 def test_parts_that_contradict_each_other() -> None:
     counts = count_pretokens(["a b", "c"], track_order=True)
-    with pytest.raises(CountsError, match="add up to 3, the totals say 4"):
-        replace(counts, totals=Totals(2, 4, 4))
-    with pytest.raises(CountsError, match="order_span is None, but the counts know the order"):
-        replace(counts, order_span=None)
-    with pytest.raises(CountsError, match="a document has place 1, order_span is 1"):
-        replace(counts, order_span=1)
+    for wrong, message in (
+        ({"totals": Totals(2, 4, 4)}, "add up to 3, the totals say 4"),
+        ({"order_span": None}, "order_span is None, but the counts know the order"),
+        ({"order_span": 1}, "a document has place 1, order_span is 1"),
+    ):
+        with pytest.raises(CountsError, match=message):
+            replace(counts, **wrong)
     with pytest.raises(CountsError, match="documents is negative"):
         Totals(documents=-1)
-
-
-def test_places_of_added_counts_cannot_overflow() -> None:
-    counts = count_pretokens(["a"], track_order=True)
-    far = replace(counts, order_span=2**64)
     with pytest.raises(CountsError, match=r"places of documents pass 2\^63 - 1"):
-        far + counts
+        replace(counts, order_span=2**64) + counts
 
 
 def test_pickle_and_repr() -> None:
     counts = count_pretokens(["a b a"], pretokenizer="words", track_order=True)
-    for one in (counts, count_pretokens(["a b"]), count_pretokens([])):
-        assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301  # our own bytes
+    assert pickle.loads(pickle.dumps(counts)) == counts  # noqa: S301  # our own bytes
     assert repr(counts) == "<PretokenCounts: 2 distinct of 3 pre-tokens (words) in 1 documents>"

@@ -6,7 +6,6 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -59,29 +58,14 @@ def test_pattern_large_counts_and_inputs_are_saved(tmp_path: Path) -> None:
     object.__setattr__(counts, "inputs", (CountedInput("a/é.txt", 5), CountedInput("\udcff", 1)))
     counts.save(tmp_path / "new" / "counts")
     loaded = PretokenCounts.load(str(tmp_path / "new" / "counts"))
-    assert loaded == counts
-    assert loaded.inputs == counts.inputs
-    assert loaded.pretokenizer.pattern == r"\s+|\w+"
-    assert len(list((tmp_path / "new" / "counts").rglob("*.*"))) == 17
+    assert (loaded, loaded.inputs) == (counts, counts.inputs)
 
 
 def test_files_are_what_the_manifest_says(saved: Path, counts: PretokenCounts) -> None:
     manifest = json.loads((saved / "manifest.json").read_text())
-    assert list(manifest) == [
-        *("kind", "version", "pretokenizer", "pattern", "normalizer", "never_split"),
-        *("special_tokens", "runs", "cut", "order_span", "totals", "pruned", "scale", "inputs"),
-        *("dead_letters", "parts", "checksum"),
-    ]
-    assert manifest["special_tokens"] == ["<s>", "日本"]
-    assert manifest["order_span"] == 5
-    assert manifest["totals"] == {
-        "documents": 5,
-        "bytes": sum(len(text.encode()) for text in TEXTS),
-        "pretokens": counts.totals.pretokens,
-        "distinct_pretokens": len(counts),
-        "failures": 0,
-        "formats": {},
-    }
+    assert manifest["totals"]["documents"] == 5
+    assert manifest["totals"]["bytes"] == sum(len(text.encode()) for text in TEXTS)
+    assert manifest["totals"]["distinct_pretokens"] == len(counts)
     names = [f"data/part-0000{shard}-of-00003.parquet" for shard in range(3)]
     assert [part["file"] for part in manifest["parts"]] == names
     assert sorted(path.name for path in saved.iterdir()) == ["data", "manifest.json"]
@@ -141,29 +125,29 @@ def test_saving_again_replaces_counts(saved: Path) -> None:
 
 
 def test_saving_leaves_other_files_alone(tmp_path: Path, saved: Path) -> None:
-    counts = count_pretokens(["a"])
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(CountsError, match="not empty and holds no finished counts"):
-        counts.save(tmp_path)
     (saved / "notes.txt").write_text("mine")
-    with pytest.raises(CountsError, match=r"other files than counts, like 'notes\.txt'"):
-        counts.save(saved)
     (tmp_path / "encoded").mkdir()
     (tmp_path / "encoded" / "manifest.json").write_text('{"kind": "encoded", "version": 1}')
-    with pytest.raises(CountsError, match="manifest of 'encoded', not of 'counts'"):
-        counts.save(tmp_path / "encoded")
-    assert [path.name for path in (tmp_path / "encoded").iterdir()] == ["manifest.json"]
+    before = sorted(tmp_path.rglob("*"))
+    for directory, message in (
+        (tmp_path, "not empty and holds no finished counts"),
+        (saved, r"other files than counts, like 'notes\.txt'"),
+        (tmp_path / "encoded", "manifest of 'encoded', not of 'counts'"),
+    ):
+        with pytest.raises(CountsError, match=message):
+            count_pretokens(["a"]).save(directory)
     with pytest.raises(FileExistsError):
-        counts.save(tmp_path / "notes.txt")
+        count_pretokens(["a"]).save(tmp_path / "notes.txt")
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_a_save_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     directory = tmp_path / "counts"
     counts = count_pretokens(TEXTS)
-    with pytest.raises(CountsError, match="shards=0 is not between 1 and 99999"):
-        counts.save(directory, shards=0)
-    with pytest.raises(CountsError, match="shards=100000"):
-        counts.save(directory, shards=100_000)
+    for shards in (0, 100_000):
+        with pytest.raises(CountsError, match=f"shards={shards} is not between 1 and 99999"):
+            counts.save(directory, shards=shards)
     assert not directory.exists()
     counts.save(directory, shards=4)
     before = sorted(directory.rglob("*"))
@@ -221,20 +205,19 @@ def test_no_counts_there(tmp_path: Path, saved: Path) -> None:
 def test_a_part_is_missing_truncated_damaged_or_of_another_run(tmp_path: Path, saved: Path) -> None:
     part = saved / "data" / "part-00001-of-00003.parquet"
     data = part.read_bytes()
-    part.unlink()
-    with pytest.raises(CountsError, match=r"part-00001-of-00003\.parquet is missing"):
-        PretokenCounts.load(saved)
-    part.write_bytes(data[:-1])
-    with pytest.raises(CountsError, match=r"part-00001.* has \d+ bytes, the manifest says \d+"):
-        PretokenCounts.load(saved)
-    part.write_bytes(data[:50] + bytes([data[50] ^ 1]) + data[51:])
-    with pytest.raises(CountsError, match=r"part-00001.* has not the SHA-256 of the manifest"):
-        PretokenCounts.load(saved)
     count_pretokens(["another run"]).save(tmp_path / "other", shards=3)
-    shutil.copy(tmp_path / "other" / "data" / part.name, part)
-    with pytest.raises(CountsError, match=r"part-00001.* of another run"):
-        PretokenCounts.load(saved)
-    part.write_bytes(data)
+    for damaged, message in (
+        (None, "is missing"),
+        (data[:-1], r"has \d+ bytes, the manifest says \d+"),
+        (data[:50] + bytes([data[50] ^ 1]) + data[51:], "has not the SHA-256 of the manifest"),
+        ((tmp_path / "other" / "data" / part.name).read_bytes(), "of another run"),
+    ):
+        part.unlink()
+        if damaged is not None:
+            part.write_bytes(damaged)
+        with pytest.raises(CountsError, match=rf"part-00001-of-00003\.parquet.* {message}"):
+            PretokenCounts.load(saved)
+        part.write_bytes(data)
     PretokenCounts.load(saved)
 
 
@@ -242,35 +225,15 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
     part = saved / "data" / "part-00000-of-00003.parquet"
     good = part.read_bytes()
     table = pq.read_table(part)
-    first = table["pretoken"][0].as_py()
-    counted = table.schema.get_field_index("count")
     cases: list[tuple[bytes, str]] = [
         (b"", "cannot be read as Parquet"),
         (b"PAR1" * 100, "cannot be read as Parquet"),
-        (good[: len(good) // 2], "cannot be read as Parquet"),
         (good[:12] + bytes([good[12] ^ 255]) + good[13:], "cannot be read as Parquet"),
         (parquet_bytes(table[::-1]), "is not in byte order after"),
-        (parquet_bytes(pa.concat_tables([table[:1], table])), "stands there twice"),
-        (parquet_bytes(table.drop_columns(["count"])), "not those of counts"),
         (parquet_bytes(table.rename_columns(["word", *table.schema.names[1:]])), "word: binary"),
-        (
-            parquet_bytes(table.set_column(counted, "count", pc.negate(table["count"]))),
-            r"count -\d+ is not positive",
-        ),
-        (
-            parquet_bytes(table.set_column(counted, "count", pa.nulls(len(table), pa.int64()))),
-            "column 'count' holds nulls",
-        ),
-        (
-            parquet_bytes(table.select(["pretoken", "count"])),
-            "lacks the columns of order, the manifest says order_span=5",
-        ),
-        (
-            (saved / "data" / "part-00001-of-00003.parquet").read_bytes(),
-            "does not belong to this part",
-        ),
+        (parquet_bytes(table.drop_columns(["first_document", "first_position"])), "lacks the colu"),
+        (part.with_name("part-00001-of-00003.parquet").read_bytes(), "not belong to this part"),
     ]
-    assert first
     for data, message in cases:
         rows = None
         if data[:4] == b"PAR1" and "cannot be read" not in message:
@@ -289,30 +252,18 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
     ("fields", "message"),
     [
         ({"kind": "tokenizer"}, "manifest of 'tokenizer', not of 'counts'"),
-        ({"kind": None}, "manifest of None, not of"),
         ({"version": 1}, "has version 1, this library reads 2 and 3"),
         ({"version": True}, "has version True, this library reads 2 and 3"),
-        ({"pruned": {"below": 2}}, "pruned has no field 'distinct_pretokens'"),
-        ({"pruned": 2}, "pruned must be an object or null, got 2"),
         ({"scale": 0}, "scale is 0, it must be an int from 1 upwards"),
-        ({"scale": "2"}, "scale must be an integer from 0, got '2'"),
-        ({"normalizer": "nfc"}, "normalizer must be a list or null, got 'nfc'"),
         ({"normalizer": ["nfx"]}, "unknown normalizer 'nfx'; valid: nfc, nfd"),
         ({"never_split": ["("]}, "does not compile"),
-        ({"pretokenizer": None, "pattern": ["a", 1]}, r"pattern\[1\] must be a string, got 1"),
         ({"pretokenizer": "gpt3"}, "unknown pre-tokenizer 'gpt3'"),
         ({"pretokenizer": None}, "either a name or a pattern"),
-        ({"pretokenizer": None, "pattern": "("}, "does not compile"),
         ({"special_tokens": ["a", "a"]}, "'a' is given twice"),
-        ({"special_tokens": [1]}, r"special_tokens\[0\] must be a string, got 1"),
         ({"order_span": 1}, "order_span is 1"),
         ({"order_span": None}, "has the columns of order, the manifest says order_span=None"),
-        ({"order_span": 1.5}, "order_span must be an integer from 0 or null, got 1.5"),
-        ({"totals": []}, r"totals must be an object, got \[\]"),
-        ({"totals": {"documents": 1}}, "totals has no field 'bytes'"),
         ({"totals": {"documents": -1}}, "totals.documents must be an integer from 0, got -1"),
         ({"inputs": [{"name": "a"}]}, r"inputs\[0\] has no field 'size'"),
-        ({"inputs": ["a"]}, r"inputs\[0\] must be an object, got 'a'"),
         ({"parts": []}, "names 0 parts"),
         (
             {"parts": [{"file": "../../x", "rows": 0, "bytes": 0, "sha256": ""}]},
@@ -337,12 +288,13 @@ def test_a_manifest_that_is_wrong(saved: Path, fields: dict[str, Any], message: 
 
 def test_totals_that_do_not_add_up(saved: Path) -> None:
     totals = json.loads((saved / "manifest.json").read_text())["totals"]
-    edit_manifest(saved, totals={**totals, "pretokens": totals["pretokens"] + 1})
-    with pytest.raises(CountsError, match=r"counts add up to \d+, the totals say \d+ pre-tokens"):
-        PretokenCounts.load(saved)
-    edit_manifest(saved, totals={**totals, "distinct_pretokens": 1})
-    with pytest.raises(CountsError, match=r"1 distinct pre-tokens, but its parts have \d+ rows"):
-        PretokenCounts.load(saved)
+    for name, message in (
+        ("pretokens", r"counts add up to \d+, the totals say \d+ pre-tokens"),
+        ("distinct_pretokens", r"\d+ distinct pre-tokens, but its parts have \d+ rows"),
+    ):
+        edit_manifest(saved, totals={**totals, name: totals[name] + 1})
+        with pytest.raises(CountsError, match=message):
+            PretokenCounts.load(saved)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1" * 5_000, "[" * 100_000, "\xff"])
@@ -350,13 +302,6 @@ def test_a_manifest_that_is_no_manifest(saved: Path, text: str) -> None:
     (saved / "manifest.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(CountsError, match=r"manifest\.json is not (JSON|a JSON object)"):
         PretokenCounts.load(saved)
-
-
-def test_a_manifest_goes_through_json(saved: Path) -> None:
-    text = (saved / "manifest.json").read_text()
-    manifest = CountsManifest.from_json(text, where="here", inputs=bytes)
-    assert manifest.to_json() == text
-    assert text.isascii()
 
 
 def test_any_flipped_bit_of_a_manifest_is_found(saved: Path) -> None:
