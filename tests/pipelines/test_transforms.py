@@ -50,62 +50,6 @@ def test_a_foreign_pipeline_counts_and_encodes_files(
     assert tree(tmp_path / "ids") == tree(tmp_path / "ids2")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"pretokenizer": "gpt3"},
-        {"pattern": "("},
-        {"special_tokens": [""]},
-        {"special_tokens": "<|end|>"},
-        {"inputs": "docs.jsonl"},
-        {"inputs": []},
-        {"inputs": ["docs.jsonl"], "format": "csv"},
-        {"text_field": ""},
-        {"output": ""},
-    ],
-)
-def test_counting_is_validated_when_it_is_made(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        CountCorpus(**{"inputs": ["docs.jsonl"], "output": "out", **arguments})
-
-
-def test_encoding_is_validated_when_it_is_made(corpus: Corpus, tmp_path: Path) -> None:
-    good: dict[str, Any] = {
-        "inputs": [*corpus.patterns],
-        "tokenizer": str(tmp_path / "t.json"),
-        "output": str(tmp_path / "ids"),
-    }
-    EncodeCorpus(**good)  # nothing is read yet: the tokenizer may be made by then
-    for wrong in (
-        {"max_failures": -1},
-        {"inputs": "x"},
-        {"overwrite": True, "resume": True},
-        {"keep": "lang"},
-        {"dropout_seed": 8},
-    ):
-        with pytest.raises(ConfigError):
-            EncodeCorpus(**{**good, **wrong})
-    with pytest.raises(TypeError):
-        EncodeCorpus("positional")  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="keeps"):
-        EncodeCorpus(**good, keeps=8)
-
-
-def test_transforms_say_what_they_are_applied_to(corpus: Corpus, tmp_path: Path) -> None:
-    small_tokenizer(tmp_path / "t.json")
-    inputs, output = [*corpus.patterns], str(tmp_path / "out")
-    p = pipeline()
-    texts = p | "Texts" >> beam.Create(["text"])
-    encoding = EncodeCorpus(inputs=inputs, tokenizer=str(tmp_path / "t.json"), output=output)
-    for source, transform, message in (
-        (texts, CountCorpus(inputs=inputs, output=output), "CountCorpus reads its inputs itself"),
-        (texts, encoding, "EncodeCorpus reads its inputs itself"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            _ = source | f"{message}" >> transform
-    assert not (tmp_path / "out").exists()
-
-
 def test_what_is_wrong_is_told_when_a_foreign_pipeline_runs(corpus: Corpus, tmp_path: Path) -> None:
     small_tokenizer(tmp_path / "t.json")
     (tmp_path / "c").mkdir()

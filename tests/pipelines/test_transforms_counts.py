@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import json
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import pyarrow as pa
 import pytest
 from apache_beam.testing.util import equal_to
-from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import FixedWindows, SlidingWindows
 
 import bpe
@@ -21,15 +17,10 @@ from bpe.counts import PretokenCounts
 from pipelines import (
     CountPretokens,
     ReadCounts,
-    ReadDocuments,
     TrainTokenizer,
     WriteCounts,
     batches,
-    transforms,
 )
-from pipelines.errors import ConfigError
-from pipelines.option import declared
-from pipelines.settings import CountSettings, InputSettings, PretokenSettings, TrainSettings
 from pipelines.transforms import counting
 from tests.pipelines.beam_runs import (
     MODES,
@@ -320,74 +311,3 @@ def test_there_must_be_something_to_train_on() -> None:
 
 
 # Construction.
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: CountPretokens(pretokenizer="gpt3"), "`pretokenizer` 'gpt3' is unknown .did you"),
-        (lambda: CountPretokens(pattern="("), "does not compile|missing"),
-        (lambda: CountPretokens(special_tokens="<|end|>"), "special_tokens is one string"),
-        (lambda: CountPretokens(special_tokens=[""]), "special token"),
-        (lambda: CountPretokens(normalizer="nfc"), "normalizer is one string"),
-        (lambda: CountPretokens(normalizer=["nfx"]), "`normalizer` 'nfx' is unknown"),
-        (lambda: CountPretokens(text_field=""), "text_field is ''"),
-        (lambda: WriteCounts(""), "`output` is empty"),
-        (lambda: WriteCounts("c", shards=0), "`shards` 0 is not between 1 and 99,999"),
-        (lambda: WriteCounts("c", prune_below=0), "`prune_below` 0 is out of range"),
-        (lambda: ReadCounts(""), "the path is empty"),
-        (TrainTokenizer, "no limit"),
-        (lambda: TrainTokenizer(vocab_size=5), "`vocab_size` 5"),
-        (lambda: TrainTokenizer(vocab_size="many"), "`vocab_size` 'many' is not a whole number"),
-        (lambda: TrainTokenizer(vocab_size=300, ties="random"), "`ties` 'random' is unknown"),
-        (
-            lambda: TrainTokenizer(vocab_size=300, ties="first-seen"),
-            "ties 'first-seen': the elements of a PCollection have no order",
-        ),
-    ],
-)
-def test_arguments_are_checked_when_a_transform_is_made(make: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        make()
-
-
-def test_arguments_are_keywords_that_the_settings_declare() -> None:
-    make: Any
-    for make in (CountPretokens, TrainTokenizer, partial(WriteCounts, "c")):
-        with pytest.raises(TypeError):
-            make("gpt2")
-        with pytest.raises(TypeError, match="'pretokeniser': did you mean 'pretokenizer'"):
-            make(pretokeniser="gpt2")
-    with pytest.raises(TypeError, match="unknown argument 'track_order'"):
-        WriteCounts("c", track_order=True)
-    for transform, classes in (
-        (CountPretokens, [PretokenSettings]),
-        (TrainTokenizer, [PretokenSettings, TrainSettings]),
-        (WriteCounts, [PretokenSettings, CountSettings]),
-        (ReadDocuments, [InputSettings]),
-    ):
-        given = set(inspect.signature(transform).parameters)
-        options = {name for one in classes for name in declared(one)}
-        across_words = {"superwords", "boundless", "prune_runs_below"}
-        of_files = {"track_order", "max_failures", "group_by", "max_groups"}
-        assert options - given <= of_files | across_words
-
-
-def test_windows_have_no_directory(tmp_path: Path) -> None:
-    p = pipeline()
-    counts = p | beam.Create([(b"a", 1)]) | beam.WindowInto(FixedWindows(1))
-    with pytest.raises(ConfigError, match="WriteCounts writes one directory of a whole, bounded"):
-        _ = counts | WriteCounts(str(tmp_path / "c"))
-
-
-def test_display_data_says_how_text_is_cut() -> None:
-    shown = DisplayData.create_from(TrainTokenizer(vocab_size=300, pretokenizer="o200k"))
-    values = {item.key: item.value for item in shown.items}
-    assert values == {
-        "pretokenizer": "o200k",
-        "special_tokens": "none",
-        "ties": "bytes-min",
-        "vocab_size": 300,
-    }
-    assert transforms.__doc__
-    assert json.dumps(values)

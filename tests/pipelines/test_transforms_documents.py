@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from apache_beam.testing.util import equal_to
-from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.window import FixedWindows, SlidingWindows
 
 import bpe
@@ -25,7 +24,6 @@ from pipelines import (
     tokenizer_files,
 )
 from pipelines.batches import fields_of
-from pipelines.errors import ConfigError
 from pipelines.tables import Table
 from pipelines.transforms import encoding
 from tests.pipelines.beam_runs import (
@@ -446,62 +444,6 @@ def test_a_special_token_that_the_file_lacks_ends_the_pipeline(model: Path) -> N
 # Construction.
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"tokenizer": None}, "tokenizer is None: give the path"),
-        ({"tokenizer": ""}, "tokenizer is ''"),
-        ({"text_field": ""}, "text_field is ''"),
-        ({"output_field": ""}, "output_field is ''"),
-        ({"id_type": "uint8"}, "`id_type` 'uint8'"),
-        ({"allowed_special": "<|end|>"}, "allowed_special is one string"),
-        ({"allowed_special": ["<|eos|>"]}, "`allowed_special`: '<|eos|>' is not"),
-        ({"append_token": "<|eos|>"}, "`append_token`: '<|eos|>' is not"),
-    ],
-)
-def test_arguments_of_encoding(
-    arguments: dict[str, Any], message: str, tokenizer: bpe.Tokenizer
-) -> None:
-    with pytest.raises(ConfigError) as caught:
-        EncodeDocuments(**{"tokenizer": tokenizer, **arguments})
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"patterns": "a.txt"}, "inputs is one string"),
-        ({"patterns": []}, "no input"),
-        ({"format": "csv"}, "`format` 'csv' is unknown"),
-        ({"text_field": ""}, "`text_field` is empty"),
-        ({"split_size": 0}, "`split_size` 0"),
-        ({"max_record_size": 0}, "`max_record_size` 0"),
-        ({"keep": "lang"}, "keep is one string"),
-        ({"keep": ["id"]}, "a document has a field 'id' of its own"),
-        ({"keep": ["lang:strange"]}, "strange"),
-    ],
-)
-def test_arguments_of_reading(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        ReadDocuments(**{"patterns": ["a.txt"], **arguments})
-    assert message in str(caught.value)
-
-
-def test_display_data(tokenizer: bpe.Tokenizer) -> None:
-    encode = EncodeDocuments(tokenizer="tokenizer.json")
-    shown = {item.key: item.value for item in DisplayData.create_from(encode).items}
-    assert shown == {
-        "tokenizer": "tokenizer.json",
-        "text_field": "text",
-        "output_field": "input_ids",
-    }
-    read = DisplayData.create_from(ReadDocuments(["a.txt", "b.txt"]))
-    assert {item.key: item.value for item in read.items} == {
-        "patterns": "a.txt b.txt",
-        "format": "auto",
-    }
-
-
 def encode_with(tokenizers: list[bpe.Tokenizer], *, wrapped: bool = False) -> None:
     """Run a pipeline whose tokenizer is a side input that holds these."""
     with pipeline() as p:
@@ -521,10 +463,6 @@ def test_a_tokenizer_that_comes_twice_is_refused(
 ) -> None:
     with pytest.raises(Exception, match="holds 2 values in one window: a trigger fired several"):
         encode_with([tokenizer, tokenizer], wrapped=wrapped)
-
-
-def test_a_path_is_shown_as_it_is(model: Path) -> None:
-    assert EncodeDocuments(tokenizer=model).display_data()["tokenizer"] == str(model)
 
 
 def test_each_sliding_window_has_one_encoder_in_a_bundle(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 import pytest
 from apache_beam.testing.util import equal_to
-from apache_beam.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 import bpe
@@ -73,40 +72,11 @@ def test_shares_hold_in_each_window() -> None:
         assert_that(mixed, equal_to([(b"a", 1), (b"bb", 4), (b"c", 9), (b"a", 7), (b"c", 7)]))
 
 
-@pytest.mark.parametrize(
-    ("shares", "of", "said"),
-    [
-        ({}, "bytes", "`shares` is empty"),
-        ({"web": "70%"}, "bytes", "add up to 70%, not to 100%"),
-        ({"web": "most"}, "bytes", "'most' is not a share"),
-        ({"web": "100%"}, "tokens", "shares are of bytes or pretokens"),
-    ],
-)
-def test_arguments_are_checked_when_it_is_made(shares: Any, of: Any, said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        MixCounts(shares, of=of)
-
-
 def test_sources_without_a_share_are_refused() -> None:
     p = pipeline()
     counts = {"web": p | beam.Create([(b"a", 1)])}
     with pytest.raises(ConfigError, match="shares of web, code, and is given the sources web"):
         counts | MixCounts(SHARES)
-
-
-def test_a_window_that_fires_again_is_refused() -> None:
-    p = pipeline()
-    counts = (
-        p
-        | beam.Create([(b"a", 1)])
-        | beam.WindowInto(
-            FixedWindows(10),
-            trigger=Repeatedly(AfterCount(1)),
-            accumulation_mode=AccumulationMode.DISCARDING,
-        )
-    )
-    with pytest.raises(ConfigError, match="may fire several times"):
-        {"web": counts} | MixCounts({"web": "100%"})
 
 
 def test_a_source_without_counts_is_an_error() -> None:

@@ -11,7 +11,6 @@ from apache_beam.ml.transforms.base import MLTransform
 from apache_beam.testing.util import equal_to
 
 from pipelines import BPETokenize
-from pipelines.errors import ConfigError
 from tests.pipelines.beam_runs import assert_that, both_modes, pipeline
 from tests.pipelines.corpora import small_tokenizer
 
@@ -96,18 +95,3 @@ def test_nothing_is_read_before_it_is_applied(tmp_path: Path) -> None:
     small_tokenizer(tmp_path / "later.json")
     made = tokenize.get_ptransform_for_processing()
     assert json.loads(made.tokenizer_json)["model"]["type"] == "BPE"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"columns": "text"}, "columns is one string"),
-        ({"columns": []}, "columns is empty"),
-        ({"columns": [""]}, "columns is ''"),
-        ({"tokenizer": None}, "tokenizer is None"),
-        ({"allowed_special": "<|end|>"}, "allowed_special is one string"),
-    ],
-)
-def test_arguments(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        BPETokenize(**{"columns": ["text"], "tokenizer": "t.json", **arguments})

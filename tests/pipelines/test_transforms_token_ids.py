@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing.util import equal_to
-from apache_beam.transforms.window import FixedWindows
 from xxhash import xxh64_intdigest as xxh64
 
 import bpe
@@ -22,7 +21,7 @@ from pipelines import (
     TrainTokenizer,
     WriteTokenIds,
 )
-from pipelines.errors import ConfigError, RecordError
+from pipelines.errors import RecordError
 from pipelines.transforms import token_ids
 from tests import jobs
 from tests.pipelines.beam_runs import assert_that, pipeline
@@ -209,27 +208,3 @@ def test_nothing_is_written_before_the_pipeline_runs(model: Path, tmp_path: Path
     (tmp_path / "ids" / "mine.txt").touch()
     with pytest.raises(Exception, match=r"holds 'mine\.txt'"):
         p.run().wait_until_finish()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"path": ""}, "`output` is empty"),
-        ({"tokenizer": None}, "tokenizer is None"),
-        ({"parts": 0}, "parts 0 is not between"),
-        ({"keep": ["lang"]}, "keep lang: say its type"),
-        ({"keep": ["input_ids:string"]}, "has a column of that name already"),
-        ({"id_field": ""}, "id_field is ''"),
-        ({"id_type": "uint8"}, "`id_type` 'uint8'"),
-    ],
-)
-def test_arguments(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        WriteTokenIds(**{"path": "ids", "tokenizer": "t.json", **arguments})
-    assert message in str(caught.value)
-
-
-def test_windows_have_no_directory(model: Path, tmp_path: Path) -> None:
-    rows = pipeline() | beam.Create([{"id": "a"}]) | beam.WindowInto(FixedWindows(1))
-    with pytest.raises(ConfigError, match="WriteTokenIds writes one directory"):
-        _ = rows | WriteTokenIds(str(tmp_path / "ids"), tokenizer=model)
