@@ -8,8 +8,8 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.testing import util
-from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
+from apache_beam.utils.timestamp import Timestamp
 
 from pipelines.errors import RecordError
 
@@ -80,12 +80,10 @@ def at_times(*elements: tuple[Any, float]) -> beam.PTransform:
     return beam.Create([TimestampedValue(value, time) for value, time in elements])
 
 
-def stream(*elements: tuple[Any, float]) -> TestStream:
-    """The same as an unbounded PCollection, whose watermark follows each."""
-    made = TestStream()
-    for value, time in elements:
-        made = made.add_elements([TimestampedValue(value, time)]).advance_watermark_to(time)
-    return made.advance_watermark_to_infinity()
+def starts_of(windows: Any, time: float) -> list[float]:
+    """When the windows of an element begin, in seconds."""
+    assigned = windows.assign(windows.AssignContext(Timestamp(time)))
+    return [float(window.start) for window in assigned]
 
 
 def windowed(values: Any, *, label: str = "Windows") -> Any:

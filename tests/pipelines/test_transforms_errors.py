@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import inspect
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
+import pyarrow as pa
 import pytest
 from apache_beam.testing.util import equal_to
 from apache_beam.transforms.error_handling import ErrorHandler
@@ -14,7 +16,14 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindows
 
 from pipelines import CountPretokens, EncodeDocuments, ReadDocuments
 from pipelines.errors import ConfigError, RecordError
-from tests.pipelines.beam_runs import assert_that, at_times, pipeline, reason_of
+from tests.pipelines.beam_runs import (
+    assert_that,
+    at_times,
+    both_modes,
+    pipeline,
+    reason_of,
+    windowed,
+)
 from tests.shared_data import long_but
 
 if TYPE_CHECKING:
@@ -23,6 +32,78 @@ if TYPE_CHECKING:
     import bpe
 
 TEXTS = ["ab", "x", {"text": 7}, {"text": "cab"}]  # one is bad before its batch, one in it
+NO_TOKEN = "the character 'x' (U+0078) has no token, and the tokenizer has no unknown token"
+# Beam itself has no str or dict with a lone surrogate cross from one step to another.
+BAD = {
+    "the element is int 7": 7,
+    "the element is NoneType None": None,
+    "the element has no field 'text' (its fields": {"body": "ab"},
+    "field 'text' is NoneType None, not text": beam.Row(text=None),
+    "field 'text' has a lone surrogate at character 0": beam.Row(text="\udc80"),
+    "the table has 0 columns 'text' (its columns": pa.table({"body": ["ab"]}),
+}
+NAMES = ["CountPretokens", "EncodeDocuments"]
+
+
+@pytest.fixture
+def transform(name: str, letters: bpe.Tokenizer) -> Any:
+    """The transform of that name; one that encodes has no token for x."""
+    return EncodeDocuments(tokenizer=letters) if name == "EncodeDocuments" else CountPretokens()
+
+
+def plain(made: Any) -> Any:
+    """The text of what is encoded, which for a table are its ids; a count as it is."""
+    if isinstance(made, pa.Table):
+        return made["id"].to_pylist()
+    return made["text"] if isinstance(made, dict) else getattr(made, "text", made)
+
+
+@both_modes
+@pytest.mark.parametrize(
+    ("name", "tags", "good", "bad_rows"),
+    [
+        ("CountPretokens", (), [(b"ab", 2), (b"abx", 2), (b"cab", 1)], [[3]]),
+        ("EncodeDocuments", ("fine", "my errors"), ["ab", "cab", [1]], ["abx", [2], [3]]),
+    ],
+)
+def test_bad_elements_have_an_output(
+    mode: str, transform: Any, tags: tuple[str, ...], good: list[Any], bad_rows: list[Any]
+) -> None:
+    """Of a table, its bad rows."""
+    table = pa.table({"text": ["ab", "abx", None], "id": [1, 2, 3]})
+    elements = [*BAD.values(), "ab", "abx", {"text": "cab"}, table]
+    with pipeline(mode) as p:
+        numbers = p | beam.Create(range(len(elements)), reshuffle=False)
+        handled = transform.with_exception_handling(*tags)
+        made, bad = numbers | beam.Map(elements.__getitem__) | handled
+        assert_that(made | beam.Map(plain), equal_to(good), "good")
+        reasons = [*BAD, "column 'text' is null", *[NO_TOKEN] * (len(bad_rows) - 1)]
+        assert_that(bad | beam.Reshuffle() | beam.Map(reason_of), equal_to(reasons), "reasons")
+        rows = bad | beam.Filter(lambda one: reason_of(one) not in BAD)
+        assert_that(rows | "Rows" >> beam.Map(lambda one: plain(one[0])), equal_to(bad_rows))
+
+
+@pytest.mark.parametrize(
+    ("name", "element", "reason"),
+    [
+        ("CountPretokens", {"body": "ab"}, "the element has no field 'text'"),
+        ("EncodeDocuments", {"body": "ab"}, "the element has no field 'text'"),
+        ("EncodeDocuments", "abx", r"has no token.* — element 'abx'"),
+    ],
+)
+def test_a_bad_element_ends_the_pipeline(transform: Any, element: Any, reason: str) -> None:
+    message = f"{reason}.* collect bad elements with with_exception_handling"
+    with pytest.raises(Exception, match=message), pipeline() as p:
+        _ = p | beam.Create([element]) | transform
+
+
+@pytest.mark.parametrize("name", ["EncodeDocuments"])
+def test_a_bad_element_stays_in_its_window(transform: Any) -> None:
+    with pipeline() as p:
+        texts = p | at_times(("ab", 1.0), ("x", 12.0)) | beam.WindowInto(FixedWindows(10))
+        _, bad = texts | transform.with_exception_handling()
+        found = windowed(bad | beam.Map(lambda one: one[0]))
+        assert_that(found, equal_to([("x", 10.0, 12.0)]))
 
 
 def text_of(element: Any) -> str:
@@ -33,19 +114,17 @@ def text_of(element: Any) -> str:
     return text
 
 
-def test_bad_elements_are_as_those_of_a_map(letters: bpe.Tokenizer) -> None:
+@pytest.mark.parametrize("name", ["EncodeDocuments"])
+def test_bad_elements_are_as_those_of_a_map(transform: Any) -> None:
     with pipeline() as p:
         elements = p | beam.Create(TEXTS)
-        theirs = elements | beam.Map(text_of).with_exception_handling()
-        ours = elements | EncodeDocuments(tokenizer=letters).with_exception_handling()
-        expected = theirs.bad | "Theirs" >> beam.Map(_form)
-        assert_that(
-            ours.bad | "Ours" >> beam.Map(_form), equal_to([("x", 3), ({"text": 7}, 3)]), "ours"
-        )
-        assert_that(expected, equal_to([("x", 3), ({"text": 7}, 3)]), "theirs")
+        for label, one in (("theirs", beam.Map(text_of)), ("ours", transform)):
+            _, bad = elements | label >> one.with_exception_handling()
+            forms = bad | f"Forms of {label}" >> beam.Map(form)
+            assert_that(forms, equal_to([("x", 3), ({"text": 7}, 3)]), f"forms are {label}")
 
 
-def _form(bad: Any) -> tuple[Any, int]:
+def form(bad: Any) -> tuple[Any, int]:
     element, (kind, shown, trace) = bad
     assert issubclass(kind, RecordError)
     assert shown.startswith("RecordError(")
@@ -53,82 +132,56 @@ def _form(bad: Any) -> tuple[Any, int]:
     return element, len(bad[1])
 
 
-def test_outputs_have_tags_and_unpack(letters: bpe.Tokenizer) -> None:
-    tags: tuple[str, ...]
-    with pipeline() as p:
-        elements = p | beam.Create(TEXTS)
-        for transform, good, tags in (
-            (CountPretokens(), [(b"ab", 1), (b"cab", 1), (b"x", 1)], ()),
-            (EncodeDocuments(tokenizer=letters), ["ab", "cab"], ("fine", "my errors")),
-        ):
-            name = type(transform).__name__
-            main, dead = tags or ("good", "bad")
-            outputs = elements | transform.with_exception_handling(*tags)
-            first, second = outputs
-            assert (outputs[main], outputs[dead]) == (first, second)
-            assert getattr(outputs, main) is first
-            values = first | f"{name} good" >> beam.Map(_text)
-            assert_that(values, equal_to(good), f"{name} is good")
-            bad = second | f"{name} bad" >> beam.Map(lambda one: one[0])
-            expected: list[Any] = [{"text": 7}, *(["x"] if name == "EncodeDocuments" else [])]
-            assert_that(bad, equal_to(expected), f"{name} is bad")
-        with pytest.raises(AttributeError):
-            _ = (elements | "Again" >> CountPretokens().with_exception_handling()).other
-
-
-def _text(made: Any) -> Any:
-    return made["text"] if isinstance(made, dict) else getattr(made, "text", made)
+@pytest.mark.parametrize("tags", [(), ("fine", "my errors")])
+def test_outputs_have_tags_and_unpack(tags: tuple[str, ...]) -> None:
+    main, dead = tags or ("good", "bad")
+    handled = CountPretokens().with_exception_handling(*tags)
+    outputs = pipeline() | beam.Create(TEXTS) | handled
+    first, second = outputs
+    assert (outputs[main], outputs[dead]) == (first, second)
+    assert getattr(outputs, main) is first
+    assert copy.copy(outputs)[dead] is second
+    with pytest.raises(AttributeError):
+        _ = outputs.other
 
 
 def test_an_error_handler_takes_bad_elements(letters: bpe.Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "ab"}\nno json\n')
+    encode = EncodeDocuments(tokenizer=letters)
+    assert encode.with_error_handler(None) is encode
     with pipeline() as p:
         with ErrorHandler(beam.Map(reason_of)) as handler:
             documents = p | ReadDocuments([str(tmp_path)]).with_error_handler(handler)
             texts = documents | beam.Map(lambda document: document.text)
             elements = p | beam.Create(TEXTS)
-            encode = EncodeDocuments(tokenizer=letters).with_exception_handling(
-                error_handler=handler
-            )
-            encoded = elements | encode
+            encoded = elements | encode.with_exception_handling(error_handler=handler)
             counts = elements | CountPretokens().with_error_handler(handler)
         assert_that(texts, equal_to(["ab"]), "documents")
-        assert_that(encoded | beam.Map(_text), equal_to(["ab", "cab"]), "encoded")
+        assert_that(encoded | beam.Map(plain), equal_to(["ab", "cab"]), "encoded")
         assert_that(counts, equal_to([(b"ab", 1), (b"cab", 1), (b"x", 1)]), "counts")
-        reasons = [
-            *["field 'text' is int 7, not text"] * 2,
-            "the character 'x' (U+0078) has no token, and the tokenizer has no unknown token",
-        ]
         found = handler.output() | beam.Filter(lambda one: "a.jsonl" not in one)
+        reasons = [*["field 'text' is int 7, not text"] * 2, NO_TOKEN]
         assert_that(found, equal_to(reasons), "handled")
-    encode = EncodeDocuments(tokenizer=letters)
-    assert encode.with_error_handler(None) is encode
 
 
-@pytest.mark.parametrize("name", long_but(["CountPretokens", "EncodeDocuments"], "EncodeDocuments"))
-def test_more_than_the_threshold_fails_the_pipeline(name: str, letters: bpe.Tokenizer) -> None:
-    encode = EncodeDocuments(tokenizer=letters)
-    transform = encode if name == "EncodeDocuments" else CountPretokens()
+@pytest.mark.parametrize("name", long_but(NAMES, "EncodeDocuments"))
+def test_more_than_the_threshold_fails_the_pipeline(name: str, transform: Any) -> None:
     bad = 2 if name == "EncodeDocuments" else 1
     with pipeline() as p:
         _ = p | beam.Create(TEXTS) | transform.with_exception_handling(threshold=bad / 4)
-    p = pipeline()
-    _ = p | beam.Create(TEXTS) | transform.with_exception_handling(threshold=bad / 4 - 0.01)
-    with pytest.raises(Exception, match=f"exceeded threshold: {bad} / 4"):
-        p.run().wait_until_finish()
+    fewer = transform.with_exception_handling(threshold=bad / 4 - 0.01)
+    with pytest.raises(Exception, match=f"exceeded threshold: {bad} / 4"), pipeline() as p:
+        _ = p | beam.Create(TEXTS) | fewer
 
 
-def test_the_threshold_has_windows_of_its_own(letters: bpe.Tokenizer) -> None:
-    encode = EncodeDocuments(tokenizer=letters)
-    for windows, fails in ((None, True), (GlobalWindows(), False)):
-        p = pipeline()
-        texts = p | at_times(("ab", 1.0), ("x", 12.0)) | beam.WindowInto(FixedWindows(10))
-        _ = texts | encode.with_exception_handling(threshold=0.5, threshold_windowing=windows)
-        if fails:
-            with pytest.raises(Exception, match="exceeded threshold: 1 / 1"):
-                p.run().wait_until_finish()
-        else:
-            p.run().wait_until_finish()
+@pytest.mark.parametrize("name", ["EncodeDocuments"])
+def test_the_threshold_has_windows_of_its_own(transform: Any) -> None:
+    fails: Any = pytest.raises(Exception, match="exceeded threshold: 1 / 1")
+    for windows, ends in ((None, fails), (GlobalWindows(), nullcontext())):
+        with ends, pipeline() as p:
+            texts = p | at_times(("ab", 1.0), ("x", 12.0)) | beam.WindowInto(FixedWindows(10))
+            limits = {"threshold": 0.5, "threshold_windowing": windows}
+            _ = texts | transform.with_exception_handling(**limits)
 
 
 def test_steps_have_the_same_names_with_and_without(letters: bpe.Tokenizer, tmp_path: Path) -> None:
@@ -147,36 +200,29 @@ def test_steps_have_the_same_names_with_and_without(letters: bpe.Tokenizer, tmp_
     assert steps(handled=True) == steps(handled=False)
 
 
-def test_other_errors_are_not_caught(letters: bpe.Tokenizer) -> None:
-    encode = EncodeDocuments(tokenizer=letters).with_exception_handling(exc_class=KeyError)
-    p = pipeline()
-    _ = p | beam.Create(["x"]) | encode
-    with pytest.raises(Exception, match="has no token"):
-        p.run().wait_until_finish()
+@pytest.mark.parametrize("name", ["EncodeDocuments"])
+def test_other_errors_are_not_caught(transform: Any) -> None:
+    with pytest.raises(Exception, match="has no token"), pipeline() as p:
+        _ = p | beam.Create(["x"]) | transform.with_exception_handling(exc_class=KeyError)
 
 
-@pytest.mark.parametrize("name", ["partial", "use_subprocess", "timeout", "on_failure_callback"])
-def test_what_handles_single_calls_is_refused(name: str) -> None:
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("partial", 1, "partial is not supported.*in batches: leave it out"),
+        ("use_subprocess", 1, "use_subprocess is not supported"),
+        ("timeout", 1, "timeout is not supported"),
+        ("on_failure_callback", 1, "on_failure_callback is not supported"),
+        ("max_failures", None, "has no argument max_failures: use main_tag"),
+    ],
+)
+def test_what_handles_single_calls_is_refused(argument: str, value: Any, message: str) -> None:
     handle: Any = CountPretokens().with_exception_handling
-    with pytest.raises(ConfigError, match=f"{name} is not supported.*in batches: leave it out"):
-        handle(**{name: 1})
-    handle(**{name: None})
-
-
-@pytest.mark.parametrize("value", [3, None])
-def test_an_unknown_argument_is_refused(value: int | None) -> None:
-    handle: Any = EncodeDocuments(tokenizer="tokenizer.json").with_exception_handling
-    with pytest.raises(ConfigError, match="has no argument max_failures: use main_tag"):
-        handle(max_failures=value)
+    with pytest.raises(ConfigError, match=message):
+        handle(**{argument: value})
 
 
 def test_beams_arguments_are_accepted_at_their_defaults() -> None:
     parameters = inspect.signature(beam.ParDo.with_exception_handling).parameters
     defaults = {name: parameter.default for name, parameter in parameters.items() if name != "self"}
     CountPretokens().with_exception_handling(**defaults)
-
-
-def test_outputs_can_be_copied(letters: bpe.Tokenizer) -> None:
-    encode = EncodeDocuments(tokenizer=letters).with_exception_handling()
-    outputs = beam.Pipeline() | beam.Create(TEXTS) | encode
-    assert copy.copy(outputs).bad is outputs.bad
