@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -11,7 +12,6 @@ import pyarrow.parquet as pq
 
 from bpe import Tokenizer
 from pipelines.export.job import ExportJob
-from pipelines.export.manifest import read_export
 from pipelines.export.plan import pinned_before, plan_export
 from pipelines.progress import UNSEEN, SlotWriter
 from pipelines.settings import ExportSettings, InputSettings, OutputSettings
@@ -21,14 +21,13 @@ from pipelines.verify.base import Verification
 from pipelines.verify.export import verify_export
 from tests import jobs
 from tests.export import oracle, readers
-from tests.export.oracle import Options, Row
+from tests.export.oracle import Document, Options, Row
 from tests.pipelines.corpora import ONE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipelines.export.manifest import ExportManifest
     from pipelines.settings import Execution, ExportFormat
     from pipelines.stage.record import Record
     from pipelines.stage.stage import Stage, Unit
@@ -40,29 +39,11 @@ PLAIN = Options()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exported:
-    """The result of `export_plainly`.
+class Made:
+    """The units of work that `export_plainly` made: in all stages, and in the last one."""
 
-    Attributes:
-        output: the directory.
-        units: of work that were made, in all stages.
-        made_units: of the last stage.
-        resumed_units: of the last stage, which an earlier run had made.
-    """
-
-    output: Path
     units: int
-    made_units: int
-    resumed_units: int
-
-    @property
-    def manifest(self) -> ExportManifest:
-        """Written when nothing broke it off."""
-        return read_export(str(self.output))
-
-    def sum_of(self, name: str) -> int:
-        """A total of both halves."""
-        return sum(getattr(half, name) for half in self.manifest.halves)
+    last: int
 
 
 def export(
@@ -104,7 +85,7 @@ def export_plainly(
     resume: bool = False,
     stop: int | None = None,
     **of_format: Any,
-) -> Exported:
+) -> Made:
     """The stages of the job without Beam, which is most of a small one.
 
     ``stop``: break off when so many units are made.
@@ -118,18 +99,18 @@ def export_plainly(
     )
     settings = OutputSettings(directory=str(output), overwrite=overwrite, resume=resume)
     job = ExportJob(run=uuid.uuid4().hex, plan=plan, output=settings, fan_in=fan_in)
-    units, made, kept = 0, 0, 0
+    units, last = 0, 0
     for stage in job.stages if job.begin() else ():
-        records, made, kept = [], 0, 0
+        records, last = [], 0
         for unit in stage.units():
             if units == stop:
-                return Exported(output=output, units=units, made_units=made, resumed_units=kept)
+                return Made(units=units, last=last)
             record, resumed = make_here(stage, unit)
-            units, made, kept = units + (not resumed), made + (not resumed), kept + resumed
+            units, last = units + (not resumed), last + (not resumed)
             records.append(record)
         stage.fold(records)
     job.finish()
-    return Exported(output=output, units=units, made_units=made, resumed_units=kept)
+    return Made(units=units, last=last)
 
 
 def make_here(stage: Stage, unit: Unit) -> tuple[Record, bool]:
@@ -233,6 +214,11 @@ def unnumbered(row: Row) -> Row:
     return row
 
 
+def rows(output: Path, half: str = "train") -> list[Row]:
+    """The rows of a half of a Parquet export."""
+    return [row for rows in found(output, "parquet", half) for row in rows]
+
+
 def check_names(names: list[str], half: str) -> None:
     assert names == [f"{half}-{i:05}-of-{len(names):05}" for i in range(len(names))]
 
@@ -245,9 +231,33 @@ def check(
     to: str = "parquet",
     unit_tokens: int = UNIT,
 ) -> None:
-    """Compare an export with the oracle, part by part."""
+    """Compare an export with the oracle: its parts one by one, and the totals of its manifest."""
+    manifest = json.loads((output / "manifest.json").read_bytes())
+    halves = oracle.halves(oracle.read(sources), options)
     for half, parts in expected(sources, options, unit_tokens=unit_tokens).items():
         assert found(output, to, half) == stored(parts, to), half
+        totals = manifest["training" if half == "train" else half]
+        rows = [row for part in parts for row in part]
+        for name, value in totals_of(halves[half], rows).items():
+            assert totals[name] == value, f"{name} of {half}"
+
+
+def totals_of(documents: list[Document], rows: list[Row]) -> dict[str, int]:
+    """The totals of the manifest: of all documents of a half, and the rows that were made."""
+    tokens = sum(row["num_tokens"] for row in rows)
+    pieces = [
+        piece
+        for row in rows
+        for piece in row.get("documents", [{"offset": row.get("chunk_index", 0)}])
+    ]
+    return {
+        "documents": len(documents),
+        "rows": len(rows),
+        "tokens": tokens,
+        "padding": sum(len(row["input_ids"]) for row in rows) - tokens,
+        "dropped_tokens": sum(len(one.ids) for one in documents) - tokens,
+        "dropped_documents": len(documents) - sum(not piece["offset"] for piece in pieces),
+    }
 
 
 def export_and_check(

@@ -2,50 +2,26 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.errors import ConfigError, RecordError
-from pipelines.settings import ADDED_COLUMNS, ExportSettings
+import bpe
+from bpe.roles import Roles
+from pipelines.errors import RecordError
+from pipelines.settings import ADDED_COLUMNS, EncodeSettings
+from tests.cli.process import bpe as command
 from tests.examples import examples
-from tests.export import oracle
-from tests.export.exports import export_and_check, export_plainly, found
-from tests.export.oracle import Options, Row
-from tests.pipelines.corpora import END, encode, write_jsonl
+from tests.export.exports import export_and_check, export_plainly, rows
+from tests.export.oracle import Options
+from tests.pipelines.corpora import END, encode, sentence, write_jsonl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-
-def rows(output: Path, half: str = "train") -> list[Row]:
-    return [row for rows in found(output, "parquet", half) for row in rows]
-
-
-def test_rows_are_rectangular_where_the_last_is_padded_or_dropped(
-    ids: Callable[[str], Path], tmp_path: Path
-) -> None:
-    sources = {"edges": ids("edges"), "web": ids("web")}
-    for name, options in (
-        ("dropped", Options(pack=33, pack_remainder="drop", validation="20%")),
-        ("padded", Options(pack=33, pack_remainder="pad", pad_token=END, validation="20%")),
-    ):
-        export_and_check(sources, tmp_path / name, options)
-        for half in ("train", "validation"):
-            assert {len(row["input_ids"]) for row in rows(tmp_path / name, half)} == {33}
-    manifest = json.loads((tmp_path / "dropped" / "manifest.json").read_bytes())
-    for half, documents in oracle.halves(oracle.read(sources), options).items():
-        written = rows(tmp_path / "dropped", half)
-        totals = manifest["training" if half == "train" else half]
-        tokens = sum(row["num_tokens"] for row in written)
-        assert totals["tokens"] == tokens
-        assert totals["dropped_tokens"] == sum(len(one.ids) for one in documents) - tokens < 33
-        begun = [one["id"] for row in written for one in row["documents"] if not one["offset"]]
-        assert totals["dropped_documents"] == len(documents) - len(begun)
 
 
 lengths = st.lists(st.integers(0, 9), max_size=14)
@@ -91,6 +67,9 @@ def test_any_rows(
     encode(corpus.inputs(split_size=split_size), model, folder / "ids")
     options = Options(**shape)
     export_and_check({"ids": folder / "ids"}, folder / "out", options, unit_tokens=unit_tokens)
+    if options.pack_remainder != "keep":
+        both = rows(folder / "out") + rows(folder / "out", "validation")
+        assert {len(row["input_ids"]) for row in both} <= {options.pack}
 
 
 def test_a_row_names_no_endless_number_of_documents(
@@ -103,38 +82,29 @@ def test_a_row_names_no_endless_number_of_documents(
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("role", "append_token", "arguments", "warned"),
     [
-        ({"max_tokens": 0}, "`max_tokens` 0 is not between 1 and"),
-        ({"pack": 1 << 21}, "`pack` 2097152 is not between 1 and 1,048,576"),
-        ({"pack": 8, "max_tokens": 8}, "`pack` and `max_tokens` exclude each other"),
-        ({"pack_remainder": "drop"}, "needs `pack`"),
-        ({"packing": "best-fit"}, "needs `pack`"),
-        ({"pack": 8, "packing": "best-fit", "pack_remainder": "drop"}, "`packing` best-fit"),
-        ({"pack": 8, "pack_remainder": "carry"}, "use one of keep, drop, pad"),
-        ({"pack": 8, "pad_token": END}, "needs `pack_remainder` pad"),
-        ({"add_column": ("cu_seqlens",)}, "`add_column` needs `pack`"),
-        ({"pack": 8, "add_column": ("cu_seqlens",) * 2}, "`add_column`: a column is named twice"),
-        ({"pack": 8, "add_column": ("mask",)}, "use one of document_ids, position_ids, cu_seqlens"),
-        ({"pack": 8, "to": "bin", "add_column": ("cu_seqlens",)}, "needs `to` parquet"),
+        (END, None, ("--pack", "16"), True),
+        (END, None, ("--pack", "32", "--packing", "best-fit"), True),
+        (END, None, ("--max-tokens", "16"), False),
+        (END, "eos", ("--pack", "16"), False),
+        (None, None, ("--pack", "16"), False),
     ],
 )
-def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        ExportSettings(**{"to": "parquet", **settings})
-
-
-@pytest.mark.parametrize(
-    ("pad_token", "message"),
-    [
-        ("<pad>", "`pad_token`: '<pad>' is not a special token"),
-        (None, "no token for the role pad: name a special token"),
-    ],
-)
-def test_the_pad_token_is_one_of_the_tokenizer(
-    ids: Callable[[str], Path], tmp_path: Path, pad_token: str | None, message: str
+def test_packed_documents_that_nothing_separates_are_warned_of(
+    tmp_path: Path,
+    role: str | None,
+    append_token: str | None,
+    arguments: tuple[str, ...],
+    warned: bool,
 ) -> None:
-    options = Options(pack=8, pack_remainder="pad", pad_token=pad_token)
-    with pytest.raises(ConfigError, match=message):
-        export_plainly({"web": ids("web")}, tmp_path / "out", options)
-    assert not (tmp_path / "out").exists()
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(40)])
+    trained = bpe.train(bpe.count_pretokens(["the quick"]), vocab_size=300, special_tokens=[END])
+    model = tmp_path / "model" / "tokenizer.json"
+    model.parent.mkdir()
+    trained.with_roles(Roles(eos=role)).save(model)
+    encoding = EncodeSettings(append_token=append_token)
+    encode(corpus.inputs(), model, tmp_path / "ids", encoding=encoding)
+    shutil.copytree(model.parent, tmp_path / "ids", dirs_exist_ok=True)
+    done = command("export", "ids", "--to", "bin", "--output", "out", *arguments, cwd=tmp_path)
+    assert ("--append-token" in done.stdout) == warned
