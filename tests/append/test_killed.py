@@ -1,33 +1,104 @@
-"""A loop that appends, killed while files arrive and started again: nothing twice, nothing lost."""
+"""A loop that appends, killed twice while files arrive: nothing twice, nothing lost.
+
+A job over all of the files says what comes out.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import random
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.count.appended import FAN_IN
-from tests.append.drops import make_drops
-from tests.append.killed import Batch
+from pipelines.settings import CountsInput, InputSettings
+from tests import jobs
+from tests.append.drops import FILES, drop, make_drops, taken
+from tests.cli.process import bpe
+from tests.faults.running import PATIENCE, running, until
+from tests.pipelines.corpora import dead_letters, decoded, encode, small_tokenizer, train
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
 pytestmark = pytest.mark.long
+DROPS = make_drops()
+FAST = ("--watch", "0.3", "--settle", "1")
+MANY = ("--max-failures", "1000")
 
 
 @pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> Batch:
-    return Batch.of(make_drops(60), tmp_path_factory.mktemp("batch"))
+def batch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All files in ``in``, a tokenizer, and what jobs made of them: ``ids`` and ``model``."""
+    folder = tmp_path_factory.mktemp("batch")
+    (folder / "in").mkdir()
+    for name, data in DROPS.contents.items():
+        (folder / "in" / name).write_bytes(data)
+    small_tokenizer(folder / "tokenizer.json")
+    inputs = InputSettings(patterns=(f"{folder}/in",), max_failures=1000)
+    encode(inputs, folder / "tokenizer.json", folder / "ids")
+    train(folder / "model", inputs=inputs)
+    return folder
 
 
-def test_encoding(tmp_path: Path, batch: Batch) -> None:
-    batch.check_encoding(tmp_path, seconds=4)
+def append_while_files_arrive(folder: Path, *command: str) -> Path:
+    """Append in a loop that is killed twice, then the rest; returns the output, verified."""
+    dice = random.Random(5)
+    names = sorted(DROPS.contents)
+    dice.shuffle(names)
+    arriving = enumerate(names)
+    into, out = folder / "in", folder / "out"
+    into.mkdir()
+
+    def arrive(files: int) -> None:
+        for number, name in islice(arriving, files):
+            drop(into, name, DROPS.contents[name], number)
+
+    def loop_until(files: int) -> None:
+        with running(*command, *FAST, cwd=folder) as process:
+            arrive(FILES * 2 // 5)
+            until(lambda: taken(out) >= files, process)
+            time.sleep(dice.random() * 0.5)
+            process.kill()
+
+    loop_until(FILES // 5)
+    loop_until(FILES * 3 // 5)
+    arrive(FILES)
+    done = bpe(*command, "--append", "--prune", "--json", cwd=folder, seconds=PATIENCE)
+    summary = json.loads(done.stdout)
+    assert summary["documents"] == len(DROPS.documents)
+    assert summary["failures"] == DROPS.bad
+    jobs.verify(directory=str(out), inputs=InputSettings(patterns=(f"{into}/*",)))
+    return out
 
 
-def test_counting(tmp_path: Path, batch: Batch) -> None:
-    batch.check_counting(tmp_path, seconds=4)
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+def letters(folder: Path) -> list[dict[str, Any]]:
+    """All bad records, in the order of their files."""
+    return sorted(dead_letters(folder), key=lambda one: (one["file"], one["place"]))
+
+
+def inputs(folder: Path) -> list[dict[str, Any]]:
+    """The files that a manifest names, in the order of their names."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return sorted(manifest["inputs"], key=lambda one: str(one["name"]))
+
+
+def test_encoding(tmp_path: Path, batch: Path) -> None:
+    how = ("--tokenizer", str(batch / "tokenizer.json"), *MANY)
+    out = append_while_files_arrive(tmp_path, "encode", "--input", "in/*", "--output", "out", *how)
+    assert sorted(decoded(out)) == sorted(DROPS.documents)
+    assert inputs(out) == inputs(batch / "ids")
+    assert letters(out) == letters(batch / "ids")
+
+
+def test_counting(tmp_path: Path, batch: Path) -> None:
+    out = append_while_files_arrive(tmp_path, "count", "--input", "in/*", "--output", "out", *MANY)
+    assert letters(out) == letters(batch / "model" / "counts")
+    train(tmp_path / "model", counts=(CountsInput(directory=str(out)),))
+    for name in ("tokenizer.json", "training.json"):
+        assert (tmp_path / "model" / name).read_bytes() == (batch / "model" / name).read_bytes()
+    manifest = json.loads((out / "manifest.json").read_text())
     assert len(manifest["sets"]) < 2 * FAN_IN

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-import io
 import json
 import os
 import signal
@@ -26,7 +24,6 @@ from pipelines.settings import (
     CountSettings,
     CountsInput,
     EncodeSettings,
-    Execution,
     ExportSettings,
     InputSettings,
     OutputSettings,
@@ -34,16 +31,19 @@ from pipelines.settings import (
 )
 from pipelines.verify import counts as verify_counts
 from tests import jobs
-from tests.append.drops import WAIT, running, taken, wait_for
+from tests.append.drops import taken
 from tests.cli.process import bpe, command, refused
-from tests.pipelines.corpora import small_tokenizer, train
+from tests.faults.running import PATIENCE, running, until
+from tests.pipelines import corpora
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pipelines.summaries import CountSummary, EncodeSummary
 
-HERE = Execution(workers=1)
+    Append = Callable[..., CountSummary | EncodeSummary]
+
 LOOP = "is a loop in this process: leave it out and append by a scheduler, or stream in a pipeline"
 COMMANDS = {
     "encode": ("encode", "--tokenizer", "tokenizer.json", "--input", "in/*.jsonl"),
@@ -54,7 +54,7 @@ COMMANDS = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
-    small_tokenizer(tmp_path / "tokenizer.json")
+    corpora.small_tokenizer(tmp_path / "tokenizer.json")
     write(tmp_path, "a", ["the quick", "brown fox"])
     return tmp_path
 
@@ -67,29 +67,32 @@ def encode(
     folder: Path,
     pattern: str = "*.jsonl",
     *,
-    overwrite: bool = False,
-    max_failures: int = 0,
-    prune: bool = False,
+    inputs: InputSettings | None = None,
+    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
     out: str = "out",
-    **encoding: Any,
+    overwrite: bool = False,
+    **appending: Any,
 ) -> EncodeSummary:
-    return jobs.encode(
-        inputs=inputs_of(folder, pattern, max_failures=max_failures),
-        tokenizer=str(folder / "tokenizer.json"),
-        output=OutputSettings(directory=str(folder / out), overwrite=overwrite),
-        execution=HERE,
-        encoding=EncodeSettings(**encoding),
-        appending=AppendSettings(append=True, prune=prune),
+    """Append the files of a pattern, or what ``appending`` says."""
+    return corpora.encode(
+        inputs or inputs_of(folder, pattern),
+        folder / "tokenizer.json",
+        folder / out,
+        encoding=encoding,
+        appending=AppendSettings(**{"append": True, **appending}),
+        overwrite=overwrite,
     )
 
 
-def count(folder: Path, pattern: str = "*.jsonl") -> CountSummary:
+def count(
+    folder: Path, pattern: str = "*.jsonl", *, inputs: InputSettings | None = None
+) -> CountSummary:
     return jobs.count(
-        inputs=inputs_of(folder, pattern),
+        inputs=inputs or inputs_of(folder, pattern),
         pretokens=PretokenSettings(),
         output=OutputSettings(directory=str(folder / "out")),
-        execution=HERE,
         settings=CountSettings(shards=2),
+        execution=corpora.ONE,
         appending=AppendSettings(append=True),
     )
 
@@ -106,17 +109,9 @@ def write(folder: Path, name: str, texts: list[str], **more: object) -> None:
     (folder / "in" / f"{name}.jsonl").write_text("".join(lines))
 
 
-def ids(folder: Path) -> list[str]:
-    """Those of the documents, in the order of the manifest."""
-    root = folder / "out"
-    parts = [part.file for part in read_encoded(str(root)).parts]
-    return [one for part in parts for one in pq.read_table(root / part)["id"].to_pylist()]
-
-
-def decoded(folder: Path) -> list[str]:
-    stream = io.BytesIO()
-    jobs.decode(directory=str(folder / "out"), stream=stream)
-    return [json.loads(line)["id"] for line in stream.getvalue().splitlines()]
+def documents(folder: Path) -> list[str]:
+    """Those of an encoded corpus, by id, in the order of the manifest."""
+    return [id_ for id_, _ in corpora.decoded(folder / "out")]
 
 
 def test_new_files_have_parts_of_their_own(folder: Path) -> None:
@@ -129,38 +124,21 @@ def test_new_files_have_parts_of_their_own(folder: Path) -> None:
     names = sorted(path.name for path in (folder / "out" / "data").iterdir())
     assert names == ["train-00000-of-00001-g0001.parquet", "train-00000-of-00001.parquet"]
     # In the order of the files, whenever they came: a, c make one part, before b.
-    assert ids(folder) == decoded(folder) == ["a0", "a1", "c0", "b0"]
+    assert documents(folder) == ["a0", "a1", "c0", "b0"]
     verify(folder)
     third = encode(folder)
     assert (third.inputs, third.new_inputs) == (3, 0)
     assert json.loads((folder / "out" / "manifest.json").read_text())["generation"] == 1
 
 
-def test_a_directory_of_a_job_that_did_not_append(folder: Path) -> None:
-    jobs.encode(
-        inputs=inputs_of(folder),
-        tokenizer=str(folder / "tokenizer.json"),
-        output=OutputSettings(directory=str(folder / "out")),
-        execution=HERE,
-    )
+def test_a_directory_of_a_job_that_did_not_append_is_one_that_did_once(folder: Path) -> None:
+    encode(folder, append=False)
+    encode(folder, out="appended")
+    assert corpora.tree(folder / "out" / "data") == corpora.tree(folder / "appended" / "data")
     write(folder, "b", ["lazy dog"])
     assert encode(folder).new_inputs == 1
-    assert ids(folder) == ["a0", "a1", "b0"]
+    assert documents(folder) == ["a0", "a1", "b0"]
     verify(folder)
-
-
-def test_the_first_job_is_as_one_that_does_not_append(folder: Path) -> None:
-    encode(folder)
-    jobs.encode(
-        inputs=inputs_of(folder),
-        tokenizer=str(folder / "tokenizer.json"),
-        output=OutputSettings(directory=str(folder / "batch")),
-        execution=HERE,
-    )
-    names = [path.name for path in (folder / "batch" / "data").iterdir()]
-    for name in names:
-        own, batch = (folder / one / "data" / name for one in ("out", "batch"))
-        assert own.read_bytes() == batch.read_bytes()
 
 
 def test_a_file_that_changes_is_encoded_in_place_of_what_it_was(folder: Path) -> None:
@@ -171,12 +149,11 @@ def test_a_file_that_changes_is_encoded_in_place_of_what_it_was(folder: Path) ->
     write(folder, "a", ["over", "the", "lazy dog"])
     summary = encode(folder)  # and b, which shares its unit of work
     assert (summary.inputs, summary.new_inputs) == (3, 2)
-    assert ids(folder) == ["a0", "a1", "a2", "b0", "c0"]
+    assert documents(folder) == ["a0", "a1", "a2", "b0", "c0"]
     verify(folder)
     old = folder / "out" / "data" / "train-00000-of-00001.parquet"
     assert old.exists(), "an export may have pinned it"
-    write(folder, "d", ["dog"])
-    encode(folder, prune=True)
+    assert encode(folder, prune=True).new_inputs == 0
     assert not old.exists()
     verify(folder)
     (folder / "in" / "b.jsonl").unlink()
@@ -189,11 +166,11 @@ def test_an_export_of_what_was_superseded_goes_on(folder: Path) -> None:
     encode(folder)
 
     def exported(*, resume: bool) -> int:
-        output = OutputSettings(directory=str(folder / "rows"), resume=resume)
-        settings = ExportSettings(to="parquet")
-        sources = [str(folder / "out")]
         return jobs.export(
-            sources=sources, output=output, settings=settings, execution=HERE
+            sources=[str(folder / "out")],
+            output=OutputSettings(directory=str(folder / "rows"), resume=resume),
+            settings=ExportSettings(to="parquet"),
+            execution=corpora.ONE,
         ).documents
 
     assert exported(resume=False) == 2
@@ -216,8 +193,8 @@ def test_counts_are_those_of_all_files(folder: Path, monkeypatch: pytest.MonkeyP
     manifest = json.loads((folder / "out" / "manifest.json").read_text())
     assert [one["jobs"] for one in manifest["sets"]] == [0, 3, 1]
     verify(folder)
-    train(folder / "model", counts=(CountsInput(directory=str(folder / "out")),))
-    train(folder / "batch", inputs=inputs_of(folder))
+    corpora.train(folder / "model", counts=(CountsInput(directory=str(folder / "out")),))
+    corpora.train(folder / "batch", inputs=inputs_of(folder))
     for name in ("tokenizer.json", "training.json"):
         assert (folder / "model" / name).read_bytes() == (folder / "batch" / name).read_bytes()
     bpe("report", "out", cwd=folder)
@@ -241,9 +218,8 @@ def test_counts_of_a_file_that_changes(folder: Path, caplog: pytest.LogCaptureFi
     assert b" else" not in counts
 
 
-@pytest.mark.parametrize("what", ["encode", pytest.param("count", marks=pytest.mark.long)])
-def test_bad_files_are_set_aside_until_they_change(folder: Path, what: str) -> None:
-    do = encode if what == "encode" else count
+@pytest.mark.parametrize("do", [encode, pytest.param(count, marks=pytest.mark.long)])
+def test_bad_files_are_set_aside_until_they_change(folder: Path, do: Append) -> None:
     (folder / "in" / "half.jsonl").write_text('{"id": "half", "text": "the la')
     (folder / "in" / "no.jsonl.gz").write_bytes(b"no gzip")
     (folder / "in" / "stray.txt").write_text("a note")
@@ -266,25 +242,14 @@ def test_bad_files_are_set_aside_until_they_change(folder: Path, what: str) -> N
     verify(folder, "*")
 
 
-def test_a_file_is_taken_as_a_whole_or_not_at_all(folder: Path) -> None:
+@pytest.mark.parametrize("do", [encode, count])
+def test_a_file_is_taken_as_a_whole_or_not_at_all(folder: Path, do: Append) -> None:
     """The place of its bad record and the size of splits change nothing."""
     good = json.dumps({"text": "the quick brown fox"}) + "\n"
     (folder / "in" / "large.jsonl").write_text("{\n" + good * 400)
-    settings: dict[str, Any] = {
-        "inputs": inputs_of(folder, split_size=4000),
-        "execution": HERE,
-        "appending": AppendSettings(append=True),
-    }
-    summary: EncodeSummary | CountSummary
-    for what in ("encode", "count"):
-        output = OutputSettings(directory=str(folder / what))
-        if what == "encode":
-            tokenizer = str(folder / "tokenizer.json")
-            summary = jobs.encode(tokenizer=tokenizer, output=output, **settings)
-        else:
-            summary = jobs.count(pretokens=PretokenSettings(), output=output, **settings)
-        assert (summary.documents, summary.inputs, len(summary.set_aside)) == (2, 1, 1)
-        jobs.verify(directory=str(folder / what), inputs=inputs_of(folder))
+    summary = do(folder, inputs=inputs_of(folder, split_size=4000))
+    assert (summary.documents, summary.inputs, len(summary.set_aside)) == (2, 1, 1)
+    verify(folder)
 
 
 def test_a_file_that_changes_after_a_kill_is_read_again(
@@ -312,24 +277,8 @@ def test_sources_stand_in_the_order_of_their_patterns(folder: Path) -> None:
     patterns = tuple(f"{name}={folder}/in/{name}/*.jsonl" for name in ("web", "books"))
     for name in ("books/b1", "web/a1", "books/b0"):
         write(folder, name, ["fox"])
-        jobs.encode(
-            inputs=InputSettings(patterns=patterns),
-            tokenizer=str(folder / "tokenizer.json"),
-            output=OutputSettings(directory=str(folder / "out")),
-            execution=HERE,
-            appending=AppendSettings(append=True),
-        )
-    assert decoded(folder) == ["web/a10", "books/b00", "books/b10"]
-
-
-def test_prune_needs_no_new_file(folder: Path) -> None:
-    encode(folder)
-    write(folder, "a", ["over"])
-    encode(folder)
-    assert encode(folder, prune=True).new_inputs == 0
-    names = [path.name for path in (folder / "out" / "data").iterdir()]
-    assert names == ["train-00000-of-00001-g0001.parquet"]
-    verify(folder)
+        encode(folder, inputs=InputSettings(patterns=patterns))
+    assert documents(folder) == ["web/a10", "books/b00", "books/b10"]
 
 
 def test_what_killed_jobs_have_left_of_counts_goes(
@@ -351,52 +300,47 @@ def test_what_killed_jobs_have_left_of_counts_goes(
 
 
 def test_columns_are_compared_by_name_and_type(folder: Path) -> None:
-    rows: dict[str, Any] = {"keep": ("n",), "append_token": "<|end|>"}
+    rows = EncodeSettings(keep=("n",), append_token=corpora.END)
     write(folder, "a", ["the quick brown fox jumps over the lazy dog"] * 3, n=1)
-    encode(folder, "*", **rows)
+    encode(folder, "*", encoding=rows)
     write(folder, "c", ["over the lazy dog"], n=3)
     for name, values in (("d", ["1"]), ("e", [2])):
         table = pa.table({"text": ["over the fox"], "n": values, "id": [name]})
         pq.write_table(table, folder / "in" / f"{name}.parquet")
     pq.write_table(pa.table({"text": ["dog"]}), folder / "in" / "f.parquet")
-    summary = encode(folder, "*", **rows)
+    summary = encode(folder, "*", encoding=rows)
     reasons = " ".join(summary.set_aside)
     assert "column 'n' holds string" in reasons
     assert "f.parquet has no column 'n'" in reasons
-    assert sorted(ids(folder)) == ["a0", "a1", "a2", "c0", "e"]
+    assert sorted(documents(folder)) == ["a0", "a1", "a2", "c0", "e"]
     verify(folder, "*")
 
 
 def test_bad_records_may_be_set_aside_over_the_life_of_a_directory(folder: Path) -> None:
     (folder / "in" / "bad.jsonl").write_text('{"text": 1}\n{"text": "fox", "id": "good"}\n')
-    assert encode(folder, max_failures=1).failures == 1
+    one, two = (inputs_of(folder, max_failures=number) for number in (1, 2))
+    assert encode(folder, inputs=one).failures == 1
     verify(folder)
     (folder / "in" / "worse.jsonl").write_text('{"text": 1}\n')
     with pytest.raises(RecordError, match="more than the 1 bad record"):
-        encode(folder, max_failures=1)
-    assert encode(folder, max_failures=2).failures == 2
-    assert ids(folder) == ["a0", "a1", "good"]
+        encode(folder, inputs=one)
+    assert encode(folder, inputs=two).failures == 2
+    assert documents(folder) == ["a0", "a1", "good"]
 
 
 def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
     encode(folder)
     write(folder, "b", ["lazy dog"])
+    other = EncodeSettings(dropout=0.5)
     for files in (1, 0):  # whether there is something to take, or not
         with pytest.raises(OutputError, match=r"cannot append: it was .* \(?settings dropout was"):
-            encode(folder, dropout=0.5)
+            encode(folder, encoding=other)
         if files:
             encode(folder)
-    assert encode(folder, dropout=0.5, overwrite=True).new_inputs == 2
-    for overwrite in (False, True):
-        output = OutputSettings(directory=str(folder / "out"), overwrite=overwrite)
-        refused = pytest.raises(OutputError, match="encode --append: repeat its command to go on")
-        with contextlib.nullcontext() if overwrite else refused:
-            jobs.encode(
-                inputs=inputs_of(folder),
-                tokenizer=str(folder / "tokenizer.json"),
-                output=output,
-                execution=HERE,
-            )
+    assert encode(folder, encoding=other, overwrite=True).new_inputs == 2
+    with pytest.raises(OutputError, match="encode --append: repeat its command to go on"):
+        encode(folder, append=False)
+    encode(folder, append=False, overwrite=True)
     assert not (folder / "out" / "drift").exists()
 
 
@@ -417,21 +361,12 @@ def test_a_file_must_be_complete(folder: Path) -> None:
     os.utime(folder / "in" / "a.jsonl", (0, 0))
     write(folder, "b", ["over"])
 
-    def appended(**settings: Any) -> EncodeSummary:
-        return jobs.encode(
-            inputs=inputs_of(folder, "*"),
-            tokenizer=str(folder / "tokenizer.json"),
-            output=OutputSettings(directory=str(folder / "out")),
-            execution=HERE,
-            appending=AppendSettings(append=True, **settings),
-        )
-
-    summary = appended(settle=600.0)
+    summary = encode(folder, "*", settle=600.0)
     assert summary.documents == 2
     assert "changed less than 600 s ago" in {one.reason for one in summary.passed_over}
-    assert appended(complete_when="marker").documents == 2
+    assert encode(folder, "*", complete_when="marker").documents == 2
     (folder / "in" / "b.jsonl.done").touch()
-    assert appended(complete_when="marker").documents == 3
+    assert encode(folder, "*", complete_when="marker").documents == 3
 
 
 @pytest.mark.long
@@ -462,13 +397,13 @@ def test_counts_that_grow_while_they_are_verified(
 def test_a_signal_ends_the_loop_cleanly(folder: Path, what: str, which: signal.Signals) -> None:
     watch = (*COMMANDS[what], "--output", "out", "--watch", "0.2", "--settle", "0")
     with running(*watch, cwd=folder, program=command()) as process:
-        wait_for(lambda: taken(folder / "out") == 1, process)
+        until(lambda: taken(folder / "out") == 1, process)
         with pytest.raises(OutputError, match="another job"), locked(str(folder / "out")):
             pass
         write(folder, "b", ["lazy dog"])
-        wait_for(lambda: taken(folder / "out") == 2, process)
+        until(lambda: taken(folder / "out") == 2, process)
         process.send_signal(which)
-        out, err = process.communicate(timeout=WAIT)
+        out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, err
     assert "3 documents (jsonl)" in out
     assert "Traceback" not in err

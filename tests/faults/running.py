@@ -22,11 +22,14 @@ PATIENCE = 600.0  # seconds: each call to a store takes its time where the machi
 
 @contextlib.contextmanager
 def running(
-    *arguments: str | Path, cwd: Path | None = None, inside: tuple[str, ...] = ()
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    inside: tuple[str, ...] = (),
+    program: list[str] = BPE,
 ) -> Iterator[subprocess.Popen[str]]:
     """Start ``bpe`` (by the command ``inside``); it and its workers go when the block ends."""
     process = subprocess.Popen(
-        [*inside, *BPE, *arguments],
+        [*inside, *program, *arguments],
         cwd=cwd,
         env=environment(),
         stdout=subprocess.PIPE,

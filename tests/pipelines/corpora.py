@@ -23,6 +23,7 @@ from pipelines.output.names import (
 from pipelines.planned import planned_splits
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
+    AppendSettings,
     CountSettings,
     EncodeSettings,
     Execution,
@@ -275,6 +276,7 @@ def encode(
     *,
     execution: Execution = ONE,
     encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+    appending: AppendSettings = AppendSettings(),  # noqa: B008
     overwrite: bool = False,
     resume: bool = False,
 ) -> jobs.EncodeSummary:
@@ -284,6 +286,7 @@ def encode(
         output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
         execution=execution,
         encoding=encoding,
+        appending=appending,
     )
 
 
