@@ -77,29 +77,28 @@ _Class = TypeVar("_Class")
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """An option, as help, completion and checks need it.
+    """An option of the command line, YAML and Python.
 
     Attributes:
-        name: with underscores, on the command line and in YAML.
-        field: its name in Python.
-        help: sentences; the short ``--help`` has the first one alone.
-        group: where ``--help`` lists it.
-        kind: of its value, or of each of several.
-        repeatable: whether it is given several times, or as a list.
-        default: that of the field.
+        name: the name, with underscores, on the command line and in YAML.
+        field: the name in Python.
+        help: sentences; the short ``--help`` shows the first one.
+        group: the heading under which ``--help`` lists the option.
+        kind: the kind of the value, or of each value of several.
+        repeatable: whether the option takes several values.
+        default: the default value of the field.
         required: whether the field has no default.
-        default_is: the default in words, where the value does not say it.
+        default_is: the default in words, if help does not show the value.
         metavar: the name of the value in help.
-        choices: the texts allowed; empty for any.
-        suggestions: what shells complete, where any text is allowed.
-        minimum: the smallest number allowed; None for any.
-        maximum: the greatest number allowed; None for any.
-        advanced: whether the short ``--help`` leaves it out.
-        needs: options without which it means nothing: names, or ``NAME=VALUE``, with ``|`` between
-            those of which one is enough, and ``&`` between those that are all needed. Of names that
-            are not options of the same settings or command, nothing is known, or needed.
-        excludes: options that may not be given together with it.
-        short: a letter, its other name on the command line.
+        choices: the allowed texts; empty if all texts are allowed.
+        suggestions: texts that shells complete, if all texts are allowed.
+        minimum: the smallest allowed number; None without a limit.
+        maximum: the greatest allowed number; None without a limit.
+        advanced: whether the short ``--help`` leaves the option out.
+        needs: the options that must be given with this one: ``NAME`` or ``NAME=VALUE``; ``A|B``
+            needs one of them, ``A&B`` both. Names of options that a command lacks are ignored.
+        excludes: the options that may not be given with this one.
+        short: a letter, the short name on the command line.
     """
 
     help: str
@@ -123,14 +122,14 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Its name on the command line."""
+        """Return the name on the command line."""
         return f"--{self.name}".replace("_", "-")
 
     def parse(self, text: str) -> Any:
-        """Return the value of a text.
+        """Return the value that a text of the command line means.
 
         Raises:
-            ValueError: the text is of another kind, or the value has a `problem`.
+            ValueError: the text is of another kind, or the value is refused (`problem`).
         """
         value: Any = text
         if self.kind == "size":
@@ -149,7 +148,7 @@ class Option:
         return value
 
     def problem(self, value: Any) -> str:
-        """Return the reason why the declaration refuses a value; empty if it does not."""
+        """Return the reason why a value is refused; empty if it is allowed."""
         if self.choices and value not in self.choices:
             near, known = did_you_mean(self, value), ", ".join(self.choices)
             return f"{value!r} is unknown{near}: use one of {known}"
@@ -173,7 +172,7 @@ class Option:
 
 
 def parse_whole(text: str) -> int:
-    """A whole number from text such as ``32000``, ``32k``, ``1.5M``, ``10B`` or ``2Ki`` (2048).
+    """Return the whole number in a text such as ``32000``, ``32k``, ``1.5M``, ``10B`` or ``2Ki`` (2048).
 
     Raises:
         ValueError: the text is not a whole number.
@@ -188,7 +187,7 @@ def parse_whole(text: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """A number of bytes from text such as ``67108864``, ``64 MiB``, ``64M`` or ``0.5GB``.
+    """Return the number of bytes in a text such as ``67108864``, ``64 MiB``, ``64M`` or ``0.5GB``.
 
     Raises:
         ValueError: the text is not a number with one of the units, or below one byte.
@@ -204,7 +203,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_share(text: str) -> float:
-    """A share from text such as ``0.5%``, ``0.005`` or ``1/200``.
+    """Return the share in a text such as ``0.5%``, ``0.005`` or ``1/200``.
 
     Raises:
         ValueError: the text is not a number, with or without ``%``, or a fraction.
@@ -213,7 +212,7 @@ def parse_share(text: str) -> float:
 
 
 def parse_exact_share(text: str) -> Fraction:
-    """The same as a fraction, which is exact.
+    """Return the share in a text as an exact fraction; see `parse_share`.
 
     Raises:
         ValueError: the text is not a number, with or without ``%``, or a fraction.
@@ -227,7 +226,7 @@ def parse_exact_share(text: str) -> Fraction:
 
 
 def percent(share: Fraction) -> str:
-    """A share in per cent, exactly; as a fraction where it has too many decimals.
+    """Return a share in per cent, exactly; as a fraction if it has more than 50 digits.
 
     >>> percent(Fraction("0.999999999")), percent(Fraction(1, 3))
     ('99.9999999%', '1/3')
@@ -246,21 +245,21 @@ def _in_units(match: re.Match[str] | None) -> Fraction | None:
 
 
 def option(default: Any = MISSING, /, **declaration: Any) -> Any:
-    """A field that declares an option; the keywords are those of `Option`.
+    """Return a dataclass field that declares an option; the keywords are those of `Option`.
 
-    Its kind, its choices and whether it takes several values follow from the field's type, its help
-    from the docstring of the class, where the declaration does not say otherwise.
+    By default, ``kind``, ``choices`` and ``repeatable`` follow from the type of the field, and
+    ``help`` is the entry in the docstring of the class.
     """
     return field(default=default, metadata={_NAME: declaration})
 
 
 def advanced(default: Any = MISSING, /, **declaration: Any) -> Any:
-    """An `option` that the short ``--help`` leaves out."""
+    """Return an `option` that the short ``--help`` leaves out."""
     return option(default, advanced=True, **declaration)
 
 
 def declared(settings: type) -> Mapping[str, Option]:
-    """The options that a settings class declares, by field; its ``_GROUP`` is theirs."""
+    """Return the options that a settings class declares, by field."""
     return _declared(settings)
 
 
@@ -308,7 +307,7 @@ def _of_type(hint: Any) -> dict[str, Any]:
 
 
 def _leaves(hint: Any) -> Iterator[Any]:
-    """The classes that a type is made of, ``tuple`` among them, values of literals, annotations."""
+    """Yield the classes in a type, ``tuple`` included, the values of literals, and annotations."""
     if get_origin(hint) is tuple:
         yield tuple
     elif not get_args(hint):
@@ -318,10 +317,10 @@ def _leaves(hint: Any) -> Iterator[Any]:
 
 
 def changed(settings: Any) -> dict[str, Any]:
-    """The fields of settings that are not as by default, as JSON values.
+    """Return the fields of settings that differ from their defaults, as JSON values.
 
-    Fingerprints of jobs are of these, so a new option changes nothing for those that do not give
-    it.
+    The fingerprint of a job is made of them. So a new option does not change the fingerprints of
+    jobs without the option.
     """
     from bpe._codec import to_jsonable  # noqa: PLC0415 - `--help` does not wait for bpe
 
@@ -336,16 +335,16 @@ def changed(settings: Any) -> dict[str, Any]:
 def split_arguments(
     arguments: Mapping[str, Any], *settings: type, leave_out: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Keyword arguments of a program for each class of settings; sequences become tuples.
+    """Return the keyword arguments for each class of settings; sequences become tuples.
 
     Args:
-        arguments: as they were given.
+        arguments: the keyword arguments for all classes together.
         settings: the classes.
-        leave_out: options that may not be given.
+        leave_out: the options that are not arguments.
 
     Raises:
-        ConfigError: an option that takes several values has one string.
-        TypeError: none of the classes declares an argument.
+        ConfigError: a string is given instead of a list.
+        TypeError: no class declares an argument.
     """
     known = [declared(cls) for cls in settings]
     names = [name for specs in known for name in specs if name not in leave_out]
@@ -372,7 +371,7 @@ def _values(name: str, value: Any, spec: Option) -> Any:
 def takes(
     *settings: type, leave_out: Collection[str] = ()
 ) -> Callable[[type[_Class]], type[_Class]]:
-    """Decorate a class whose keyword arguments are options: signature and docstring get them."""
+    """Return a decorator that adds options to the signature and docstring of a class."""
 
     def decorate(cls: type[_Class]) -> type[_Class]:
         own = inspect.signature(cls)
@@ -399,10 +398,10 @@ def takes(
 
 
 def list_of(name: str, values: Sequence[str]) -> tuple[str, ...]:
-    """The values of an argument that takes several; one string is none of them.
+    """Return the values of an argument that takes a list.
 
     Raises:
-        ConfigError: it is one string.
+        ConfigError: the argument is a string.
     """
     if isinstance(values, str):
         raise ConfigError(f"{name} is one string: give a list, [{values!r}]")
@@ -410,7 +409,7 @@ def list_of(name: str, values: Sequence[str]) -> tuple[str, ...]:
 
 
 class Settings:
-    """A dataclass whose fields declare options; one that breaks their rules cannot be made.
+    """A base of dataclasses whose fields declare options; values are checked when one is made.
 
     Raises:
         ConfigError: a value is none of the choices, of another kind or out of bounds, or a rule
@@ -432,19 +431,19 @@ class Settings:
 
 
 def is_absent(value: object) -> bool:
-    """Return whether a value says nothing: None, a flag that is off, or none of several; not 0."""
+    """Return whether a value is None, False or an empty tuple."""
     return value is None or value is False or value == ()
 
 
 def check_rules(
     specs: Mapping[str, Option], values: Mapping[str, Any], *, of: Collection[str] | None = None
 ) -> None:
-    """Refuse values that do not go together; a rule that names an option not in ``specs`` is none.
+    """Check the rules ``needs`` and ``excludes`` of options; ignore names not in ``specs``.
 
     Args:
         specs: the options, by name.
-        values: of each.
-        of: the names whose rules are checked; None for all.
+        values: the values, by name.
+        of: the names of the options whose rules are checked; None for all.
 
     Raises:
         ConfigError: an option needs or excludes another one.
@@ -474,7 +473,7 @@ def check_rules(
 
 
 def did_you_mean(spec: Option, value: object) -> str:
-    """Return a hint for a value that is none of the choices; empty if no other is near."""
+    """Return a hint at the nearest name of a pre-tokenizer; empty for other options."""
     if spec.name != "pretokenizer":
         return ""
     from bpe import pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe

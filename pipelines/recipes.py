@@ -93,7 +93,7 @@ if TYPE_CHECKING:
 
 
 def train(**arguments: Any) -> TrainSummary:
-    """Train a tokenizer; arguments and errors of `count_and_train`."""
+    """Train a tokenizer; arguments and errors are those of `count_and_train`."""
     _, trained = count_and_train(**arguments)
     return trained
 
@@ -118,33 +118,32 @@ def count_and_train(
 ) -> tuple[CountSummary | None, TrainSummary]:
     """Train a tokenizer on a corpus, or on counts that were made before.
 
-    With inputs, their counts go to ``counts/`` in the output directory, those of a mix to a folder
-    for each source. When a job is resumed, counts that are complete are kept, and training, which
-    is short, is done again.
+    The counts of a corpus go to ``counts/`` in the output directory; with a mix, each source has
+    a folder there. A job that is resumed keeps complete counts and trains again.
 
-    With superwords, a tokenizer of words goes to ``words/``, and the counts of its runs to
-    ``runs/``. A training of superwords alone takes such counts.
+    A training of words and superwords also writes the tokenizer of words to ``words/``, and the
+    counts of its runs to ``runs/``. A training of superwords alone takes counts of runs.
 
     Args:
         inputs: the corpus; None to train on ``counts``.
         counts: directories of counts.
-        pretokens: how the text of ``inputs`` is cut; its special tokens get reserved ids.
-        training: the vocabulary.
-        output: the directory.
-        execution: where the work is done.
-        counting: the contents of the counts of ``inputs``, besides what the training needs.
-        roles: of special tokens, which become special tokens.
-        share_of: what shares of ``counts``, or of ``mix``, are of.
-        share_tokenizer: a tokenizer file, where they are of tokens.
-        parity: whether the directories of ``counts``, or the groups that ``inputs`` are counted by,
-            choose merges in turn.
-        runs: how runs are found, of which superwords are learnt.
+        pretokens: the pre-tokenizer of ``inputs``, and special tokens, which get reserved ids.
+        training: the settings of the training.
+        output: the output directory.
+        execution: where the job runs.
+        counting: the settings of the counting of ``inputs``; the training may add some.
+        roles: the roles of tokens; each token of a role becomes a special token.
+        share_of: the measure of the shares of ``counts`` or ``mix``.
+        share_tokenizer: the tokenizer file if the measure is tokens.
+        parity: whether merges are chosen in turn for groups: the directories of ``counts``, or the
+            groups by which ``inputs`` are counted.
+        runs: how the runs for superwords are found.
         mix: ``NAME=SHARE`` of each source of ``inputs``, whose patterns begin with ``NAME=``.
-        progress: gets the work done so far.
+        progress: the display of the progress.
         then: as in `pipelines.train.TrainRequest`.
 
     Returns:
-        Of the counts of ``inputs``, and of the training.
+        The summaries of the counting of ``inputs`` (None without inputs) and of the training.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -194,7 +193,7 @@ def count_and_train(
         ).started()
 
         def counted() -> TrainRequest:
-            """The training, once all counts are there: with weights in place of shares."""
+            """Return the training after counting: with weights instead of shares."""
             if groups is not None and inputs is not None:
                 whole = CountsInput(directory=join(output.directory, COUNTS))
                 found, there = find_groups((whole,), groups.parity)
@@ -240,7 +239,7 @@ def count_and_train(
         planned, summary = request.plan(), None
 
         def begin(stage: Planned) -> None:
-            """Begin the whole, with the first stage that does anything."""
+            """Begin the whole training when its first stage begins."""
             refuse_inputs_inside(directory, [file.path for file in stage.files])
             request.begin()
 
@@ -268,7 +267,7 @@ def count_and_train(
 
 
 def _located(counts: Iterable[CountsInput]) -> tuple[CountsInput, ...]:
-    """The same counts, for a process in any working directory."""
+    """Return the counts with absolute paths."""
     return tuple(replace(one, directory=storage.located(one.directory)) for one in counts)
 
 
@@ -292,15 +291,15 @@ def run(
     Args:
         inputs: the corpus to train on.
         pretokens: as in `count_and_train`.
-        training: likewise.
-        output: the directory of the whole.
-        execution: where the work is done.
+        training: as in `count_and_train`.
+        output: the directory that gets the outputs of all stages.
+        execution: where the job runs.
         encoded_inputs: the corpus to encode.
-        encoding: what the rows hold.
-        exporting: what it is exported to; None: it is not. Its mix is that of the training too.
-        discard_ids: whether the encoded parts go when their export is verified.
+        encoding: the settings of the encoding.
+        exporting: the settings of the export; None: no export. The training has the same mix.
+        discard_ids: whether to remove the encoded parts after the export is verified.
         roles: as in `count_and_train`.
-        progress: gets the work done so far.
+        progress: the display of the progress.
         **more: arguments of `count_and_train`.
 
     Returns:
@@ -357,7 +356,7 @@ def run(
 
 
 def _discard(ids: str, rows: str, *, execution: Execution, progress: Progress) -> None:
-    """Verify an export against its ids, and remove these, where they are there yet."""
+    """Verify an export against its ids, then remove the ids; do nothing if they were removed."""
     with job_errors():
         if not read_header(ids, discarded=True).discarded:
             inputs = InputSettings(patterns=(ids,))
@@ -373,14 +372,14 @@ def _train(
     words: TrainSummary | None = None,
     **done: Any,
 ) -> TrainSummary:
-    """Train, and leave how long it took; the arguments are those of `run_planned`.
+    """Train, and save the duration in the output directory.
 
     Args:
         request: the training.
-        planned: what it is to do.
-        execution: where the work is done.
+        planned: the plan of the training.
+        execution: where the job runs.
         words: as in `trained_summary`.
-        **done: more of them.
+        **done: more arguments of `run_planned`.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -402,12 +401,13 @@ def _train(
 
 
 def _in_training(output: OutputSettings, training: str) -> OutputSettings:
-    """The settings of a job in a folder of a training, where that may be repeated after it failed.
+    """Return the output settings of a job in a folder of a training.
 
-    What it made is gone on with; counts of nothing, on which nobody can train, are replaced.
+    If an earlier run of the training failed, the job is resumed; but empty counts, from which
+    nothing can be trained, are made again.
 
     Args:
-        output: of the job.
+        output: the output settings of the job.
         training: the directory of the training.
     """
     if output.overwrite or not training_failed(training):
@@ -421,10 +421,10 @@ def _in_training(output: OutputSettings, training: str) -> OutputSettings:
 
 
 def _check_phases(training: TrainSettings, inputs: InputSettings | None) -> None:
-    """Refuse settings of superwords that do not go with what is trained on.
+    """Check that the settings of superwords suit the inputs or counts.
 
     Raises:
-        ConfigError: they do not.
+        ConfigError: a setting does not suit.
     """
     if not training.crosses_words:
         return
@@ -452,9 +452,9 @@ def _check_phases(training: TrainSettings, inputs: InputSettings | None) -> None
 
 
 def _train_words(request: TrainRequest, *, progress: Progress, **done: Any) -> TrainSummary:
-    """Train the words of a training with superwords, in a folder of its directory.
+    """Train the words before superwords, in a folder of the training; arguments as for `_train`.
 
-    Complete ones of the same job are kept where the training is resumed; arguments of `_train`.
+    A training that is resumed keeps complete words of the same job.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -479,7 +479,7 @@ def _train_words(request: TrainRequest, *, progress: Progress, **done: Any) -> T
 
 
 def _count_runs(request: TrainRequest, inputs: InputSettings, **done: Any) -> CountSummary:
-    """Count the runs of these words, in another folder; arguments of `count`.
+    """Count the runs of the trained words, in another folder; arguments as for `count`.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -497,10 +497,10 @@ def _count_runs(request: TrainRequest, inputs: InputSettings, **done: Any) -> Co
 
 
 def _check_same_corpus(request: TrainRequest) -> None:
-    """Refuse runs of a corpus that has changed since its words were counted.
+    """Check that words and runs were counted in the same files.
 
     Raises:
-        InputError: it has.
+        InputError: a file has changed in between.
     """
     words, runs = (read_counts_manifest(request.folder(one)).inputs for one in (COUNTS, RUNS))
     if words and sorted(words) != sorted(runs):
@@ -511,9 +511,9 @@ def _check_same_corpus(request: TrainRequest) -> None:
 
 
 def _of_superwords(request: TrainRequest) -> TrainRequest:
-    """The last phase of a training with superwords, under the plan of the whole.
+    """Return the last phase of a training with superwords, under the plan of the whole training.
 
-    Runs of each source of a mix weigh as much as its words.
+    In a mix, the runs of a source have the weight of its words.
     """
     path, runs = join(request.folder(OF_WORDS), TOKENIZER), request.folder(RUNS)
     counts = tuple(

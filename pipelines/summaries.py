@@ -18,12 +18,12 @@ class _Summary:
     """Fields of every summary.
 
     Attributes:
-        documents: that were counted, trained on or encoded.
-        bytes: of their text, in UTF-8.
-        failures: bad records that were set aside.
-        seconds: it took, what was done on the way included.
-        formats: documents by the format of the files that held them.
-        passed_over: files that the patterns match and that were not read, by reason.
+        documents: the number of documents that were counted, trained on or encoded.
+        bytes: the size of their text in UTF-8.
+        failures: the number of bad records that were set aside.
+        seconds: the duration of the job, earlier phases included.
+        formats: the number of documents by the format of their file.
+        passed_over: files that match the patterns but were not read, with the reason.
     """
 
     documents: int
@@ -35,11 +35,11 @@ class _Summary:
 
     @property
     def phases(self) -> Mapping[str, _Summary]:
-        """The summaries of what was done on the way, by name."""
+        """Return the summaries of earlier phases of the same job, by name."""
         return {}
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values; what is computed from the rest as well."""
+        """Return all fields and computed properties as JSON values."""
         kinds = vars(type(self)).items()
         computed = [
             name for name, value in kinds if isinstance(value, property) and name != "phases"
@@ -50,20 +50,20 @@ class _Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class CountSummary(_Summary):
-    """Counts that were made.
+    """The summary of counts.
 
     Attributes:
-        output: their directory.
+        output: the directory of the counts.
         unit: what was counted: ``pre-token`` or ``run``.
-        pretokens: occurrences.
-        distinct_pretokens: different ones; of several sets, the sum over these.
-        parts: Parquet files.
-        output_bytes: their size.
-        resumed: whether an earlier run had finished them.
-        inputs: files that they are of.
-        new_inputs: of these, those that this job took.
-        outdated: files that changed after their counts were added up with others.
-        set_aside: files that cannot be read, of a job that appends, and why.
+        pretokens: the number of occurrences of pre-tokens or runs.
+        distinct_pretokens: the number of different pre-tokens or runs, summed over sets of counts.
+        parts: the number of Parquet files.
+        output_bytes: the size of the Parquet files.
+        resumed: whether an earlier run had finished the counts.
+        inputs: the number of files that are counted.
+        new_inputs: the number of files that this job counted.
+        outdated: files that changed after their counts were added to those of other files.
+        set_aside: files that a job with ``--append`` cannot read, with the reason.
     """
 
     output: str
@@ -81,34 +81,34 @@ class CountSummary(_Summary):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSummary(_Summary):
-    """A tokenizer that was trained.
+    """The summary of a training.
 
     Attributes:
         output: the directory of ``tokenizer.json`` and ``training.json``.
-        counts: the directories of what was trained on.
-        pretokens: occurrences; None where superwords were added to a tokenizer of words that has
-            no ``training.json``.
-        distinct_pretokens: different ones, or None.
-        vocab_size: tokens.
-        merges: merges.
-        initial_bytes: the words that were trained on, in bytes.
-        initial_tokens: the same in single symbols.
-        tokens: the same in tokens of this vocabulary. With superwords, it is known only where they
-            come on top of words that were trained here, none of which were dropped, and an upper
-            bound where runs were dropped or cut.
-        superwords: merges across words; None where none were learnt.
-        run_tokens: the runs that these were learnt from, in tokens of words.
-        run_tokens_left: the same with superwords.
-        stopped: why training ended.
-        sha256: of ``tokenizer.json`` (hex).
-        dialect: why Hugging Face's libraries cannot read ``tokenizer.json``; None where they can.
-        weighted: whether counts were taken otherwise than once each.
-        scale: numbers of pre-tokens and tokens are in units of ``1 / scale``; above 1 only where
-            weights are fractions.
+        counts: the directories of the counts.
+        pretokens: the number of occurrences of pre-tokens; None if superwords were added to a
+            tokenizer of words without ``training.json``.
+        distinct_pretokens: the number of different pre-tokens; None in the same case.
+        vocab_size: the number of tokens in the vocabulary.
+        merges: the number of merges.
+        initial_bytes: the size of all occurrences of pre-tokens, in bytes.
+        initial_tokens: the size of all occurrences of pre-tokens, in single symbols.
+        tokens: the size of all occurrences of pre-tokens, in tokens of the new vocabulary. With
+            superwords: None unless the words were trained in the same job and none were dropped;
+            an upper bound if runs were dropped or cut.
+        superwords: the number of merges across words; None for a training without superwords.
+        run_tokens: the size of all occurrences of runs, in tokens of words.
+        run_tokens_left: the size of all occurrences of runs, in tokens with superwords.
+        stopped: the reason why training ended.
+        sha256: the SHA-256 of ``tokenizer.json`` (hex).
+        dialect: the reason why Hugging Face's libraries cannot read ``tokenizer.json``, or None.
+        weighted: whether some counts have a weight other than 1.
+        scale: the divisor of all numbers of pre-tokens and tokens; above 1 if weights are
+            fractions.
         resumed_counts: whether an earlier run had finished the counts of the corpus.
-        mix: the counts that were added up, with weights and shares.
-        words: the tokenizer of words that was trained first, where superwords were learnt.
-        runs: the counts of its runs.
+        mix: the sets of counts, with weights and shares.
+        words: the training of the tokenizer of words before superwords, or None.
+        runs: the counting of the runs of that tokenizer, or None.
     """
 
     output: str
@@ -135,34 +135,34 @@ class TrainSummary(_Summary):
 
     @property
     def phases(self) -> Mapping[str, TrainSummary | CountSummary]:
-        """Words and runs, on the way to superwords."""
+        """Return the summaries of words and runs, the phases before superwords."""
         named = {"words": self.words, "runs": self.runs}
         return {name: one for name, one in named.items() if one is not None}
 
     @property
     def bytes_per_token(self) -> float | None:
-        """The compression of the text it was trained on; None without text."""
+        """Return the bytes per token of the text of the training; None without text."""
         return self.initial_bytes / self.tokens if self.tokens else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncodeSummary(_Summary):
-    """A corpus that was encoded.
+    """The summary of an encoded corpus.
 
     Attributes:
-        output: its directory.
-        tokens: ids of them.
-        unknown_tokens: of these, ids of the unknown token.
-        sources: sums by source, where inputs have names.
-        duplicate_ids: documents whose id another document has.
-        parts: Parquet files.
-        resumed_parts: of these, how many an earlier run had finished.
+        output: the directory of the ids.
+        tokens: the number of ids.
+        unknown_tokens: the number of ids of the unknown token.
+        sources: totals by source; empty if inputs have no names.
+        duplicate_ids: the documents that share an id with another document.
+        parts: the number of Parquet files.
+        resumed_parts: the number of Parquet files that an earlier run had finished.
         output_bytes: the size of the Parquet files.
         id_type: ``uint16`` or ``uint32``.
-        not_applied: what the tokenizer's file asks for that was left out (`bpe.Tokenizer`).
-        inputs: files that it is of.
-        new_inputs: of these, those that this job took.
-        set_aside: files that cannot be read, of a job that appends, and why.
+        not_applied: requests of the tokenizer's file that encoding leaves out (`bpe.Tokenizer`).
+        inputs: the number of files that are encoded.
+        new_inputs: the number of files that this job encoded.
+        set_aside: files that a job with ``--append`` cannot read, with the reason.
     """
 
     output: str
@@ -181,32 +181,32 @@ class EncodeSummary(_Summary):
 
     @property
     def bytes_per_token(self) -> float | None:
-        """The compression of this corpus; None without tokens."""
+        """Return the bytes per token of the corpus; None without tokens."""
         return self.bytes / self.tokens if self.tokens else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportSummary(_Summary):
-    """Training data that was made of ids.
+    """The summary of an export.
 
     Attributes:
-        output: the directory.
+        output: the directory of the training data.
         sources: the directories of ids, by name.
-        format: of the files.
-        rows: that were written.
-        tokens: ids of documents in them.
-        validation_documents: those held out; None where none was asked for.
-        validation_tokens: their ids; None likewise.
-        padding_tokens: ids of the pad token that fill rows; they are none of the ``tokens``.
-        dropped_tokens: ids that are in no row.
-        dropped_documents: documents of which nothing is in a row.
-        row_length: ids of a full packed row; None where rows are not packed.
-        taken: what was taken of each source for training.
-        files: that hold rows.
-        output_bytes: their size.
-        made_units: units of work that this run did.
-        resumed_units: units that an earlier run had done.
-        warnings: what the user may not have meant.
+        format: the format of the files.
+        rows: the number of rows.
+        tokens: the number of ids in the rows, without padding.
+        validation_documents: the number of documents held out; None without ``--validation``.
+        validation_tokens: the number of ids held out; None without ``--validation``.
+        padding_tokens: the number of ids of the pad token that fill rows.
+        dropped_tokens: the number of ids that are in no row.
+        dropped_documents: the number of documents that are in no row.
+        row_length: the number of ids in a full packed row; None if rows are not packed.
+        taken: the documents of each source that were chosen for training.
+        files: the number of files with rows.
+        output_bytes: the size of the files with rows.
+        made_units: the number of units that this run made.
+        resumed_units: the number of units that an earlier run had made.
+        warnings: settings that the user may not have meant.
     """
 
     output: str
@@ -229,27 +229,28 @@ class ExportSummary(_Summary):
 
     @property
     def fill(self) -> float | None:
-        """The share of the packed rows that ids of documents fill; None where there are none."""
+        """Return the share of ids in packed rows that are no padding; None without such rows."""
         size = self.rows * (self.row_length or 0)
         return self.tokens / size if size else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifySummary(_Summary):
-    """An output that was found to be right.
+    """The summary of a verification that found no fault.
 
     Attributes:
-        directory: that holds it.
-        kind: ``counts``, ``encoded`` or ``export``, of which ``bytes`` are those of its files.
-        unit: what ``tokens`` are: ``token``, or of counts ``pre-token`` or ``run``.
-        tokens: token ids, or occurrences of pre-tokens or runs.
-        unknown_tokens: of token ids, those of the unknown token.
-        parts: Parquet files.
-        compared: whether it was compared with what it was made of too.
-        lossless: of token ids, whether they decode to the text itself; where the tokenizer loses
-            some of it, the ids were compared alone. None for counts and exports.
-        manifest_checksum: whether the manifest has one. Without, only what parts and inputs say
-            again was checked.
+        directory: the directory of the output.
+        kind: ``counts``, ``encoded`` or ``export``; of an export, ``bytes`` is the size of its
+            files.
+        unit: the unit of ``tokens``: ``token``, or for counts ``pre-token`` or ``run``.
+        tokens: the number of token ids, or of occurrences of pre-tokens or runs.
+        unknown_tokens: the number of ids of the unknown token.
+        parts: the number of Parquet files.
+        compared: whether the output was also compared with its inputs.
+        lossless: whether all ids decode to the text. False if the tokenizer loses some text: then
+            only the ids were compared. None for counts and exports.
+        manifest_checksum: whether the manifest has a checksum. Without one, facts that only the
+            manifest states were not checked.
     """
 
     directory: str

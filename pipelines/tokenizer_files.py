@@ -1,4 +1,4 @@
-"""Tokenizers from files of any filesystem, and on their way to workers."""
+"""Read and write tokenizers on any filesystem, and send them to workers."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
     """Load a tokenizer from any filesystem.
 
     Args:
-        path: of its file.
-        pretokenizer: how it cuts text, where the file does not say it.
+        path: the file, or a directory with a tokenizer.
+        pretokenizer: the pre-tokenizer, for files that do not state one.
 
     Raises:
-        ConfigError: its filesystem cannot be used here.
-        InputError: it cannot be read, is not a tokenizer, or a directory that is not complete.
+        ConfigError: the filesystem cannot be used here.
+        InputError: the file cannot be read or is no tokenizer, or the directory is incomplete.
     """
     try:
         if storage.is_local(path):
@@ -65,14 +65,14 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
 
 
 def stored_tokenizer(directory: str, sha256: str) -> Tokenizer:
-    """The tokenizer in the directory of an encoded corpus.
+    """Load the tokenizer in the directory of an encoded corpus.
 
     Args:
-        directory: of the corpus.
-        sha256: of its ``tokenizer.json``, as the manifest states it (hex).
+        directory: the directory of the corpus.
+        sha256: the SHA-256 of ``tokenizer.json`` in the manifest (hex).
 
     Raises:
-        InputError: it is missing, damaged or another.
+        InputError: ``tokenizer.json`` is missing, damaged, or has another SHA-256.
     """
     path = join(directory, TOKENIZER)
     if not storage.exists(path):
@@ -87,12 +87,13 @@ def stored_tokenizer(directory: str, sha256: str) -> Tokenizer:
 
 
 def write_tokenizer(path: str, tokenizer: Tokenizer) -> None:
-    """Write a tokenizer.json, in the dialect where it needs that, first the file of its roles.
+    """Write the files of the roles of a tokenizer, then tokenizer.json.
 
-    Those who load it in this process next are given this tokenizer, without its training.
+    The file is in the dialect of beam-bpe if Hugging Face's cannot express the tokenizer. The next
+    `load_tokenizer` of this process returns this tokenizer, without the record of its training.
 
     Raises:
-        bpe.errors.TokenizerError: no tokenizer.json holds it.
+        bpe.errors.TokenizerError: no tokenizer.json can express the tokenizer.
         OutputError: the file cannot be written.
     """
     tokenizer = tokenizer.with_training(None)
@@ -105,9 +106,9 @@ def write_tokenizer(path: str, tokenizer: Tokenizer) -> None:
 
 
 def _loaded(path: Path, pretokenizer: str | None) -> Tokenizer:
-    """A tokenizer of local files, again the last one where they hold the same.
+    """Return the tokenizer of local files; the last one if the files have the same content.
 
-    A job that runs in this process reads it three times: to check the command, to plan, to encode.
+    A local job loads it three times: to check the command, to plan, to encode.
     """
     if path.suffix != ".json" or not path.is_file():
         return Tokenizer.load(path, pretokenizer=pretokenizer)
@@ -131,16 +132,16 @@ def _keep(key: tuple[Any, ...], tokenizer: Tokenizer) -> None:
 
 
 def forget_tokenizer() -> None:
-    """Let go of the last tokenizer that was loaded, with the words that it has met."""
+    """Free the memory of the last tokenizer, with its cache of words."""
     _LAST.clear()
     _json.cache_clear()
 
 
 def tokenizer_json(tokenizer: Tokenizer, path: str) -> str:
-    """A tokenizer as it goes to workers.
+    """Return a tokenizer as the text that is sent to workers.
 
     Raises:
-        InputError: no tokenizer.json holds it.
+        InputError: no tokenizer.json can express the tokenizer.
     """
     try:
         return _json(tokenizer)
@@ -154,20 +155,20 @@ def _json(tokenizer: Tokenizer) -> str:
 
 
 def files_of(tokenizer: Tokenizer, path: str) -> dict[str, bytes]:
-    """The files of a tokenizer in a directory: ``tokenizer.json``, and those of its roles.
+    """Return ``tokenizer.json`` and the files of the roles of a tokenizer, by name.
 
     Raises:
-        InputError: no tokenizer.json holds it.
+        InputError: no tokenizer.json can express the tokenizer.
     """
     text = tokenizer_json(tokenizer, path)
     return {**tokenizer_config.files(tokenizer.roles), TOKENIZER: text.encode("utf-8")}
 
 
 def loads(files: Mapping[str, bytes]) -> Tokenizer:
-    """The tokenizer in the contents of its files.
+    """Return the tokenizer that these files contain, by name.
 
     Raises:
-        InputError: there is none in it.
+        InputError: the files contain no tokenizer.
     """
     with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
         for name, data in files.items():
@@ -179,7 +180,7 @@ def sent_tokenizer(path: str, *, sha256: str) -> Tokenizer:
     """Load, in a worker, the ``tokenizer.json`` that a job wrote for it.
 
     Raises:
-        InputError: it cannot be read, or is another one by now.
+        InputError: it cannot be read, or has another SHA-256.
     """
     data = storage.read(path)
     if hashlib.sha256(data).hexdigest() != sha256:

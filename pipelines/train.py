@@ -1,4 +1,4 @@
-"""Counts to a tokenizer: once, in a worker, from the count files themselves."""
+"""Train a tokenizer from count files, once, in a worker."""
 
 from __future__ import annotations
 
@@ -80,23 +80,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainRequest(Job):
-    """A training as its Beam graph holds it.
+    """A training, as the Beam graph carries it.
 
     Attributes:
-        counts: the counts to train on, each with its weight; where superwords follow words, those
-            of pre-tokens.
-        special_tokens: get reserved ids, after those the counts were cut at.
-        training: the vocabulary.
-        roles: of special tokens; none for those of the tokenizer that is extended.
-        extends: the SHA-256 of the tokenizer that is extended; empty where there is none.
-        shares: what shares of ``counts`` are of, for the plan: nothing where there are none. Counts
-            have shares until all of them are there, then weights.
-        groups: of a parity-aware training; None where the counts are added up.
-        runs: how runs are found, where words and then superwords are learnt; both phases leave
-            their output in folders of the directory.
-        then: ``encoded`` where the corpus is encoded next, as ``bpe run`` does it, ``export`` where
-            that is exported too: the directory is not complete before.
-        tokens: of each of the counts, in tokens of another tokenizer, where shares are of these.
+        counts: the counts to train on, each with a weight; in a training of words and superwords,
+            the counts of pre-tokens.
+        special_tokens: the special tokens that get ids after those at which the text was cut.
+        training: the settings of the training.
+        roles: the roles of special tokens; empty to keep those of the tokenizer that is extended.
+        extends: the SHA-256 of the tokenizer that is extended; empty without one.
+        shares: for the plan, the measure of the shares of ``counts``; empty without shares. Counts
+            have shares until all of them exist, then weights.
+        groups: the groups of a parity-aware training; None if the counts are added up.
+        runs: how runs are found in a training of words and superwords, which writes the output of
+            its first phases to folders of the directory; None for other trainings.
+        then: the next stage of ``bpe run``, before which the directory is not complete:
+            ``encoded``, or ``export`` if an export follows the encoding.
+        tokens: the size of each set of counts in tokens of another tokenizer; empty unless shares
+            are of tokens.
     """
 
     counts: tuple[CountsInput, ...]
@@ -114,21 +115,21 @@ class TrainRequest(Job):
 
     @property
     def shown(self) -> dict[str, str]:
-        """Values that a runner's web UI shows of the job."""
+        """Return the values that a runner's web UI shows of the job."""
         counts = ", ".join(one.title for one in self.counts)
         return {**super().shown, "counts": counts, "ties": self.training.ties}
 
     def folder(self, name: str) -> str:
-        """Return the folder of something made for the training, such as its counts."""
+        """Return the path of a folder in the output directory, such as that of the counts."""
         return join(self.directory, name)
 
     def plan(self) -> Planned:
-        """Plan the training: equal plans are the same job.
+        """Return the plan of the training; equal plans are the same job.
 
-        Counts in its own directory are jobs with plans of their own, and may not be made yet.
+        Counts below the output directory may not exist yet: they are jobs with their own plans.
 
         Raises:
-            InputError, bpe.errors.CountsError: counts that should be there are not, or are damaged.
+            InputError, bpe.errors.CountsError: other counts are missing or damaged.
             OutputError: the folder of the counts is a link.
         """
         training = self.training
@@ -168,10 +169,10 @@ class TrainRequest(Job):
         )
 
     def check_counts(self) -> None:
-        """Refuse counts that it cannot be trained on, before anything is written.
+        """Check that the tokenizer can be trained from the counts; write nothing.
 
         Raises:
-            JobError, bpe.errors.BpeError: they are missing, damaged, or do not fit.
+            JobError, bpe.errors.BpeError: counts are missing, damaged, or do not fit.
         """
         manifests = list(map(complete_manifest, self.counts))
         first, title = manifests[0], self.counts[0].title
@@ -198,7 +199,7 @@ class TrainRequest(Job):
         )
 
     def begin(self) -> bool:
-        """Plan the training and prepare its directory, where this run has not.
+        """Plan the training and prepare its directory, unless this run has done so; return True.
 
         Raises:
             JobError: the training cannot be done; the class says why.
@@ -219,11 +220,11 @@ class TrainRequest(Job):
         return True
 
     def steps(self, begun: Any, failures: FailureChannel) -> Any:
-        """Train, once."""
+        """Return the step that trains."""
         return begun | "Train" >> beam.ParDo(Step(failures, _trained, self, failures))
 
     def finish(self) -> str:
-        """The directory: the training wrote its files itself."""
+        """Return the directory; the step has written all files."""
         return self.directory
 
     def why_ended(self) -> str:
@@ -241,19 +242,19 @@ def check_training(
     runs: RunSettings | None = None,
     groups: Groups | None = None,
 ) -> None:
-    """Refuse what no counts could be trained with, before any are made or read.
+    """Check settings of a training that would fail with any counts; read no counts.
 
     Args:
-        training: the vocabulary.
-        pretokenizer: of the counts.
-        special_tokens: that get reserved ids.
-        counted_without: the special tokens that the counts were cut at.
+        training: the settings of the training.
+        pretokenizer: the pre-tokenizer of the counts.
+        special_tokens: the special tokens that get ids.
+        counted_without: the special tokens at which the text was cut.
         extend: the tokenizer that is extended.
-        runs: how runs are found, where superwords are learnt after words.
-        groups: of a parity-aware training.
+        runs: how runs are found in a training of words and superwords.
+        groups: the groups of a parity-aware training.
 
     Raises:
-        bpe.errors.CountsError: superwords cannot be learnt of such a tokenizer, or of such runs.
+        bpe.errors.CountsError: the tokenizer, or the settings of runs, allow no superwords.
         bpe.errors.TrainingError, bpe.errors.SpecialTokenError: a setting is wrong.
     """
     falls_back = isinstance(training.model, CharacterLevel) and training.model.byte_fallback
@@ -281,13 +282,13 @@ def check_training(
 def _check_superwords(
     training: TrainSettings, words: Tokenizer | None, runs: Runs | None, *, title: str
 ) -> None:
-    """Refuse what no superwords can be learnt from, before any are.
+    """Check that superwords can be learnt from counts; read no counts.
 
     Args:
-        training: of superwords.
-        words: the tokenizer that they are added to.
-        runs: what the counts say of themselves.
-        title: names the counts in errors.
+        training: the settings of the training of superwords.
+        words: the tokenizer to which superwords are added.
+        runs: how the counted runs were found; None if the counts are of pre-tokens.
+        title: the name of the counts in errors.
 
     Raises:
         ConfigError: the counts are of pre-tokens, or of runs of another tokenizer.
@@ -370,7 +371,7 @@ def _read(sources: tuple[CountsInput, ...], *, what: Literal["text", "run"]) -> 
 
 
 def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:
-    """The counts of all directories with their weights; no more than two are held at a time."""
+    """Return the weighted sum of the counts of all directories; at most two are in memory."""
     first, *others = sources
     counts = combine([(load_counts(first.directory), first.weight)], names=[first.directory])
     for source in others:
@@ -387,8 +388,8 @@ def trained_summary(
 
     Args:
         job: the training.
-        seconds: it took.
-        words: the training of words on the same corpus, to which superwords were added.
+        seconds: the duration of the training.
+        words: the training, on the same corpus, of the words to which superwords were added.
 
     Raises:
         InputError, bpe.BpeError: a file cannot be read.
@@ -443,9 +444,10 @@ def trained(
     report: Callable[[int, int], object] | None = None,
     extend: Tokenizer | None = None,
 ) -> Tokenizer:
-    """The tokenizer that these settings ask for; arguments and errors of ``bpe.train``.
+    """Return the trained tokenizer; arguments and errors are those of ``bpe.train``.
 
-    Of superwords, those of ``bpe.train_superwords``: ``extend`` is the tokenizer of words.
+    For superwords, they are those of ``bpe.train_superwords``; ``extend`` is the tokenizer of
+    words.
     """
     if training.is_of_superwords:
         return bpe.train_superwords(
@@ -479,7 +481,7 @@ def trained_in_groups(
     *,
     report: Callable[[int, int], object] | None = None,
 ) -> Tokenizer:
-    """The tokenizer of groups of counts; arguments and errors of ``bpe.train_parity``."""
+    """Return the tokenizer of groups; arguments and errors are those of ``bpe.train_parity``."""
     dev = [partial(load_counts, directory) for directory in groups.dev]
     return bpe.train_parity(
         groups.named(counts),
@@ -494,16 +496,16 @@ def trained_in_groups(
 
 
 def _limits(training: TrainSettings) -> dict[str, Any]:
-    """Return the limits of a training of words: which pairs merge, and until when."""
+    """Return the arguments of a training of words that say which pairs merge, and how many."""
     names = ("vocab_size", "max_merges", "ties", "pair_counts", "min_frequency", "prune_below")
     return {name: getattr(training, name) for name in names}
 
 
 def _words(tokenizer: Tokenizer | None) -> Tokenizer:
-    """The tokenizer of words that superwords are added to.
+    """Return the tokenizer of words to which superwords are added.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: no tokenizer is given.
     """
     if tokenizer is None:
         raise ConfigError(
@@ -523,10 +525,10 @@ def _trained(work: bool, request: TrainRequest, failures: FailureChannel) -> lis
 
 
 def read_roles(settings: RoleSettings | None) -> Roles:
-    """The roles that settings describe, with the chat template itself.
+    """Return the roles of settings, with the text of the chat template.
 
     Raises:
-        InputError: its file cannot be read, or is not UTF-8.
+        InputError: the file of the template cannot be read, or is not UTF-8.
     """
     if settings is None:
         return Roles()
@@ -551,15 +553,15 @@ def check_cut(
     pretokens: PretokenSettings,
     execution: Execution,
 ) -> None:
-    """Refuse counts whose text was cut otherwise.
+    """Check that the text of counts was cut by the pre-tokenizer of a preset.
 
     Args:
         counts: directories of counts.
-        pretokens: how a preset cuts text.
-        execution: where the work is to be done.
+        pretokens: the pre-tokenizer of the preset.
+        execution: where the job runs.
 
     Raises:
-        JobError: there are no counts, or they are of other pre-tokens.
+        JobError: counts are missing, or have another pre-tokenizer.
     """
     with job_errors():
         options(execution)
