@@ -172,7 +172,7 @@ class Option:
 
 
 def parse_whole(text: str) -> int:
-    """Return the whole number in a text such as ``32000``, ``32k``, ``1.5M``, ``10B`` or ``2Ki`` (2048).
+    """Return the whole number in a text such as ``32000``, ``32k``, ``1.5M``, ``10B``, ``2Ki``.
 
     Raises:
         ValueError: the text is not a whole number.

@@ -27,12 +27,12 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """The groups of a parity-aware training; they are in the order of its counts.
+    """The groups of a parity-aware training, in the order of its counts.
 
     Attributes:
-        names: of the groups.
-        dev: a directory of held-out counts for each, or none.
-        parity: how the groups choose.
+        names: the names of the groups.
+        dev: a directory of held-out counts for each group; empty without held-out counts.
+        parity: the settings by which the groups choose merges.
     """
 
     names: tuple[str, ...]

@@ -50,11 +50,11 @@ class Planned(Inputs):
     """The work that a job plans for its inputs.
 
     Attributes:
-        plan: what the job is, for its output directory.
-        others: paths of what the workers read besides the inputs.
+        plan: the plan of the job, as it is stored in the output directory.
+        others: paths of files that the workers read besides the inputs.
         keep: names in the output directory that the job reads or manages itself.
-        splits: the work.
-        not_applied: what the tokenizer's file asks for that is left out.
+        splits: the splits of the inputs.
+        not_applied: requests of the tokenizer's file that the job leaves out.
     """
 
     plan: Plan
@@ -65,29 +65,29 @@ class Planned(Inputs):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Paths of the files that the workers read."""
+        """Return the paths of all files that the workers read."""
         return (*(file.path for file in self.files), *self.others)
 
     @property
     def pieces(self) -> int:
-        """The number of pieces of the work, at least 1."""
+        """Return the number of splits, at least 1."""
         return max(len(self.splits), 1)
 
     @property
     def size(self) -> int | None:
-        """The number of bytes to read; None if there are no files."""
+        """Return the number of bytes to read; None if there are no files."""
         return sum(file.size for file in self.files) if self.files else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Done:
-    """The pipeline of a job that ran, whose directory is still locked.
+    """A pipeline that has ended; the output directory is still locked.
 
     Attributes:
-        complete: whether an earlier run had done everything.
-        result: what Beam returned.
-        began: by `time.monotonic`.
-        execution: where the work was done.
+        complete: whether an earlier run had already completed the job.
+        result: the result that Beam returned.
+        began: the time at which the job began, by `time.monotonic`.
+        execution: where the job ran.
     """
 
     complete: bool
@@ -97,7 +97,7 @@ class Done:
 
 
 class NothingArrivedError(InputError):
-    """An appending job has no file to take yet."""
+    """A job with ``--append`` found no file, and has not taken any before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,9 +106,10 @@ class CorpusRequest(Job):
 
     Attributes:
         inputs: the corpus.
-        appending: whether it takes only files that the directory has not.
-        sent: files for the workers, deflated, until the output directory has them.
-        takes_again_by_job: whether all that a job has taken is taken again with a changed file.
+        appending: whether the job takes only files that the output directory lacks.
+        sent: files for the workers, deflated; empty once the output directory has the files.
+        takes_again_by_job: whether a changed file makes an appending job process all files again
+            that an earlier job took together with the file.
     """
 
     inputs: InputSettings
@@ -130,7 +131,7 @@ class CorpusRequest(Job):
 
     @property
     def shown(self) -> dict[str, str]:
-        """Values that a runner's web UI shows of the job."""
+        """Return the values that a runner's web UI shows of the job."""
         return {**super().shown, "inputs": ", ".join(self.inputs.patterns)}
 
     def find(self) -> Inputs:
@@ -273,15 +274,15 @@ def run_once(
     ready: Callable[[Planned], object] | None = None,
     takes: bool = True,
 ) -> Any:
-    """Plan a job over files and run it; returns its summary.
+    """Plan a job over files and run it; return its summary.
 
     Args:
-        request: the job, with paths as they were given, for messages.
-        execution: where the work is done.
-        progress: gets the work done so far.
+        request: the job, with the paths that the user gave, for messages.
+        execution: where the job runs.
+        progress: the display of the progress.
         held: as in `run_planned`.
-        ready: likewise.
-        takes: whether a job that appends takes files; False: it only says what is there.
+        ready: as in `run_planned`.
+        takes: whether an appending job takes new files; False: only summarize the directory.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -323,18 +324,17 @@ def run_planned(
     held: str | None = None,
     ready: Callable[[Planned], object] | None = None,
 ) -> Iterator[Any]:
-    """Run a job that the command has planned; gives what Beam returns, the directory still locked.
+    """Run a planned job; yield Beam's result while the output directory is still locked.
 
     Args:
         job: the job.
-        planned: what the command saw. It lists the inputs as well, which costs little compared to
-            reading them, to fail before a job is sent anywhere and to show totals; the first step
-            of the pipeline lists them again, and decides.
-        execution: where the work is done.
-        progress: gets the work done so far.
+        planned: the plan of this process, for early errors and totals. The first step of the
+            pipeline plans again, and only that plan counts.
+        execution: where the job runs.
+        progress: the display of the progress.
         held: a directory that the caller has locked.
-        ready: called with ``planned`` when nothing speaks against the job, before it changes
-            anything; it may refuse it.
+        ready: called with ``planned`` after all checks, before the job changes anything; may raise
+            to refuse the job.
 
     Raises:
         JobError: something is wrong; the class says what.

@@ -67,9 +67,9 @@ _OF_BEAM_FILESYSTEMS = {
 
 
 class _Options(PipelineOptions):  # type: ignore[misc]  # Beam has no types
-    """Options that make each view once: Beam asks for 89 views a job and builds a parser for each.
+    """Options that keep one view of each class; Beam asks for 89 views a job, each with a parser.
 
-    Views of the same options share their values, so one of each class is enough.
+    Views of the same options share their values.
     """
 
     def view_as(self, cls: type[PipelineOptions]) -> PipelineOptions:
@@ -118,7 +118,7 @@ def options(execution: Execution) -> PipelineOptions:
 
 @lru_cache(maxsize=8)
 def _check_flags(flags: tuple[str, ...]) -> None:
-    """Refuse what Beam does not take; a job asks several times, and Beam builds 40 parsers."""
+    """Check that Beam knows all options; cached, since Beam builds 40 parsers for a check."""
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):
@@ -145,10 +145,10 @@ def use_storage(execution: Execution) -> None:
 
 
 def use_storage_alone(execution: Execution) -> None:
-    """As `use_storage`, for work that is done in this process, without Beam.
+    """Reach stores as in `use_storage`, for work in this process, without Beam.
 
     Raises:
-        ConfigError: as there; or something asks for a runner.
+        ConfigError: as in `use_storage`; or an option is one of a runner.
     """
     if any(one.partition("=")[0] == "--runner" for one in execution.beam_args):
         raise ConfigError("`runner`: this work is done in this process: leave it out")
@@ -162,12 +162,12 @@ def check_job(
     reads: Iterable[str],
     writes: str,
 ) -> None:
-    """Refuse a job that cannot work where it is sent, before anything is written.
+    """Check that a job can work on its runner; write nothing.
 
     Args:
-        execution: where the work is to be done.
-        progress: gets messages to the user.
-        reads: what workers read: files or directories.
+        execution: where the job will run.
+        progress: the display of messages to the user.
+        reads: the files and directories that workers read.
         writes: the output directory.
 
     Raises:
@@ -194,17 +194,16 @@ def run(
     """Build a pipeline, run it to its end and return Beam's result.
 
     Args:
-        build: adds the transforms to the pipeline; they report errors to what it is given.
-        execution: where to run.
-        pieces: in how many the work can be done; more local workers are not started.
-        stage: gets what a runner elsewhere says of the job.
-        progress: gets where the job can be looked at, and what becomes of it when it is
-            interrupted; keeps its log.
-        name: what is done, for the name of the job on its runner.
+        build: adds the transforms, which report errors to the channel, to the pipeline.
+        execution: where the job runs.
+        pieces: the number of pieces of the work, the limit of the number of local workers.
+        stage: the step of the progress that shows the state of a job on another runner.
+        progress: the display of messages: the job's URL, and the job's fate after an interrupt.
+        name: the verb in the name of the job on its runner.
 
     Raises:
-        JobError: the error that ended the job, whatever the runner made of it.
-        KeyboardInterrupt: a signal ended it.
+        JobError: the first error of a worker, without the runner's wrapping.
+        KeyboardInterrupt: a signal ended the job.
     """
     beam_options = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
     if workers_of(beam_options).kind == "local":
@@ -223,7 +222,7 @@ def _run_there(
     stage: StageProgress,
     progress: Progress,
 ) -> PipelineResult:
-    """Submit a pipeline, and watch the job to its end."""
+    """Submit a pipeline to another runner, and wait for the end of the job."""
     workers, name = workers_of(beam_options), beam_options.view_as(GoogleCloudOptions).job_name
     runner, preparing, submitting = workers.runner, True, False
 
@@ -289,8 +288,8 @@ def observe(result: Any, stage: StageProgress) -> None:
 def _run_here(build: Build, beam_options: PipelineOptions, *, progress: Progress) -> PipelineResult:
     """Run a pipeline in this process.
 
-    Signals wind the workers of the local runner down: it can hang for good when it is interrupted
-    while it waits for them.
+    A signal lets the workers wind down; the local runner itself is not interrupted, since it can
+    hang forever if it is interrupted while it waits for workers.
     """
     folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(beam_options) else None
     failures = FailureChannel(Path(folder, "failure"), os.getpid()) if folder else FailureChannel()
@@ -328,9 +327,9 @@ def _started(
     failures: FailureChannel,
     say: Callable[[str], None],
 ) -> PipelineResult:
-    """Start a pipeline; once more where Beam did not reach its own worker in this process in time.
+    """Start a pipeline; try again once if Beam does not reach its worker in this process in time.
 
-    Nothing has been done then: workers are started before the first step.
+    Workers are started before the first step, so nothing is done twice.
     """
     for last in (is_proxied(), True):
         pipeline = beam.Pipeline(options=beam_options)
@@ -345,7 +344,7 @@ def _started(
 
 
 def _finished(result: PipelineResult) -> str | None:
-    """Wait for the end of a pipeline; take it back from its runner when interrupted."""
+    """Wait for the end of a pipeline; cancel it on its runner when interrupted."""
     try:
         return cast("str | None", result.wait_until_finish())
     except KeyboardInterrupt:

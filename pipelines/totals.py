@@ -27,15 +27,15 @@ class Taken:
     """The part of a source that is taken for training.
 
     Attributes:
-        name: of the source.
-        share: of the budget, as a fraction such as ``7/10``; empty without a budget.
-        asked: tokens; all it has, without a budget.
-        available_documents: those that are not held out.
-        available_tokens: in them.
-        epochs: how often all of them are taken.
-        documents: that are taken, counted as often as they are.
-        tokens: in these.
-        limit: where the partial epoch ends; None: there is none.
+        name: the name of the source.
+        share: the share of the budget, as a fraction such as ``7/10``; empty without a budget.
+        asked: the number of tokens that the budget asks for; without a budget, all tokens.
+        available_documents: the number of documents that are not held out.
+        available_tokens: the number of tokens in the available documents.
+        epochs: how many times all available documents are taken.
+        documents: the number of documents taken; a document taken twice counts twice.
+        tokens: the number of tokens in the documents taken.
+        limit: the end of the partial epoch; None without a partial epoch.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Taken:
 
     @property
     def all_epochs(self) -> range:
-        """The numbers of its epochs; a partial one is last."""
+        """Return the numbers of the epochs; a partial epoch is last."""
         return range(self.epochs + (self.limit is not None))
 
     def is_partial(self, epoch: int) -> bool:
