@@ -247,7 +247,7 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
 
     @property
     def bad_tag(self) -> str | None:
-        """The tag of the output of bad elements; None if a bad element fails the pipeline."""
+        """Return the tag of the output of bad elements; None if they fail the pipeline."""
         return None if self._handling is None else str(self._handling["dead_letter_tag"])
 
     def apply_step(self, source: Any, step: beam.ParDo, *, label: str, types: Any) -> Any:

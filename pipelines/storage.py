@@ -275,7 +275,7 @@ def open_binary(path: str) -> Any:
     Each read of an object is a request.
 
     Raises:
-        InputError: it cannot be opened.
+        InputError: the file cannot be opened.
     """
     with reading(path):
         if is_local(path):
@@ -288,7 +288,7 @@ def read(path: str) -> bytes:
     """Return the contents of the file ``path``.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read.
     """
     with reading(path), open_binary(path) as file:
         return bytes(file.read())
@@ -298,7 +298,7 @@ def read_if_there(path: str) -> bytes | None:
     """Return the contents of the file ``path``; None if there is no such file.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read.
     """
     try:
         return read(path)
@@ -312,7 +312,7 @@ def digest(path: str) -> Written:
     """Return the present size and SHA-256 of the file ``path``.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read.
     """
     sha256, size = hashlib.sha256(), 0
     with reading(path), open_binary(path) as file:
@@ -330,7 +330,7 @@ def read_once(path: str, *, in_memory: int = _IN_MEMORY) -> Iterator[tuple[Any, 
     ``in_memory`` bytes, in the directory of temporary files.
 
     Raises:
-        InputError: it cannot be read.
+        InputError: the file cannot be read.
         OutputError: there is no room for the copy.
     """
     with contextlib.ExitStack() as stack:
@@ -464,9 +464,9 @@ def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
     own name when it is whole. Two writers of one path do not disturb each other: the last wins.
 
     Args:
-        path: of the file.
-        durable: whether a power cut may not damage it. Without, a local file costs no wait for the
-            disk: for what is compared with a checksum when it is read, and can be made again.
+        path: the path of the file.
+        durable: whether the file survives a power cut. False saves the wait for the disk, for
+            files that are checked by their checksums and can be made again.
 
     Raises:
         OutputError: the file cannot be written.
@@ -569,10 +569,10 @@ def is_temporary(name: str) -> str | None:
 
 
 def make_directory(directory: str) -> None:
-    """Make ``directory`` and what is above it; a no-op on object stores.
+    """Make ``directory`` and its parents; do nothing on object stores.
 
     Raises:
-        OutputError: it cannot be made.
+        OutputError: the directory cannot be made.
     """
     if is_local(directory):
         with _named(directory, OutputError, "make it"):
@@ -586,7 +586,7 @@ def remove(path: str) -> None:
     """Remove one file (a symbolic link itself, never what it points to); none there is fine.
 
     Raises:
-        OutputError: it is there and cannot be removed.
+        OutputError: the file exists and cannot be removed.
     """
     with _removing(path):
         if is_local(path):

@@ -56,12 +56,12 @@ class Command(click.Command):
         self._help_all = _help_all_option()
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """The parameters, ``--help`` included."""
+        """Return the parameters, ``--help`` included."""
         params = super().get_params(ctx)
         return [*params, self._help_all] if self._has_more else params
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The help; the short one has the first paragraph and the first example."""
+        """Return the help; the short one has the first paragraph and the first example."""
         whole = self.help, self.epilog
         if is_short(ctx) and self._has_more:
             self.help = (self.help or "").partition("\n\n")[0]
@@ -70,7 +70,7 @@ class Command(click.Command):
         self.help, self.epilog = whole
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options in groups."""
+        """Return the options in groups."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             if not isinstance(param, click.Option) or (is_short(ctx) and _is_advanced(param)):
@@ -84,7 +84,7 @@ class Command(click.Command):
                     formatter.write_dl(groups[group])
 
     def get_help(self, ctx: click.Context) -> str:
-        """The text of ``--help``, with the defaults of the preset that the command goes by."""
+        """Return the text of ``--help``, with defaults of the preset if one is given."""
         for param in self.params:
             default = param.default if param.name == "preset" else None
             if isinstance(default, str) and not layers_of(ctx).preset:
@@ -121,7 +121,7 @@ class Command(click.Command):
 def command(
     *settings: type, cls: type[Command] = Command, **attributes: Any
 ) -> Callable[[Callable[[click.Context], None]], Command]:
-    """A command with the options that classes of settings declare.
+    """Return a command with the options that classes of settings declare.
 
     Args:
         settings: the classes, in the order of the help.
@@ -138,7 +138,7 @@ def _is_advanced(param: click.Parameter) -> bool:
 
 
 def group_of(param: click.Parameter) -> str:
-    """The group in which ``--help`` lists an option."""
+    """Return the group in which ``--help`` lists an option."""
     return param.spec.group if isinstance(param, DeclaredOption) else "Options"
 
 

@@ -38,7 +38,7 @@ NAMES = (
 
 @cache
 def command_of(name: str) -> click.Command:
-    """The command of one of `NAMES`, whose module is imported when it is asked for."""
+    """Return the command of one of `NAMES`, whose module is imported when it is asked for."""
     with ended_by_interrupts():
         module = import_module(f"pipelines.cli.{name}")
     command: click.Command = getattr(module, name)
@@ -94,7 +94,7 @@ _NAMED = re.compile(r"`([a-z]+(?:_[a-z]+)*)`")
 
 @cache
 def _options() -> dict[str, str]:
-    """The options of all commands, by the names that errors have for them."""
+    """Return the options of all commands, by the names that errors have for them."""
     return {
         name: spec.flag
         for command in map(command_of, NAMES)
@@ -171,7 +171,7 @@ def _printable(message: str) -> str:
 
 
 def _explain(error: BaseException) -> tuple[str, int]:
-    """The sentence for stderr (empty: none) and the exit status."""
+    """Return the sentence for stderr (empty: none) and the exit status."""
     from bpe.errors import BpeError, PretokenizerError, SpecialTokenError, TrainingError
 
     if isinstance(error, Interrupted):

@@ -197,7 +197,7 @@ def _show_comparison(result: dict[str, Any], stream: TextIO) -> None:
         rows: Iterable[Sequence[str | Text]],
         left: Collection[int] = (0,),
     ) -> None:
-        """A table, of which some columns are text; nothing in a cell is markup."""
+        """Print a table; columns in ``left`` are text, cells have no markup."""
         say("")
         say(title, "bold")
         table = Table(
@@ -238,7 +238,7 @@ def _show_comparison(result: dict[str, Any], stream: TextIO) -> None:
 
 
 def _in_all(result: dict[str, Any]) -> Iterator[Sequence[str]]:
-    """A row a tokenizer."""
+    """Yield a row for each tokenizer."""
     first = result["total"]["tokenizers"][0]["tokens"]
     for tokenizer, one in zip(result["tokenizers"], result["total"]["tokenizers"], strict=True):
         yield (
@@ -256,7 +256,7 @@ def _in_all(result: dict[str, Any]) -> Iterator[Sequence[str]]:
 
 
 def _group(group: dict[str, Any]) -> Sequence[str | Text]:
-    """A row a group; the best rate is bold."""
+    """Return the row of a group; the best rate is bold."""
     from rich.text import Text
 
     rates = [one["bytes_per_token"] for one in group["tokenizers"]]

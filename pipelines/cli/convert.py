@@ -151,7 +151,7 @@ def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> li
 
 
 def _arguments(tokenizer: Tokenizer, lacks: dict[LossName, str]) -> list[str]:
-    """The options with which a file that lacks something loads as the same tokenizer."""
+    """Return the options with which a file that lacks something loads as the same tokenizer."""
     given: list[str] = []
     cut = tokenizer.pretokenizer
     if "pretokenizer" in lacks:

@@ -93,7 +93,7 @@ def count(ctx: click.Context) -> None:
 
 
 def _runs(ctx: click.Context) -> RunsOf | None:
-    """The runs that the options ask for; None for pre-tokens."""
+    """Return the runs that the options ask for; None for pre-tokens."""
     if not ctx.params["runs"]:
         return None
     from pipelines.count.runs import RunsOf

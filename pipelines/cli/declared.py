@@ -36,7 +36,7 @@ class Value(ValueType):
         self._spec = spec
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value, from a text of the command line; values of files were checked before."""
+        """Return the value of a text; return checked values of files unchanged."""
         try:
             return self._spec.parse(value) if isinstance(value, str) else value
         except ValueError as error:
@@ -48,7 +48,7 @@ class Value(ValueType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[CompletionItem]:
-        """The choices and suggestions that begin so."""
+        """Return the choices and suggestions that begin so."""
         texts = (*self._spec.choices, *self._spec.suggestions)
         return [CompletionItem(text) for text in texts if text.startswith(incomplete)]
 
@@ -77,7 +77,7 @@ class DeclaredOption(click.Option):
         self.spec = spec
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """The names of the option, and what it does: in the short help, in one sentence."""
+        """Return the names of the option, and what it does: in the short help, in one sentence."""
         record = super().get_help_record(ctx)
         if record is None:
             return None
@@ -93,7 +93,7 @@ class DeclaredOption(click.Option):
         return names, text
 
     def _short_help(self) -> str:
-        """The first clause of the help, and the choices."""
+        """Return the first clause of the help, and the choices."""
         match = _CLAUSE.match(self.spec.help)
         first = self.spec.help if match is None else match[0]
         choices = f": {', '.join(self.spec.choices)}" if self.spec.choices else ""
@@ -111,7 +111,7 @@ def declared_options(
     leave_out: Collection[str] = (),
     changes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[click.Parameter]:
-    """The options that classes of settings declare, each once.
+    """Return the options that classes of settings declare, each once.
 
     Args:
         settings: the classes.

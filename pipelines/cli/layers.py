@@ -56,16 +56,16 @@ class Layers:
 
     @property
     def files(self) -> list[dict[str, Any]]:
-        """The values of all files, the lowest first."""
+        """Return the values of all files, the lowest first."""
         return [self.job, *self.configs]
 
     def merged(self) -> dict[str, Any]:
-        """The values below the command line."""
+        """Return the values below the command line."""
         return {name: value for one in (self.preset, *self.files) for name, value in one.items()}
 
 
 def layers_of(ctx: click.Context) -> Layers:
-    """The layers of a command, which are empty at first."""
+    """Return the layers of a command, which are empty at first."""
     if not isinstance(ctx.obj, Layers):
         ctx.obj = Layers()
     return ctx.obj
@@ -151,13 +151,13 @@ def source(ctx: click.Context, name: str) -> Origin:
 
 
 def specs_of(command: click.Command) -> dict[str, Option]:
-    """The declarations of a command's options, by name."""
+    """Return the declarations of a command's options, by name."""
     specs = (getattr(param, "spec", None) for param in command.params)
     return {spec.name: spec for spec in specs if isinstance(spec, Option)}
 
 
 def option_keys(command: click.Command) -> dict[str, Option]:
-    """The keys that a configuration for ``command`` may have: its options, by name."""
+    """Return the keys that a configuration for ``command`` may have: its options, by name."""
     keys = {_BEAM_ARGS.name: _BEAM_ARGS, **specs_of(command)}
     for stage in stages_of(command).values():
         keys = {**option_keys(stage), **keys}
@@ -165,7 +165,7 @@ def option_keys(command: click.Command) -> dict[str, Option]:
 
 
 def stages_of(command: click.Command) -> Mapping[str, click.Command]:
-    """The commands whose options `bpe run` takes, by the name of their section of its file."""
+    """Return the commands whose options `bpe run` takes, by the name of their section."""
     stages: Mapping[str, click.Command] = getattr(command, "stages", {})
     return stages
 
@@ -174,9 +174,9 @@ def settings_of(ctx: click.Context, settings: type[_Settings], **values: Any) ->
     """Settings from the values of a command's options; of those that it lacks, the defaults.
 
     Args:
-        ctx: of the command.
+        ctx: the context of the command.
         settings: the class.
-        values: of fields that are not taken from an option as they are.
+        values: the values of fields that are not options, or differ from the option.
     """
     given = {
         name: ctx.params[spec.name]
@@ -187,7 +187,7 @@ def settings_of(ctx: click.Context, settings: type[_Settings], **values: Any) ->
 
 
 def stage_context(ctx: click.Context, name: str) -> click.Context:
-    """The values that a job of several stages has for one of them.
+    """Return the context of one stage of a job of several stages.
 
     The command line is ``--set``, and options that both the job and the stage have. In each layer
     below it, a section wins over keys outside of sections.
@@ -217,7 +217,7 @@ def stage_context(ctx: click.Context, name: str) -> click.Context:
 def _of_stage(
     values: Mapping[str, Any], sections: Collection[str], keys: Collection[str]
 ) -> dict[str, Any]:
-    """The values of one layer for the stage that has these sections and keys."""
+    """Return the values of one layer for the stage that has these sections and keys."""
     found = {name: value for name, value in values.items() if name in keys}
     seen: dict[str, str] = {}
     for section in sections:

@@ -56,7 +56,7 @@ def is_json() -> bool:
 
 
 def log_line(level: str, message: str) -> str:
-    """A message of the command itself as a line of the log, without its end."""
+    """Return a message of the command as a line of the log, without the line break."""
     if not is_json():
         return f"bpe: {'' if level == 'INFO' else f'{level.lower()}: '}{message}"
     from pipelines.progress.shown import json_line
@@ -130,7 +130,7 @@ class _CurrentStderr(_StreamHandler):
 
 
 class _Aside(io.TextIOWrapper):
-    """Takes what is printed on stderr while a job runs.
+    """A stream that replaces stderr while a job runs.
 
     Attributes:
         shown: what was stderr before.
@@ -140,7 +140,7 @@ class _Aside(io.TextIOWrapper):
 
 
 def shown_stderr() -> TextIO:
-    """The stderr that users see, also while what is printed there goes to the log of a job."""
+    """Return the stderr that users see, even if prints go to the log of a job."""
     return sys.stderr.shown if isinstance(sys.stderr, _Aside) else sys.stderr
 
 
@@ -192,7 +192,7 @@ class FileLog(logging.Handler, JobLog):
 
 
 def _shown_by(handler: logging.Handler, level: int) -> Callable[[logging.LogRecord], bool]:
-    """A filter with which a handler shows, while a job runs, what it showed before."""
+    """Return a filter that lets a handler show the same records during a job as before it."""
     ours_only = handler.get_name() == OWN_HANDLER
     return lambda record: (
         record.levelno >= level and (not ours_only or record.name.partition(".")[0] in _OURS)

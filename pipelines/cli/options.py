@@ -125,7 +125,7 @@ class FileSettings(Settings):
 
 
 def tokenizer_path(ctx: click.Context, option: str = "tokenizer") -> str:
-    """The file that ``--tokenizer`` names, or that of the published vocabulary it names.
+    """Return the file that ``--tokenizer`` names, or that of the published vocabulary it names.
 
     Args:
         ctx: of the command.
@@ -142,7 +142,7 @@ def tokenizer_path(ctx: click.Context, option: str = "tokenizer") -> str:
 
 
 def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
-    """The tokenizer of a file, or of a complete directory, with what the options say of it."""
+    """Load the tokenizer of a file or a complete directory, by the options of the command."""
     import bpe
 
     choose(ctx, "pretokenizer", "pattern")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def _stage(name: str, *settings: type, **more: Any) -> Command:
-    """A command that nobody types: the options of a stage."""
+    """Return a command that nobody types: the options of a stage."""
     return Command(name, example="", params=declared_options(*settings, **more))
 
 

@@ -112,7 +112,7 @@ def show(ctx: click.Context) -> None:
 
 
 def _bytes_of(argument: str) -> bytes:
-    """An argument may hold any bytes; Python hides what is not UTF-8 in lone surrogates."""
+    """Return the bytes of an argument, in which Python represents invalid UTF-8 by surrogates."""
     return argument.encode("utf-8", "surrogateescape")
 
 
@@ -136,7 +136,7 @@ def _common_prefix(*lists: list[str]) -> list[str]:
 
 
 def _merges(tokenizer: Tokenizer) -> dict[str, _Figures]:
-    """The rank of each merge, of words and of superwords, and its count where that is known."""
+    """Return the rank, and if known the count, of each merge of words and of superwords."""
     from bpe.explain import merge_counts
 
     parts, training = tokenizer.parts, tokenizer.training
@@ -164,7 +164,7 @@ def _explain(
     *,
     allowed: Collection[str] | str,
 ) -> dict[str, Any]:
-    """The steps of each pre-token of a word, its ids and its tokens, as JSON values.
+    """Return the steps of each pre-token of a word, its ids and its tokens, as JSON values.
 
     Ids are None where a character has none and there is no unknown token.
     """
@@ -219,7 +219,7 @@ def _shown_steps(steps: Iterable[MergeStep], merges: _Figures) -> list[dict[str,
 def _superword_steps(
     tokenizer: Tokenizer, word: bytes, allowed: Collection[str] | str
 ) -> Iterator[list[MergeStep]]:
-    """The steps of each run of a word in which superwords are merged."""
+    """Yield the steps of each run of a word in which superwords are merged."""
     from bpe.explain import superword_runs
 
     pieces = (None if cut_out else pretoken for pretoken, cut_out in _cut(tokenizer, word, allowed))
@@ -232,7 +232,7 @@ def _superword_steps(
 def _cut(
     tokenizer: Tokenizer, word: bytes, allowed: Collection[str] | str
 ) -> Iterator[tuple[bytes, str | None]]:
-    """The pre-tokens of a word, and the tokens that are cut out of it, each with the reason."""
+    """Yield the pre-tokens of a word, and the tokens cut out of it with the reason."""
     from bpe.segments import TextCutter
 
     special = tokenizer.special_tokens.keys() if allowed == "all" else allowed
@@ -292,7 +292,7 @@ def _found_tokens(
     texts: Sequence[bytes],
     merges: Mapping[str, _Figures],
 ) -> list[dict[str, Any]]:
-    """The tokens of these ids, then those that contain one of the texts, as JSON values."""
+    """Return the tokens of these ids, then those that contain one of the texts, as JSON values."""
     from bpe.explain import visible
 
     found = [
@@ -386,7 +386,7 @@ def _show_curve(tokenizer: str, *, sizes: tuple[int, ...], as_json: bool) -> Non
 
 
 def _some(rows: list[CurvePoint]) -> list[CurvePoint]:
-    """The first, the last, and 1, 2 and 5 times each power of ten between them."""
+    """Return the first, the last, and 1, 2 and 5 times each power of ten between them."""
     numbers = {0, len(rows) - 1}
     power = 1
     while power <= rows[-1].vocab_size:

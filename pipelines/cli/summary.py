@@ -48,7 +48,7 @@ def show_summary(asked: Mapping[str, Any], **summaries: Summary) -> None:
 
 
 def _with_phases(summaries: Mapping[str, Summary]) -> dict[str, Summary]:
-    """The summaries, and those of the phases of a training before its own."""
+    """Return the summaries, and those of the phases of a training before its own."""
     everything: dict[str, Summary] = {}
     for job, summary in summaries.items():
         everything |= {**getattr(summary, "phases", {}), job: summary}
@@ -327,7 +327,7 @@ def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
 
 
 def near(path: str) -> str:
-    """A local path below the current folder as one types it."""
+    """Return a local path below the current folder as one types it."""
     here = f"{Path.cwd()}{os.sep}"
     return path.removeprefix(here) if path.startswith(here) else path
 

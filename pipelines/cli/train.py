@@ -206,7 +206,7 @@ def extended_pretokens(
 
 
 def train_settings(ctx: click.Context) -> TrainSettings:
-    """The vocabulary that the options ask for.
+    """Return the vocabulary that the options ask for.
 
     Raises:
         click.UsageError: they do not go together, or do not say when training ends.
@@ -234,7 +234,7 @@ def settle_stop(ctx: click.Context) -> None:
 
 
 def model(ctx: click.Context) -> Model:
-    """The model that the options describe; options of a preset that do not go with it are dropped.
+    """Return the model that the options describe; ignore options of a preset that do not suit it.
 
     Raises:
         click.UsageError: the options do not go together.
@@ -281,7 +281,7 @@ def marked_pretokens(ctx: click.Context, roles: RoleSettings | None = None) -> P
 
 
 def role_settings(ctx: click.Context) -> RoleSettings:
-    """The roles of special tokens; SentencePiece's model has three by default."""
+    """Return the roles of special tokens; SentencePiece's model has three by default."""
     roles = settings_of(ctx, RoleSettings)
     if ctx.params["model"] != _SENTENCEPIECE:
         return roles
@@ -289,7 +289,7 @@ def role_settings(ctx: click.Context) -> RoleSettings:
 
 
 def _unknown(ctx: click.Context) -> str | None:
-    """The unknown token of the model, which for SentencePiece's is that of the role too.
+    """Return the unknown token of the model, which for SentencePiece's is that of the role too.
 
     Raises:
         click.UsageError: both are given, and differ.

@@ -172,7 +172,7 @@ def _read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
 
 
 def _cut_apart(tokenizer: Tokenizer, *, without: set[int]) -> list[int]:
-    """The ids of the other ordinary tokens that are well-formed text and encode to several."""
+    """Return the ids of ordinary tokens that are valid text but encode to several ids."""
     import pyarrow as pa
 
     skipped = {*without, *tokenizer.special_tokens.values(), *tokenizer.added_tokens.values()}

@@ -69,7 +69,7 @@ def words(ctx: click.Context) -> None:
 
 
 def _train(ctx: click.Context, texts: tuple[str, ...]) -> tuple[Tokenizer, list[tuple[bytes, int]]]:
-    """A tokenizer, and the words it was trained on with their counts, in the order of the text."""
+    """Train a tokenizer; return it, and the counts of the words in the order of the text."""
     from bpe.presets import Preset
 
     settle_stop(ctx)
@@ -100,7 +100,7 @@ def _train(ctx: click.Context, texts: tuple[str, ...]) -> tuple[Tokenizer, list[
 def _facts(
     tokenizer: Tokenizer, words: list[tuple[bytes, int]], asked: dict[str, Any]
 ) -> dict[str, Any]:
-    """Everything, as JSON values."""
+    """Return all facts as JSON values."""
     from bpe.explain import Explainer
     from bpe.pair_counts import count_pairs
 
@@ -137,7 +137,7 @@ def _pair(left: bytes, right: bytes, count: int) -> dict[str, Any]:
 
 
 def _report(facts: dict[str, Any]) -> str:
-    """The same for people."""
+    """Return the same for people."""
     merges = facts["merges"]
     splits = {one["word"]: one["tokens"] for one in (*facts["words"], *facts.get("encoded", ()))}
     size = f"{many(len(merges), 'merge')}, {many(facts['vocab_size'], 'token')}"

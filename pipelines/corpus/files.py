@@ -62,7 +62,7 @@ class InputFile:
 
     @property
     def size(self) -> int:
-        """The stored size in bytes."""
+        """Return the stored size in bytes."""
         return self.file_size
 
     @property

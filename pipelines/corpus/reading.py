@@ -78,7 +78,7 @@ class SplitReader:
         split: the split to read.
         reading: the settings of reading.
         stopped: called between blocks; returns True if the job has stopped.
-        slot: gets the work done so far; None if progress is not shown.
+        slot: the slot for the progress of the unit; None if progress is not shown.
 
     Attributes:
         documents: number of documents so far.

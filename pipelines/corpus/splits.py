@@ -94,17 +94,17 @@ class Split:
 
     @property
     def file(self) -> str:
-        """The file of the encoded split, below the output directory."""
+        """Return the file of the encoded split, below the output directory."""
         return part_file(self.part, self.parts, self.generation)
 
     @property
     def dead_letters_file(self) -> str:
-        """The file of the bad records of the split, below the output directory."""
+        """Return the file of the bad records of the split, below the output directory."""
         return dead_letters_file(self.part, self.parts, self.generation)
 
     @property
     def source(self) -> str:
-        """The source of the pieces; empty if the source has no name."""
+        """Return the source of the pieces; empty if the source has no name."""
         return self.pieces[0].source if self.pieces else ""
 
     @property

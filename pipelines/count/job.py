@@ -155,7 +155,7 @@ class CountRequest(CorpusRequest):
 
     @property
     def shown(self) -> dict[str, str]:
-        """The values that the web UI of a runner shows for the job."""
+        """Return the values that the web UI of a runner shows for the job."""
         return {**super().shown, "pretokenizer": str(self.job.pretokenizer)}
 
     def plan(self) -> Planned:
@@ -434,7 +434,7 @@ def count(
         runs: the runs to count; None to count pre-tokens.
         sources: the sources of the inputs that are counted apart; empty to count all together.
         appending: the settings of appending and watching.
-        progress: gets the work done so far.
+        progress: the display of the progress.
         ready: as in `run_planned`.
 
     Raises:

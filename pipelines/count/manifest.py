@@ -109,12 +109,12 @@ class AppendedSet:
 
     @property
     def manifest(self) -> str:
-        """The file of the set's manifest, below the directory."""
+        """Return the file of the set's manifest, below the directory."""
         return f"manifest-g{self.generation:04d}.json"
 
     @property
     def inputs(self) -> str:
-        """The file of the set's inputs, if there are too many for the manifest."""
+        """Return the file of the set's inputs, if there are too many for the manifest."""
         return of_generation(INPUTS, self.generation)
 
 

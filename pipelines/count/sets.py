@@ -50,12 +50,12 @@ class CountsSet:
 
     @property
     def group_field(self) -> str | None:
-        """The field that names the group of a record; None if no field does."""
+        """Return the field that names the group of a record; None if no field does."""
         return None if self.sources else self.group_by
 
     @property
     def names(self) -> set[str]:
-        """The names of the files of the set, with the files set aside."""
+        """Return the names of the files of the set, with the files set aside."""
         return {one.name for one in self.manifest.inputs} | {one.name for one in self.set_aside}
 
     def load(self) -> PretokenCounts:

@@ -89,12 +89,12 @@ class CountJob:
 
     @property
     def group_field(self) -> str | None:
-        """The field that names the group of a record; None if no field does."""
+        """Return the field that names the group of a record; None if no field does."""
         return None if self.sources else self.settings.group_by
 
     @property
     def drained(self) -> int:
-        """The number of messages of a counter: one for each shard.
+        """Return the number of messages of a counter: one for each shard.
 
         If long runs are cut, a last message has the pairs of tokens in the cut runs.
         """
@@ -103,7 +103,7 @@ class CountJob:
 
     @property
     def unit(self) -> str:
-        """The unit that is counted: ``pre-token`` or ``run``."""
+        """Return the unit that is counted: ``pre-token`` or ``run``."""
         return "pre-token" if self.runs is None else "run"
 
     def plan(self) -> dict[str, Any]:

@@ -355,22 +355,22 @@ def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Count]) ->
 
 @dataclass(frozen=True, kw_only=True)
 class PartSection:
-    """The rows of one part: those of a span in one half and epoch, or a bucket.
+    """The documents of one part: a span in one half and epoch, or a bucket of a shuffle.
 
     Attributes:
-        validation: whether its documents are held out.
-        source: the number of its source; -1 of a bucket.
-        epoch: of the source.
-        span: its number; of a bucket, that of the bucket.
-        documents: in it.
-        tokens: in them.
-        number: among the sections of its half.
-        before: tokens of its half before it.
-        begins: whether no document of its half is before it.
-        first_row: of joined rows, the first one that begins in it.
-        rows: of joined rows, how many begin in it, one that is dropped included.
-        part: the number of its part among those of its half; -1: it makes none.
-        parts: how many parts its half has.
+        validation: whether the documents are held out.
+        source: the number of the source; -1 for a bucket.
+        epoch: the epoch of the source.
+        span: the number of the span, or of the bucket.
+        documents: the number of documents.
+        tokens: the number of tokens.
+        number: the position among the sections of the half.
+        before: the number of tokens in earlier sections of the half.
+        begins: whether this is the first section of the half.
+        first_row: with joined rows, the number of the first row that begins in the section.
+        rows: with joined rows, the number of rows that begin in the section, a dropped one too.
+        part: the number of the part in the half; -1 if the section makes no part.
+        parts: the number of parts of the half.
     """
 
     validation: bool

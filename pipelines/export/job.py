@@ -280,7 +280,7 @@ def export(
         output: where the files go.
         settings: which documents, in rows of which shape, and in which format.
         execution: where the work is done.
-        progress: gets the work done so far.
+        progress: the display of the progress.
         unit_tokens: as in `ExportPlan`; None for the default.
         fan_in: as in `ExportJob`.
 

@@ -88,7 +88,7 @@ class Make(Pass):
         Args:
             unit: a unit of the stage.
             outputs: returns the outputs of one part.
-            slot: gets the work done so far.
+            slot: the slot for the progress of the unit.
             stopped: returns True if nobody needs the result any more.
 
         Returns:

@@ -50,13 +50,13 @@ class ExportHeader:
     Attributes:
         kind: `KIND`.
         version: `VERSION`.
-        layout: of the bytes of parts.
-        sources: in order.
-        tokenizer: whose ids they are.
+        layout: the version of the bytes of parts.
+        sources: the sources, in order.
+        tokenizer: the tokenizer that made the ids.
         id_type: ``uint16`` or ``uint32``.
-        columns: that pass through: types by name.
-        unit_tokens: at most so many tokens make a unit of work, where no part has more.
-        settings: what is exported.
+        columns: the types of the columns that pass through, by name.
+        unit_tokens: the most tokens in a unit of work, unless a single part has more.
+        settings: the settings of the export.
     """
 
     kind: str = KIND
@@ -102,16 +102,17 @@ class ExportHeader:
 
 @dataclass(frozen=True, kw_only=True)
 class RowTotals:
-    """Sums over rows.
+    """Totals of the rows of a half.
 
     Attributes:
-        documents: that were taken, as often as they were.
-        rows: of them.
-        tokens: ids of documents in these rows.
-        padding: ids of the pad token that fill rows; none of the ``tokens``.
-        dropped_tokens: ids that are in no row.
-        dropped_documents: documents of which nothing is in a row.
-        cut: documents longer than a row (best-fit packing), or cut off by a row that was dropped.
+        documents: the number of documents taken; a document taken twice counts twice.
+        rows: the number of rows.
+        tokens: the number of ids in the rows, without padding.
+        padding: the number of ids of the pad token that fill rows.
+        dropped_tokens: the number of ids that are in no row.
+        dropped_documents: the number of documents that are in no row.
+        cut: the number of documents longer than a row (best-fit packing), or whose end was in a
+            dropped row.
     """
 
     documents: int = 0

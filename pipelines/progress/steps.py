@@ -50,7 +50,7 @@ class Snapshot:
 
     @property
     def fraction(self) -> float | None:
-        """The share that is done, 0 to 1; None where the end is not known."""
+        """Return the share that is done, 0 to 1; None where the end is not known."""
         if self.total:
             return min(1.0, self.done / self.total)
         if not self.total_bytes:
@@ -64,7 +64,7 @@ class Snapshot:
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate from the speed so far; None before there is one."""
+        """Return an estimate from the speed so far; None before there is one."""
         if self.is_stalled:
             return None
         if self.total and self.done < _TELLING * self.total:
@@ -116,7 +116,7 @@ class Snapshot:
         )
 
     def running(self) -> str:
-        """The step under way, as one phrase."""
+        """Return the step under way, as one phrase."""
         if self._unmeasured:
             return f"{self.state.lower()} for {duration(self.seconds)}"
         share = "" if self.fraction is None else f"{self.fraction:.0%}: "

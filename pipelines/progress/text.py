@@ -21,7 +21,7 @@ def size_text(size: float) -> str:
 
 
 def many(number: int, noun: str) -> str:
-    """A number of things.
+    """Return a number of things.
 
     >>> many(1, "file"), many(1200, "file")
     ('1 file', '1,200 files')

@@ -78,7 +78,7 @@ def line(
     logarithmic: tuple[bool, bool] = (False, False),
     spell_y: Callable[[float], str] = number,
 ) -> Chart:
-    """A curve.
+    """Return a curve.
 
     Args:
         name: as of `Chart`.

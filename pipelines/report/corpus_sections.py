@@ -29,7 +29,7 @@ _SHARES = {
 
 
 def counted(counts: Counts, tokenizer: Tokenizer | None = None) -> Facts:
-    """The counts: of pre-tokens, or of runs of the tokens of a tokenizer."""
+    """Return the counts: of pre-tokens, or of runs of the tokens of a tokenizer."""
     facts = counts.facts
     text: Callable[[bytes], bytes] = bytes
     name, unit = ("pre-token", "bytes") if counts.manifest.runs is None else ("run", "tokens")
@@ -73,7 +73,7 @@ def counted(counts: Counts, tokenizer: Tokenizer | None = None) -> Facts:
 
 
 def _percent(counts: Mapping[int, int], size: int) -> float:
-    """The share of those of this size; the last bar is also of those that are longer."""
+    """Return the share of those of this size; the last bar is also of those that are longer."""
     total = max(sum(counts.values()), 1)
     if size < _WIDEST:
         return 100 * counts.get(size, 0) / total
@@ -103,7 +103,7 @@ def text_scripts(counts: Counts) -> Facts | None:
 
 
 def sources(encoded: EncodedMaterial) -> Facts | None:
-    """The documents, bytes and tokens of each named source."""
+    """Return the documents, bytes and tokens of each named source."""
     totals = encoded.manifest.totals
     return {"totals": totals} if totals.sources else None
 
@@ -131,7 +131,7 @@ def tokens_per_document(encoded: EncodedMaterial) -> Facts:
 
 
 def samples(encoded: EncodedMaterial, tokenizer: Tokenizer) -> Facts | None:
-    """A few documents as coloured tokens."""
+    """Return a few documents as coloured tokens."""
     if not encoded.facts.samples:
         return None
     data = {id_: tokenizer.tokens[id_] for row in encoded.facts.samples for id_ in row.ids}
@@ -143,7 +143,7 @@ def samples(encoded: EncodedMaterial, tokenizer: Tokenizer) -> Facts | None:
 
 
 def export(export: ExportManifest) -> Facts:
-    """The documents taken of each source of an export, and the rows made of them."""
+    """Return the documents taken of each source of an export, and the rows made of them."""
     halves = {"training": export.training, "validation": export.validation}
     return {
         "halves": {name: half for name, half in halves.items() if half.documents},
@@ -152,7 +152,7 @@ def export(export: ExportManifest) -> Facts:
 
 
 def _power(power: int) -> str:
-    """The numbers from 2^power to below the next power of two."""
+    """Return the numbers from 2^power to below the next power of two."""
     first, last = 2**power, 2 ** (power + 1) - 1
     return str(first) if first == last else f"{_short(first)}{DASH}{_short(last)}"
 

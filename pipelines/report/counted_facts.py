@@ -48,7 +48,7 @@ class CountedFacts:
 
     @property
     def distinct(self) -> int:
-        """The number of distinct pre-tokens or runs."""
+        """Return the number of distinct pre-tokens or runs."""
         return self.distinct_lengths.total()
 
     def add(self, keys: list[bytes], counts: list[int]) -> None:

@@ -65,7 +65,7 @@ class EncodedFacts:
 
     @property
     def rows(self) -> int:
-        """The number of rows read."""
+        """Return the number of rows read."""
         return int(self.lengths.sum())
 
     def length_at(self, share: float) -> int:

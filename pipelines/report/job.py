@@ -65,7 +65,7 @@ class ReportSummary:
         bytes: its size.
         sections: the keys of its sections.
         pictures: whether it has pictures, or tables in their place.
-        seconds: it took.
+        seconds: the duration of the job.
     """
 
     output: str
@@ -99,7 +99,7 @@ def report(
         tokenizer: the one that ``path`` is the file of, where it is loaded already.
         sample_parts: parts of an encoded corpus to read at most, evenly spread; the report says so.
         comparisons: files that ``bpe compare --output`` has written, to show too.
-        progress: gets the work done so far.
+        progress: the display of the progress.
 
     Raises:
         JobError: the report cannot be made; the class of the error says why.

@@ -76,7 +76,7 @@ def gather(
         sources: the paths to read.
         tokenizer: the tokenizer of the sources, if already loaded.
         sample_parts: the greatest number of parts of a corpus to read; None for all.
-        progress: gets the work done so far.
+        progress: the display of the progress.
 
     Raises:
         InputError: a source is damaged, or sources do not go together.

@@ -44,7 +44,7 @@ class Section:
 
 
 def section(facts_of: Callable[..., Facts | None], **material: Any) -> Section | None:
-    """A section: the template that is called as a function is, filled with its facts.
+    """Return a section: the template that is called as a function is, filled with its facts.
 
     Args:
         facts_of: is given what its parameters name; one without a default must be there, and not

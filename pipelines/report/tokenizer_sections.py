@@ -23,7 +23,7 @@ _WORTH = 0.05  # of the tokens, which a vocabulary twice as large should save
 
 
 def plain(tokenizer: Tokenizer, data: bytes) -> bytes:
-    """A token without what marks the beginning or the end of words."""
+    """Return a token without what marks the beginning or the end of words."""
     model = tokenizer.model
     if isinstance(model, CharacterLevel):
         return data.removesuffix(model.end_of_word.encode()) if model.end_of_word else data
@@ -31,7 +31,7 @@ def plain(tokenizer: Tokenizer, data: bytes) -> bytes:
 
 
 def ordinary(tokenizer: Tokenizer) -> dict[int, bytes]:
-    """The tokens by id without special and added ones."""
+    """Return the tokens by id without special and added ones."""
     whole = {*tokenizer.special_tokens.values(), *tokenizer.added_tokens.values()}
     return {
         id_: data
@@ -41,7 +41,7 @@ def ordinary(tokenizer: Tokenizer) -> dict[int, bytes]:
 
 
 def compression(training: Training) -> Facts:
-    """The compression of every smaller vocabulary, and what each doubling of it saves."""
+    """Return the compression of every smaller vocabulary, and what each doubling of it saves."""
     points = [(point.vocab_size, point.bytes_per_token) for point in training.curve()]
     sizes = [training.initial_vocab + len(training.merges)]
     while sizes[-1] // 2 > training.initial_vocab:
@@ -67,7 +67,7 @@ def compression(training: Training) -> Facts:
 def superwords(
     training: Training, tokenizer: Tokenizer, encoded: EncodedMaterial | None = None
 ) -> Facts | None:
-    """The tokens that cross words: how many, and what they save in the runs they were learnt of."""
+    """Return the number of tokens that cross words, and the tokens that they save in runs."""
     if (learnt := training.superwords) is None:
         return None
     merges, before = learnt.merges, learnt.initial_tokens
@@ -106,7 +106,7 @@ def merges(training: Training) -> Facts | None:
 
 
 def parity(training: Training) -> Facts | None:
-    """The compression of each group of a parity-aware training."""
+    """Return the compression of each group of a parity-aware training."""
     if (parity := training.parity) is None:
         return None
     return {
@@ -117,7 +117,7 @@ def parity(training: Training) -> Facts | None:
 
 
 def ties(training: Training) -> Facts | None:
-    """The choices of the tie rule."""
+    """Return the choices of the tie rule."""
     if not training.merges:
         return None
     examples, half = proven_ties(training), _EXAMPLES // 2
@@ -131,7 +131,7 @@ def ties(training: Training) -> Facts | None:
 
 
 def proven_ties(training: Training) -> list[int]:
-    """The numbers, from 0, of the merges of which the next one proves that a tie rule chose them.
+    """Return the numbers, from 0, of the merges that a tie rule chose, as the next merge proves.
 
     Where merge k + 1 has the count of merge k, and neither of its symbols is the one that merge k
     made, its pair was there before merge k, and as often: merge k can only take occurrences from
@@ -151,7 +151,7 @@ def proven_ties(training: Training) -> list[int]:
 
 
 def lengths(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Facts:
-    """The lengths of tokens, and the longest ones."""
+    """Return the lengths of tokens, and the longest ones."""
     ids = ordinary(tokenizer)
     occurrences = None if encoded is None else encoded.facts.tokens
     sizes: Counter[int] = Counter()
@@ -180,7 +180,7 @@ def lengths(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Fac
 
 
 def scripts(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Facts:
-    """The scripts that the vocabulary covers, and how well."""
+    """Return the scripts that the vocabulary covers, and how well."""
     tokens: Counter[str] = Counter()
     unused: Counter[str] = Counter()
     times: Counter[str] = Counter()
@@ -205,7 +205,7 @@ def scripts(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Fac
 
 
 def special(tokenizer: Tokenizer) -> Facts | None:
-    """The special and added tokens, if there are any."""
+    """Return the special and added tokens, if there are any."""
     return {} if tokenizer.special_tokens or tokenizer.added_tokens else None
 
 

@@ -93,24 +93,24 @@ class InputSettings(Settings):
 
     @property
     def named_patterns(self) -> tuple[tuple[str, str], ...]:
-        """The source of each pattern, empty where it has no name, and the pattern itself."""
+        """Return the source of each pattern, empty where it has no name, and the pattern itself."""
         return tuple(map(split_name, self.patterns))
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The names of the sources, in the order of the patterns."""
+        """Return the names of the sources, in the order of the patterns."""
         return tuple(dict.fromkeys(name for name, _ in self.named_patterns if name))
 
     def text_fields(self) -> dict[str, str]:
-        """The field of the text, by source; that of all others at the empty name.
+        """Return the field of the text by source; the empty name stands for all other sources.
 
         Raises:
-            ConfigError: it is empty, given twice, or of a source that no pattern names.
+            ConfigError: a field is empty, given twice, or of a source that no pattern names.
         """
         return {"": "text", **self._fields("text_field", self.text_field)}
 
     def id_fields(self) -> dict[str, str]:
-        """The field of the id likewise, as far as one is given.
+        """Return the field of the id by source, as `text_fields` does; empty if none is given.
 
         Raises:
             ConfigError: as `text_fields`.
@@ -136,7 +136,7 @@ class InputSettings(Settings):
 
     @classmethod
     def of(cls, patterns: Sequence[str], **arguments: Any) -> InputSettings:
-        """From arguments as a program gives them: any sequence of patterns."""
+        """Return the settings for any sequence of patterns."""
         return cls(patterns=list_of("inputs", patterns), **arguments)
 
 
@@ -196,7 +196,7 @@ class PretokenSettings(Settings):
 
     @property
     def cut(self) -> Pretokenizer:
-        """All but the special tokens, as one value.
+        """Return all but the special tokens, as one value.
 
         Raises:
             bpe.errors.PretokenizerError: a name is unknown, or a pattern does not compile.

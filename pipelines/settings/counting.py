@@ -13,7 +13,7 @@ MERGE_PATTERN = r"\p{L}"
 
 
 def prune_below() -> Any:
-    """The option of counting and of training."""
+    """Return the option of counting and of training."""
     return advanced(
         1,
         group="Text",

@@ -61,7 +61,7 @@ class RowSettings(Settings):
 
     @property
     def rows(self) -> RowSettings:
-        """The making of rows, without their columns besides ids."""
+        """Return the making of rows, without their columns besides ids."""
         return RowSettings(**{one.name: getattr(self, one.name) for one in fields(RowSettings)})
 
 

@@ -46,12 +46,12 @@ class Execution(Settings):
 
     @property
     def worker_count(self) -> int:
-        """The number of local workers: what was asked for, or the cores this process may use."""
+        """Return the number of local workers; by default, of cores that this process may use."""
         return self.workers or cores()
 
 
 def cores() -> int:
-    """The cores this process may use, where the system can tell; else those of the machine."""
+    """Return the number of cores that this process may use; if unknown, of all cores."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

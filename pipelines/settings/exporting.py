@@ -142,5 +142,5 @@ class ExportSettings(Settings):
 
     @property
     def shares(self) -> dict[str, Fraction]:
-        """The share of each source of the mix, by name, from 0 to 1; empty where there is none."""
+        """Return the share of each source of the mix, by name, from 0 to 1; empty without a mix."""
         return parse_shares(self.mix)

@@ -30,11 +30,11 @@ class CountsInput:
     """Counts to train on: a directory of ``bpe count``, each count times ``weight``, exactly.
 
     Attributes:
-        directory: of the counts.
-        weight: the factor.
-        share: of the mix, from 0 to 1, instead of a weight: `pipelines.train.train` chooses it.
-        source: of a mix of the corpus that these are the counts of; empty for other counts.
-        title: their name in the record of a training: the source, or the directory as given.
+        directory: the directory of the counts.
+        weight: the factor of each count.
+        share: the share of the mix, from 0 to 1, which determines the weight; or None.
+        source: the source of the corpus that was counted; empty for counts without sources.
+        title: the name in the record of a training: the source, or the directory as given.
     """
 
     directory: str
@@ -59,7 +59,7 @@ class CountsInput:
 
     @classmethod
     def parse(cls, text: str) -> CountsInput:
-        """From ``DIR``, ``DIR:WEIGHT`` or ``DIR:SHARE%``; a local directory of that name is meant.
+        """Parse ``DIR``, ``DIR:WEIGHT`` or ``DIR:SHARE%``; a local directory of this name wins.
 
         Raises:
             ConfigError: the weight is no number above 0.
@@ -82,7 +82,7 @@ _SOURCE = "[A-Za-z0-9_-]{1,200}"  # a folder can be called so
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """The name and the rest of ``NAME=REST``; an empty name and all of any other text.
+    """Return the name and the rest of ``NAME=REST``; an empty name and all of any other text.
 
     >>> split_name("web=a/*.txt"), split_name("./a=b"), split_name("s3://b/a=b")
     (('web', 'a/*.txt'), ('', './a=b'), ('', 's3://b/a=b'))
@@ -92,7 +92,7 @@ def split_name(text: str) -> tuple[str, str]:
 
 
 def parse_shares(mix: Sequence[str]) -> dict[str, Fraction]:
-    """The share of each source of a mix, by name, above 0 and up to 1; empty where there is none.
+    """Return the share of each source of a mix, by name, above 0 and up to 1; empty without a mix.
 
     Args:
         mix: ``NAME=SHARE`` of each.

@@ -87,11 +87,11 @@ class TrainSettings(Settings):
 
     @property
     def words(self) -> TrainSettings:
-        """The same without superwords, which must have a limit of its own."""
+        """Return the same without superwords, which must have a limit of its own."""
         return replace(self, superwords=None, boundless=False, prune_runs_below=1)
 
     def superwords_on(self, words: str) -> TrainSettings:
-        """The same for superwords alone.
+        """Return the settings of the training of superwords that follows.
 
         Args:
             words: the file of the tokenizer of words, which is extended.

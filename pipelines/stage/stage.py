@@ -59,7 +59,7 @@ class Stage(Protocol):
 
     @property
     def name(self) -> str:
-        """A verb, such as ``measure``: the label of its step."""
+        """Return a verb, such as ``measure``: the label of its step."""
         ...
 
     @property

@@ -91,7 +91,7 @@ class _WithErrors(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         self._counts = counts
 
     def expand(self, source: Any) -> Any:
-        """The rows; or, by their names, the rows and the errors as rows of Beam's fields."""
+        """Return the rows; or, by their names, the rows and the errors as rows of Beam's fields."""
         yaml_errors = import_module("apache_beam.yaml.yaml_errors")  # workers do without the extra
         handling = yaml_errors.exception_handling_args(self._error_handling)
         if handling is None:

@@ -60,7 +60,7 @@ def checked_pretokens(arguments: Mapping[str, Any]) -> PretokenSettings:
 
 
 def shown_pretokens(settings: PretokenSettings) -> dict[str, Any]:
-    """Values that a runner's web UI shows of the pre-tokenizer."""
+    """Return the values of the pre-tokenizer that a runner's web UI shows."""
     return {
         "pretokenizer": str(settings.cut),
         "special_tokens": " ".join(settings.special_tokens) or "none",
@@ -103,7 +103,7 @@ class CountPretokens(ExceptionHandling):
         self._text_field = text_field
 
     def display_data(self) -> dict[str, Any]:
-        """Values that a runner's web UI shows."""
+        """Return the values that a runner's web UI shows."""
         return shown_pretokens(self._settings)
 
     def type_check_inputs(self, pvalueish: Any) -> None:
@@ -123,12 +123,12 @@ class CountPretokens(ExceptionHandling):
 
 
 def _merged_counts(messages: Any) -> Any:
-    """(shard, message) to each pre-token with its count."""
+    """Merge ``(shard, message)`` pairs; return each pre-token with its count."""
     return merged(messages) | "Pre-tokens" >> _PAIRS
 
 
 def _added_counts(messages: Any) -> Any:
-    """The same by Beam's own sum, where each pre-token has panes of its own."""
+    """Merge as `_merged_counts`, but by Beam's sum, so that each pre-token has its own panes."""
     counts = messages | "Pre-tokens" >> _PAIRS | "Add up" >> beam.CombinePerKey(sum)
     return counts | "Not empty" >> beam.Filter(_not_empty).with_output_types(tuple[bytes, int])
 
@@ -139,18 +139,18 @@ def _not_empty(count: tuple[bytes, int]) -> bool:
 
 
 def merged(messages: Any) -> Any:
-    """(shard, message) to one message for each shard and window."""
+    """Merge ``(shard, message)`` pairs to one message for each shard and window."""
     return messages | "Merge" >> beam.CombinePerKey(AddCounts(FailureChannel()))
 
 
 def gathered(counts: Any, *, shards: int, label: str, every_shard: bool) -> Any:
-    """(pre-token, count) to one message, counts as Arrow IPC, for each shard and window.
+    """Gather ``(pre-token, count)`` pairs in one message (Arrow IPC) for each shard and window.
 
     Args:
-        counts: the PCollection.
-        shards: how many shards the pre-tokens are distributed to.
-        label: the transform, for errors.
-        every_shard: whether shards without counts have a message too: in the global window only.
+        counts: the PCollection of pairs.
+        shards: the number of shards.
+        label: the name of the transform in errors.
+        every_shard: whether shards without counts have a message; in the global window only.
     """
     messages = (
         counts

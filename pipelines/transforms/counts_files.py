@@ -48,8 +48,10 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     Args:
         path: a directory that is empty, or not there yet.
-        documents: that were counted, an int or a side input (``AsSingleton``); 0 if not known.
-        text_bytes: of their text in UTF-8, the same; None for the bytes of all pre-tokens.
+        documents: the number of counted documents, an int or a side input (``AsSingleton``); 0 if
+            unknown.
+        text_bytes: the size of their text in UTF-8, an int or a side input; None for the size of
+            all pre-tokens.
         overwrite: replace what an earlier job left in the directory.
         **arguments: options, as below; those of the text as `CountPretokens` had them.
 
@@ -78,7 +80,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         self._output = replace(self._output, directory=self._job.directory)
 
     def display_data(self) -> dict[str, Any]:
-        """Values that a runner's web UI shows."""
+        """Return the values that a runner's web UI shows."""
         return {"path": self._output.directory, **shown_pretokens(self._pretokens)}
 
     def expand(self, counts: beam.PCollection[tuple[bytes, int]]) -> Any:
@@ -161,7 +163,7 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
         self._path = path
 
     def display_data(self) -> dict[str, Any]:
-        """Values that a runner's web UI shows."""
+        """Return the values that a runner's web UI shows."""
         return {"path": self._path}
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:
@@ -176,7 +178,7 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
 
 
 def _shards(directory: str) -> Iterator[bytes]:
-    """The files of each shard: of a watch, some of each set, which may have fewer shards."""
+    """Yield the files of each shard: of a watch, some of each set, which may have fewer shards."""
     sets = stored_sets(directory)
     require_pretokens(
         sets[0].manifest, title=directory, remedy="read counts of pre-tokens, or use bpe train"

@@ -84,7 +84,7 @@ class ReadDocuments(ExceptionHandling):
                 raise ConfigError(f"keep {name}: a document has a field {name!r} of its own")
 
     def display_data(self) -> dict[str, Any]:
-        """Values that a runner's web UI shows."""
+        """Return the values that a runner's web UI shows."""
         return {"patterns": " ".join(self._inputs.patterns), "format": self._inputs.format}
 
     def expand(self, begin: beam.pvalue.PBegin) -> Any:
@@ -135,10 +135,10 @@ class _Read(StorageDoFn):
 
 
 def _good(record: Any, *, collected: bool) -> Any:
-    """A record that is a document.
+    """Return a record if it is a document.
 
     Raises:
-        RecordError: it is none.
+        RecordError: the record is bad.
     """
     if isinstance(record, BadRecord):
         how = "" if collected else "; collect bad records with with_exception_handling()"
@@ -147,7 +147,7 @@ def _good(record: Any, *, collected: bool) -> Any:
 
 
 def table_of(block: Block, keep: Sequence[PassthroughColumn]) -> pa.Table:
-    """A block as a table: ``id``, ``text`` and the columns to keep."""
+    """Return a block as a table: ``id``, ``text`` and the columns to keep."""
     passthrough = {
         column.name: block.passthrough[number]
         if block.passthrough
@@ -158,14 +158,14 @@ def table_of(block: Block, keep: Sequence[PassthroughColumn]) -> pa.Table:
 
 
 def rows_of(table: pa.Table) -> Iterator[beam.Row]:
-    """Each row of a table."""
+    """Yield each row of a table."""
     columns = (column.to_pylist() for column in table.columns)
     for values in zip(*columns, strict=True):
         yield beam.Row(**dict(zip(table.schema.names, values, strict=True)))
 
 
 def _python_type(kind: pa.DataType | None) -> Any:
-    """The type that a schema of Beam has for values of a column."""
+    """Return the type that a schema of Beam has for values of a column."""
     lists = kind is not None and (pa.types.is_list(kind) or pa.types.is_large_list(kind))
     python: Any = None if kind is None else python_type(kind.value_type if lists else kind)
     if python is None:

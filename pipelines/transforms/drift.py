@@ -75,7 +75,8 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         encoded | beam.WindowInto(FixedWindows(3600)) | MeasureDrift(tokenizer=path)
 
     Args:
-        tokenizer: that made the ids, a path that workers can read or a `bpe.Tokenizer`.
+        tokenizer: the tokenizer that made the ids: a path that workers can read, or a
+            `bpe.Tokenizer`.
         baseline: the directory of the counts of the training, which tell unseen pre-tokens; a
             process holds them in memory. None: they are not looked at.
         text_field: the field or column that holds the text.

@@ -86,8 +86,8 @@ class EncodeDocuments(ExceptionHandling):
             none is: what looks like one is plain text.
         prepend_token: a special token before each text.
         append_token: a special token after each text, such as ``<|endoftext|>``.
-        id_type: of arrays and tables: ``uint16``, ``uint32``, or ``auto`` for the smaller that
-            holds all ids.
+        id_type: the type of ids in arrays and tables: ``uint16``, ``uint32``, or ``auto`` for the
+            smaller type that holds all ids.
         as_numpy: whether ids outside of tables are numpy arrays.
 
     An element without a text, whose text is no Unicode, or that the tokenizer has no tokens for
@@ -123,7 +123,7 @@ class EncodeDocuments(ExceptionHandling):
             IdEncoder(self.tokenizer, **self._tokens)
 
     def display_data(self) -> dict[str, Any]:
-        """Values that a runner's web UI shows."""
+        """Return the values that a runner's web UI shows."""
         shown = self.tokenizer if self._side_input is None else "a side input"
         return {
             "tokenizer": str(shown),
@@ -165,7 +165,7 @@ class TokenizerSource:
     packed: bytes = b""
 
     def load(self) -> bpe.Tokenizer:
-        """The tokenizer.
+        """Return the tokenizer.
 
         Raises:
             InputError: the file cannot be read.
@@ -180,7 +180,8 @@ def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
     """Return the source of a given tokenizer, or the side input that holds it; the other is None.
 
     Raises:
-        ConfigError: it is no path, tokenizer or PCollection, or its windows fire several times.
+        ConfigError: the argument is no path, tokenizer or PCollection, or its windows fire several
+            times.
     """
     if isinstance(tokenizer, beam.pvalue.AsSingleton):
         tokenizer = tokenizer.pvalue  # how many there are is ours to see and to say
@@ -201,7 +202,7 @@ def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
 
 
 def the_tokenizer(value: Any, transform: str) -> bpe.Tokenizer:
-    """The one tokenizer of a side input, in a window.
+    """Return the one tokenizer of a side input, in a window.
 
     Args:
         value: what Beam gives a DoFn for it.
@@ -229,12 +230,12 @@ def the_tokenizer(value: Any, transform: str) -> bpe.Tokenizer:
 
 
 def _packed(tokenizer: bpe.Tokenizer) -> bytes:
-    """A tokenizer for the workers, without how it was trained, which they do not need."""
+    """Return a tokenizer for the workers, without how it was trained, which they do not need."""
     return pack(tokenizer.with_training(None))
 
 
 def _encoded_type(documents: Any, text_field: str, output_field: str, ids: Any) -> Any:
-    """The type of encoded documents, as far as that of the documents says it."""
+    """Return the type of encoded documents, as far as that of the documents says it."""
     if documents in (str, bytes):
         return row_type({text_field: documents, output_field: ids})
     if documents in (Table, pa.Table, pa.RecordBatch):
@@ -311,7 +312,7 @@ class _Encode(BatchDoFn):
             counter(name).inc(number)
 
     def _drain(self) -> Iterator[Any]:
-        """The elements that wait, each in its own window, at its own time."""
+        """Yield the elements that wait, each in its own window, at its own time."""
         for key, elements, texts in self._batches.drain():
             yield from self._encoded(elements, texts, self._encoder or self._encoders[key])
 
@@ -356,7 +357,7 @@ class _Encode(BatchDoFn):
         self._ids += sum(len(chunk.flatten()) for chunk in ids.chunks)
 
     def _ready(self, key: Any, tokenizer: Any) -> IdEncoder:
-        """The encoder of a window: made once in a bundle, however windows alternate."""
+        """Return the encoder of a window: made once in a bundle, however windows alternate."""
         if self._encoder is not None:
             return self._encoder
         if key not in self._encoders:
@@ -366,12 +367,12 @@ class _Encode(BatchDoFn):
 
 
 def _document(element: Any) -> Any:
-    """The document of an element, which may have a key."""
+    """Return the document of an element, which may have a key."""
     return element[1] if _has_key(element) else element
 
 
 def _keyed_as(element: Any, value: Any) -> Any:
-    """A value with the key of an element, if that has one."""
+    """Return a value with the key of an element, if that has one."""
     return (element[0], value) if _has_key(element) else value
 
 

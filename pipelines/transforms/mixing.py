@@ -35,8 +35,8 @@ class MixCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         tokenizer = mixed | TrainTokenizer(vocab_size=32_000)
 
     Args:
-        shares: of each source, by name: ``70%``, ``0.7`` or ``7/10``; they add up to 100%.
-        of: what the shares are of: the ``bytes`` of the pre-tokens, or the ``pretokens``.
+        shares: the share of each source by name, such as ``70%``, ``0.7`` or ``7/10``; 100% in all.
+        of: the measure of the shares: the ``bytes`` of the pre-tokens, or the ``pretokens``.
 
     Raises:
         ConfigError: an argument is wrong, or the sources are others than those with shares.
@@ -52,7 +52,7 @@ class MixCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         self._of = of
 
     def display_data(self) -> dict[str, Any]:
-        """Values that a runner's web UI shows."""
+        """Return the values that a runner's web UI shows."""
         shown = (f"{name}={percent(share)}" for name, share in self._shares.items())
         return {"shares": ", ".join(shown), "of": self._of}
 

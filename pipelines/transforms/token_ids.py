@@ -86,7 +86,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     Args:
         path: a directory that is empty, or not there yet.
-        tokenizer: that made the ids; as `EncodeDocuments` takes it.
+        tokenizer: the tokenizer that made the ids, as for `EncodeDocuments`.
         id_field: the field or column of the document's id, a str or int.
         ids_field: the field or column of the token ids.
         text_field: the field or column of the text, for the number of its bytes; where there is
@@ -137,7 +137,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         return PassthroughColumn(name=name, type=type_text(kind))
 
     def display_data(self) -> dict[str, Any]:
-        """Values that a runner's web UI shows."""
+        """Return the values that a runner's web UI shows."""
         return {"path": self.path, "parts": self.parts}
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:
@@ -223,7 +223,7 @@ def _prepare(
 def _row_or_table(
     element: Any, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
 ) -> dict[str, Any] | pa.Table:
-    """An element as a row on its way, or as a table of them."""
+    """Return an element as a row on its way, or as a table of them."""
     if isinstance(element, (pa.Table, pa.RecordBatch)):
         return rows_of_table(as_table(element), names, keep)
     return row_of(element, names, keep)
@@ -237,7 +237,7 @@ def _size(row: dict[str, Any] | pa.Table) -> int:
 def _keyed(
     batch: list[dict[str, Any] | pa.Table], parts: int, keep: Sequence[PassthroughColumn]
 ) -> Iterator[tuple[int, bytes]]:
-    """The rows of each part, as Arrow IPC."""
+    """Yield the rows of each part, as Arrow IPC."""
     schema = schema_of(keep)
     tables = [one for one in batch if isinstance(one, pa.Table)]
     try:
@@ -256,7 +256,7 @@ def _keyed(
 
 
 def schema_of(keep: Sequence[PassthroughColumn]) -> pa.Schema:
-    """The columns of rows on their way to their part."""
+    """Return the columns of rows on their way to their part."""
     own = [pa.field(ID, pa.string()), pa.field(INPUT_IDS, pa.list_(pa.uint32()))]
     passthrough = (column.field.with_name(_KEEP + column.name) for column in keep)
     return pa.schema([*own, pa.field(_TEXT_BYTES, pa.int64()), *passthrough])
@@ -265,7 +265,7 @@ def schema_of(keep: Sequence[PassthroughColumn]) -> pa.Schema:
 def row_of(
     element: Any, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
 ) -> dict[str, Any]:
-    """A document as a row on its way.
+    """Return a document as a row on its way.
 
     Raises:
         RecordError: it has no id or no token ids.
@@ -287,7 +287,7 @@ def row_of(
 def rows_of_table(
     table: pa.Table, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
 ) -> pa.Table:
-    """A table of documents as rows on their way.
+    """Return a table of documents as rows on their way.
 
     Raises:
         RecordError: a column is missing, has nulls, or is of another type.

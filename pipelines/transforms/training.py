@@ -81,7 +81,7 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
             )
 
     def display_data(self) -> dict[str, Any]:
-        """Values that a runner's web UI shows."""
+        """Return the values that a runner's web UI shows."""
         asked = self._training
         limits = {"vocab_size": asked.vocab_size, "max_merges": asked.max_merges}
         shown = {name: limit for name, limit in limits.items() if limit is not None}
@@ -113,7 +113,7 @@ def _train(
     *,
     whole: bool,
 ) -> list[bpe.Tokenizer]:
-    """The tokenizer of a pane; none of one without counts, unless it is the ``whole``."""
+    """Return the tokenizer of a pane; none of one without counts, unless it is the ``whole``."""
     found = counts_of_messages(element[1], pretokens)
     if not len(found):
         if whole:

@@ -135,7 +135,7 @@ class Verification:
         inputs: the inputs to compare the output with; None: the output is checked by itself.
         work: a directory for files that are made again, which all workers see.
         execution: where the work is done.
-        progress: gets the work done so far.
+        progress: the display of the progress.
     """
 
     directory: str

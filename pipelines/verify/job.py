@@ -72,7 +72,7 @@ def verify(
         inputs: the corpus, given as when the output was made; of an export, the directories of
             its sources.
         execution: where the work is done.
-        progress: gets the work done so far.
+        progress: the display of the progress.
         tokenizer: the tokenizer that must have encoded a corpus; None: any.
         temp: a directory for files made again, as large as the counts, or as the ids if an
             export was shuffled; None: the system's, or the output's if workers are elsewhere.

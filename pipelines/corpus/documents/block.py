@@ -47,7 +47,7 @@ class PassthroughColumn:
 
     @property
     def field(self) -> pa.Field:
-        """The column as an Arrow field."""
+        """Return the column as an Arrow field."""
         return pa.field(self.name, parse_type(self.type))
 
 
@@ -143,7 +143,7 @@ class ReadOptions:
 
     @property
     def id_option(self) -> str:
-        """The name of the option that sets ``id_field``."""
+        """Return the name of the option that sets ``id_field``."""
         return "group_by" if self.groups else "id_field"
 
     def to_json(self) -> dict[str, Any]:
@@ -240,7 +240,7 @@ class Block:
 
     @cached_property
     def ids(self) -> pa.StringArray:
-        """The id of each document (string, no nulls)."""
+        """Return the id of each document (string, no nulls)."""
         own = self.own_ids
         if own is not None and own.null_count == 0:
             return own

@@ -327,7 +327,7 @@ class _Reader:
 
     @cached_property
     def _dictionaries(self) -> pq.ParquetFile:
-        """The same file, its columns left dictionary-encoded."""
+        """Return the same file, its columns left dictionary-encoded."""
         return pq.ParquetFile(
             self._stored,
             metadata=self._file.metadata,
