@@ -10,6 +10,7 @@ from typing import Any
 import tokenizers
 
 import bpe
+from tests.bpe.vocabularies import small_tokenizer
 
 
 def loaded(theirs: tokenizers.Tokenizer) -> bpe.Tokenizer:
@@ -29,6 +30,14 @@ def ids_of(theirs: tokenizers.Tokenizer, text: str) -> list[int]:
     """Their ids of a text, without what a post-processor adds."""
     ids: list[int] = theirs.encode(text, add_special_tokens=False).ids
     return ids
+
+
+def with_parts(**parts: Any) -> tokenizers.Tokenizer:
+    """Theirs of `small_tokenizer`, with another ``normalizer``, ``pre_tokenizer`` and the like."""
+    theirs = written(small_tokenizer(special_tokens=()))
+    for name, part in parts.items():
+        setattr(theirs, name, part)
+    return theirs
 
 
 ABSENT = object()

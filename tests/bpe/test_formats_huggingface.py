@@ -10,14 +10,14 @@ import pytest
 import tokenizers
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import decoders, processors
 from transformers import PreTrainedTokenizerFast
 
 import bpe
 from bpe.formats.huggingface_cuts import NAMED
-from bpe.pretokenizer import LOSSY, PATTERNS
-from tests.bpe.huggingface import ids_of, loaded, written
-from tests.bpe.texts import CHARACTERS, library_sources
+from bpe.pretokenizer import LOSSY
+from tests.bpe.huggingface import edited, ids_of, loaded, with_parts, written
+from tests.bpe.texts import CHARACTERS
 from tests.bpe.vocabularies import MergeTable, merge_tables, small_tokenizer
 from tests.examples import examples
 from tests.shared_data import LONG, shared_file
@@ -69,25 +69,18 @@ def test_hard_text(texts: list[str], pair: tuple[bpe.Tokenizer, tokenizers.Token
     check(pair, "".join(texts))
 
 
-def test_special_tokens(pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer]) -> None:
-    check(pair, "one<|endoftext|> two <|end|><|endoftext|>'s\n<|end|")
-
-
-def test_transformers(pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer], tmp_path: Path) -> None:
-    ours, _ = pair
-    ours.save(tmp_path / "tokenizer.json")
-    theirs = PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
-    text = "It's  12345 words,\n\nand <|end|> é漢語🙂"
-    assert theirs(text)["input_ids"] == ours.encode(text, allowed_special="all")
-    assert len(theirs) == len(ours)
-
-
-def test_the_file_is_as_they_write_it(
+def test_what_they_read_they_write_as_we_do(
     pair: tuple[bpe.Tokenizer, tokenizers.Tokenizer], tmp_path: Path
 ) -> None:
+    check(pair, "one<|endoftext|> two <|end|><|endoftext|>'s\n<|end|")
     ours, theirs = pair
-    theirs.save(str(tmp_path / "theirs.json"))
-    assert ours.to_json() == (tmp_path / "theirs.json").read_text()
+    path = tmp_path / "theirs.json"
+    theirs.save(str(path))
+    assert ours.to_json() == path.read_text()
+    wrapped = PreTrainedTokenizerFast(tokenizer_file=str(path))
+    text = "It's  12345 words,\n\nand <|end|> é漢語🙂"
+    assert wrapped(text)["input_ids"] == ours.encode(text, allowed_special="all")
+    assert len(wrapped) == len(ours)
 
 
 @given(table=merge_tables(), text=st.text("abc", max_size=80), whole=st.booleans())
@@ -120,77 +113,23 @@ def test_published_vocabularies(name: str, corpus: str, tmp_path: Path) -> None:
 
 # Files that they write.
 
-SPLIT = PATTERNS["llama3"]
 
-
-def split(pattern: str, behavior: str = "isolated", invert: bool = False) -> Any:
-    return pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(tokenizers.Regex(pattern), behavior, invert=invert),
-            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
-        ]
-    )
-
-
-@pytest.mark.parametrize(
-    ("pre_tokenizer", "expected"),
-    [
-        (pre_tokenizers.ByteLevel(add_prefix_space=False), "gpt2"),
-        (pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False), "none"),
-        (split(SPLIT), "llama3"),
-        (split(SPLIT, "removed", invert=True), "llama3"),
-        (split(PATTERNS["qwen2"]), "qwen2"),
-        (split(PATTERNS["o200k"]), "o200k"),
-        (split(r"\p{N}|[^\r\n]"), r"\p{N}|[^\r\n]"),
-        (split(r"\A\s|\w\Z|\s\z".replace(r"\w", "[a-z]")), r"\A\s|[a-z]$|\s\Z"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
 @pytest.mark.parametrize("decoder", [decoders.ByteLevel(), None])
-def test_what_they_train_and_save(
-    pre_tokenizer: Any, expected: str, decoder: Any, tmp_path: Path
-) -> None:
-    theirs = tokenizers.Tokenizer(models.BPE())
-    theirs.pre_tokenizer = pre_tokenizer
-    if decoder:
-        theirs.decoder = decoder
-        theirs.post_processor = processors.ByteLevel(trim_offsets=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=2000,
-        special_tokens=["<s>", "</s>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    texts = [source.decode("utf-8", "replace") for source in library_sources(100_000)]
-    theirs.train_from_iterator(texts, trainer)
+def test_tokens_that_are_added_get_the_ids_they_have_there(decoder: Any, tmp_path: Path) -> None:
+    theirs = with_parts(decoder=decoder)
     theirs.add_tokens(["<tool>", "foo bar"])
-    ours = loaded(theirs)
-    assert expected in (ours.pretokenizer.name, ours.pretokenizer.pattern)
-    assert list(ours.special_tokens) == ["<s>", "</s>"]
-    assert list(ours.added_tokens) == ["<tool>", "foo bar"]
-    for text in (*texts[:5], "a<s> <tool>b</s>foo barfoo", "It's 1234  \n x é漢語🙂 "):
-        assert ours.encode(text, allowed_special="all") == ids_of(theirs, text)
-    # What we write of it is read as the same by them.
-    again = written(ours)
-    assert again.get_vocab() == theirs.get_vocab()
-    assert ids_of(again, texts[0]) == ids_of(theirs, texts[0])
-
-
-def test_tokens_that_are_added_get_the_ids_they_have_there(tmp_path: Path) -> None:
-    theirs = written(small_tokenizer(special_tokens=()))
-    theirs.add_tokens(["<a>", "<b>"])
-    theirs.add_special_tokens(["<c>"])
+    theirs.add_special_tokens(["<s>"])
     # Out of the vocabulary, where they have written them, and into added_tokens alone.
     file = json.loads(theirs.to_str())
-    file["model"]["vocab"] = {
-        name: id_ for name, id_ in file["model"]["vocab"].items() if name not in ("<a>", "<b>")
-    }
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(file))
-    ours, again = bpe.Tokenizer.load(path), tokenizers.Tokenizer.from_file(str(path))
-    assert {**ours.added_tokens, **ours.special_tokens} == {
-        token: again.token_to_id(token) for token in ("<a>", "<b>", "<c>")
-    }
+    for name in ("<tool>", "foo bar"):
+        file["model"]["vocab"].pop(name, None)
+    again = tokenizers.Tokenizer.from_str(json.dumps(file))
+    ours = loaded(again)
+    assert ours.added_tokens == {name: again.token_to_id(name) for name in ("<tool>", "foo bar")}
+    assert ours.special_tokens == {"<s>": again.token_to_id("<s>")}
+    for text in ("a<s> <tool>b</s>foo barfoo", "It's 1234  \n x é漢語🙂 "):
+        assert ours.encode(text, allowed_special="all") == ids_of(again, text)
+    assert written(ours).get_vocab() == again.get_vocab()
 
 
 def test_old_files_have_merges_as_strings_and_no_type(tmp_path: Path) -> None:
@@ -206,21 +145,12 @@ def test_old_files_have_merges_as_strings_and_no_type(tmp_path: Path) -> None:
     assert tokenizers.Tokenizer.from_file(str(path)).get_vocab_size() == len(ours)
 
 
-def test_a_template_is_kept_and_not_applied(tmp_path: Path) -> None:
-    theirs = written(small_tokenizer())
-    end = theirs.token_to_id("<|end|>")
-    theirs.post_processor = processors.TemplateProcessing(
-        single="<|end|> $A", special_tokens=[("<|end|>", end)]
-    )
-    ours = loaded(theirs)
-    assert ours.encode("word") == ids_of(theirs, "word")
-    assert written(ours).encode("word").ids == [end, *ours.encode("word")]
-    assert ours.to_json() == theirs.to_str(pretty=True)
-
-
 # Post-processors.
 
 BEGIN = {"<s>": 0, "</s>": 1}
+BOTH = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[*BEGIN.items()])
+ONE = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+PAIR = (("</s>", 1), ("<s>", 0))
 
 
 @pytest.mark.parametrize(
@@ -228,41 +158,23 @@ BEGIN = {"<s>": 0, "</s>": 1}
     [
         (None, None),
         (processors.ByteLevel(trim_offsets=False), None),
+        (BOTH, "TemplateProcessing, which adds '<s>' and '</s>' to each text in Hugging Face's"),
         (
-            processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[*BEGIN.items()]),
-            "TemplateProcessing, which adds '<s>' and '</s>' to each text in Hugging Face's",
-        ),
-        (
-            processors.Sequence(
-                [
-                    processors.ByteLevel(),
-                    processors.TemplateProcessing(
-                        single="<s> $A", special_tokens=[("<s>", 0)]
-                    ),
-                ]
-            ),
+            processors.Sequence([processors.ByteLevel(), ONE]),
             "TemplateProcessing, which adds '<s>' to each text",
         ),
-        (
-            processors.BertProcessing(("</s>", 1), ("<s>", 0)),
-            "BertProcessing, which adds '<s>' and '</s>'",
-        ),
-        (
-            processors.RobertaProcessing(("</s>", 1), ("<s>", 0)),
-            "RobertaProcessing, which adds '<s>' and '</s>'",
-        ),
+        (processors.BertProcessing(*PAIR), "BertProcessing, which adds '<s>' and '</s>'"),
+        (processors.RobertaProcessing(*PAIR), "RobertaProcessing, which adds '<s>' and '</s>'"),
     ],
-)  # fmt: skip
-def test_what_of_a_file_is_not_applied_is_said(
-    processor: Any, named: str | None, tmp_path: Path
-) -> None:
+)
+def test_what_of_a_file_is_not_applied_is_said_and_kept(processor: Any, named: str | None) -> None:
     counts = bpe.count_pretokens(["low lower lowest"])
-    trained = bpe.train(counts, vocab_size=262, special_tokens=list(BEGIN))
-    theirs = written(trained)
+    theirs = written(bpe.train(counts, vocab_size=262, special_tokens=list(BEGIN)))
     if processor is not None:
         theirs.post_processor = processor
     ours = loaded(theirs)
     assert ours.encode("low") == ids_of(theirs, "low")
+    assert ours.to_json() == theirs.to_str(pretty=True)
     assert ("post-processor not applied" in repr(ours)) == (named is not None)
     if named is None:
         assert ours.not_applied == ()
@@ -275,9 +187,8 @@ def test_what_of_a_file_is_not_applied_is_said(
 
 @pytest.mark.parametrize("single", [None, 5, [{}], ["$A"], [{"SpecialToken": 7}]])
 def test_a_broken_template_is_not_applied_either(single: Any, tmp_path: Path) -> None:
-    trained = bpe.train(bpe.count_pretokens(["low"]), vocab_size=256)
-    file = json.loads(trained.to_json())
-    file["post_processor"] = {"type": "TemplateProcessing", "single": single}
-    (tmp_path / "tokenizer.json").write_text(json.dumps(file), "utf-8")
-    (said,) = bpe.Tokenizer.load(tmp_path / "tokenizer.json").not_applied
+    template = {"type": "TemplateProcessing", "single": single}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(edited(with_parts().to_str(), "post_processor", template), "utf-8")
+    (said,) = bpe.Tokenizer.load(path).not_applied
     assert "TemplateProcessing, which adds tokens to each text" in said

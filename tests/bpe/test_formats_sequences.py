@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
-from tokenizers.pre_tokenizers import Digits, Punctuation, Split
+from tokenizers.pre_tokenizers import BertPreTokenizer, Digits, Punctuation, Split, WhitespaceSplit
 
 from bpe.errors import TokenizerFileError
+from bpe.pretokenizer import PATTERNS
 from tests.bpe.huggingface import ids_of, loaded, written
 from tests.bpe.texts import library_sources, strings
 from tests.examples import examples
-from tests.shared_data import shared_rows
+from tests.shared_data import LONG, shared_rows
 
 if TYPE_CHECKING:
     import bpe
@@ -27,7 +28,7 @@ def level(*, use_regex: bool) -> pre_tokenizers.ByteLevel:
     return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=use_regex)
 
 
-def isolated(*patterns: str) -> list[Split]:
+def isolated(*patterns: str) -> list[pre_tokenizers.PreTokenizer]:
     return [Split(Regex(pattern), "isolated") for pattern in patterns]
 
 
@@ -73,46 +74,68 @@ SEQUENCES: dict[str, list[pre_tokenizers.PreTokenizer]] = {
     ],
     "viking": [*isolated(NO_PUNCTUATION), ONE_DIGIT, level(use_regex=False)],
 }
+CUTS: dict[str, list[pre_tokenizers.PreTokenizer]] = {
+    "digits, spaces": [*isolated(r"\p{N}{1,3}"), Split(" ", "isolated")],
+    "ends of lines": isolated(r"\s+$"),
+    "several ends": isolated("[\r\n]", r"\s$|$a|\p{L}+$"),
+    "anchors": isolated(r"\A\s|[a-z]\Z|\s\z"),
+    "strings": [
+        *(Split("e", "isolated"), Split("a.b", "isolated")),
+        Split("\\", "isolated", invert=True),
+    ],
+    "digits": [Digits(individual_digits=False)],
+    "punctuation": [Punctuation("isolated")],
+    "words": [WhitespaceSplit(), ONE_DIGIT],
+    "spaces": [Split(" ", "removed"), Punctuation("isolated")],
+    "runs of spaces": [Split(Regex(" +"), "removed")],
+    "whitespace": [Split(Regex(r"\s+"), "removed")],
+    "all but whitespace": [Split(Regex(r"\S+"), "removed", invert=True)],
+    "llama 3": [*isolated(PATTERNS["llama3"]), Digits()],
+    "bert": [BertPreTokenizer()],
+}
+KINDS = SEQUENCES | {name: [*cuts, level(use_regex=False)] for name, cuts in CUTS.items()}
+if LONG:
+    KINDS |= {f"{name}, gpt2": [*cuts, level(use_regex=True)] for name, cuts in CUTS.items()}
 
 
 @functools.cache
-def of_name(name: str) -> tuple[bpe.Tokenizer, Tokenizer, Tokenizer]:
-    """Ours, theirs, and theirs of the file that ours writes."""
+def vocabulary() -> Tokenizer:
+    """Of merges that no cut stops but the one at digits, where tokens must not go on."""
     theirs = Tokenizer(models.BPE())
-    theirs.pre_tokenizer = pre_tokenizers.Sequence(SEQUENCES[name])
+    theirs.pre_tokenizer = pre_tokenizers.Sequence([level(use_regex=False), Digits()])
     trainer = trainers.BpeTrainer(
         vocab_size=900,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         special_tokens=["<|endoftext|>"],
         show_progress=False,
     )
-    texts = [source.decode("utf-8", "replace") for source in library_sources(60_000)]
-    theirs.train_from_iterator([*texts, "日本語 é ò² ½12345 1234567 и кир, 12 345 " * 50], trainer)
+    lines = b"".join(library_sources(60_000)).decode("utf-8", "replace").split("\n\n")
+    theirs.train_from_iterator([*lines, "日本語 é ò² ½12345 1234567 и кир, 12 345 " * 50], trainer)
+    return theirs
+
+
+def cut_by(steps: list[pre_tokenizers.PreTokenizer]) -> Tokenizer:
+    theirs = Tokenizer.from_str(vocabulary().to_str())
+    theirs.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    return theirs
+
+
+@functools.cache
+def of_name(name: str) -> tuple[bpe.Tokenizer, Tokenizer, Tokenizer]:
+    """Ours, theirs, and theirs of the file that ours writes."""
+    theirs = cut_by(KINDS[name])
     ours = loaded(theirs)
     return ours, theirs, written(ours)
 
 
 ATOMS = [
     *("1", "12", "345", "6789", " 1", "²", "½", "٣", "ò", "é", "€", "ñ", "日本", "テ", "!", "--"),
-    *(
-        "...",
-        "'s",
-        "'LL",
-        " the",
-        "def",
-        "\n",
-        "\r\n",
-        "  ",
-        "\t",
-        "$",
-        "x_{1}",
-        "«",
-        "<|endoftext|>",
-    ),
+    *("...", "'s", "'LL", " the", "def", "\n", "\r\n", "  ", "\t", "$", "x_{1}", "«", "a.b", "\\"),
+    "<|endoftext|>",
 ]
 
 
-@pytest.mark.parametrize("name", SEQUENCES)
+@pytest.mark.parametrize("name", KINDS)
 @given(text=st.lists(st.sampled_from(ATOMS), max_size=16).map("".join) | strings())
 @examples(100)
 def test_any_text(name: str, text: str) -> None:
@@ -120,6 +143,33 @@ def test_any_text(name: str, text: str) -> None:
     ids = ids_of(theirs, text)
     assert ours.encode(text, allowed_special="all") == ids
     assert ids_of(again, text) == ids
+
+
+INVERTED = Split(Regex(PATTERNS["llama3"]), "removed", invert=True)
+OTHER = r"\p{N}|[^\r\n]"
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([level(use_regex=True)], "gpt2"),
+        ([level(use_regex=False)], "none"),
+        (
+            [Split(Regex(PATTERNS["llama3"]), "removed", invert=True), level(use_regex=False)],
+            "llama3",
+        ),
+        *(
+            ([*isolated(PATTERNS[name]), level(use_regex=False)], name)
+            for name in ("llama3", "qwen2", "o200k")
+        ),
+        ([*isolated(r"\p{N}|[^\r\n]"), level(use_regex=False)], r"\p{N}|[^\r\n]"),
+    ],
+)
+def test_patterns_with_a_name_are_known(
+    steps: list[pre_tokenizers.PreTokenizer], expected: str
+) -> None:
+    cut = loaded(cut_by(steps)).pretokenizer
+    assert expected in (cut.name, cut.pattern)
 
 
 @pytest.mark.shared
