@@ -146,7 +146,7 @@ SANITIZE_TESTS ?= $(addprefix tests/bpe/test_,$(addsuffix .py, \
     arrow count_runs counts counts_of_runs counts_runs counts_special counts_weights decode encode \
     encode_characters encode_cut encode_dropout encode_word_piece encoder_core \
     fuzz never_split pattern_table pretokenize reference superwords tokenizer train train_models \
-    train_parity train_repeated_strings))
+    train_parity))
 sanitize: $(SANITIZED)/.built ## the core's tests under AddressSanitizer and UBSan
 	$(IN_SANITIZED) $(NO_LEAKS) $(CURDIR)/$(PYTEST) -q -p no:cacheprovider --hypothesis-profile=brief \
 	    $(SANITIZE_TESTS)

@@ -35,6 +35,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.reference import pretokenize
 from bpe.reference.encode import decode as decode_by_reference
 from bpe.reference.pretokenize import count as count_by_reference
+from bpe.reference.train import Learnt
 from bpe.roles import Roles
 from bpe.run_counting import MERGE_PATTERN, RunCounter, count_runs
 from bpe.ties import TIES
@@ -51,8 +52,10 @@ from tests.bpe.oracle import (
     learn,
     learn_superwords,
     learnt,
+    merged,
     runs_of,
     steps_of,
+    training_of,
 )
 
 if TYPE_CHECKING:
@@ -194,7 +197,9 @@ def check_train(data: bytes, dice: random.Random) -> Seen:
     ties, model = dice.choice(
         [one for one in SETTINGS if isinstance(one[1], ByteLevel) or not bytes_only]
     )
-    counts = words_of(data, dice)
+    has_end = isinstance(model, CharacterLevel) and bool(model.end_of_word)
+    few = [(b"a", b"</w>")] if has_end else [(b"a", b"b"), (b"#", b"a", b"e")]
+    counts = words_of(data, dice, *few)
     below = dice.choice((1, 1, 1, 2, 3))
     least = dice.choice((1, 1, 2, 3))
     merges = dice.choice((0, 3, 10, 10, 25))
@@ -211,56 +216,113 @@ def check_train(data: bytes, dice: random.Random) -> Seen:
         "prune_below": below,
         "initial_alphabet": initial,
     }
+    if "vocab_size" in limits:
+        more["vocab_size"] = 256 + merges + len(special)
+    else:
+        more["max_merges"] = merges
     try:
-        given = {
-            name: size + len(special) * (name == "vocab_size") for name, size in limits.items()
-        }
-        trained = bpe.train(counts, **given, **settings, **more)
+        trained = bpe.train(counts, **settings, **more)
+        full = bpe.train(counts, **settings, **more | {"prune_below": 1})
     except TrainingError as error:
         return type(model).__name__, kind_of(error)
-    assert trained.training is not None
     used = counts.pruned(below) if below > 1 else counts
     if used.prune is not None and ties != "huggingface" and not isinstance(model, WordPiece):
-        has_end = isinstance(model, CharacterLevel) and bool(model.end_of_word)
         limits["pruned"] = max(used.prune.max_pair, used.prune.max_end if has_end else 0)
-    expected = learn(
-        used,
-        forbidden=tuple(token.encode() for token in trained.special_tokens),
-        initial=initial,
-        **limits,
-        **settings,
-    )
-    found = learnt(trained)
-    same(found.merges, expected.merges, "merges,", ties, model)
-    same(found.tokens, expected.tokens, "tokens,", ties, model)
-    same(found.tied, expected.tied, "merges that the rule chose,", ties, model)
-    if "pruned" in limits:
-        same(found.first_affected, expected.first_affected, "the first affected,", ties, model)
+    forbidden = tuple(token.encode() for token in trained.special_tokens)
+    expected = learn(used, forbidden=forbidden, initial=initial, **limits, **settings)
+    if "pruned" not in limits:  # the twin does not say
+        expected = expected._replace(first_affected=learnt(trained).first_affected)
+    check_learnt(trained, expected, full, ties, model)
+    training = training_of(trained)
     words = [word for word, _ in used.items()]
     if not isinstance(model, WordPiece) and used.pretokenizer == Pretokenizer("none"):
         lengths = [len(trained.encode(word)) * count for word, count in used.items()]
-        same(trained.training.tokens, sum(lengths), "the length of", words, ties, model)
-    if trained.training.initial_vocab <= len(trained) and dice.random() < 0.3:
-        smaller = dice.randint(trained.training.initial_vocab, len(trained))
-        less = bpe.train(counts, **given | {"vocab_size": smaller}, **settings, **more)
+        same(training.tokens, sum(lengths), "the length of", words, ties, model)
+    if training.initial_vocab <= len(trained) and dice.random() < 0.3:
+        smaller = dice.randint(training.initial_vocab, len(trained))
+        less = bpe.train(counts, **settings, **more | {"vocab_size": smaller})
         cut_off = trained.truncated(smaller)
         same(cut_off, less, "a truncated tokenizer,", ties)
-        wanted = None if less.training is None else replace(less.training, vocab_size=smaller)
+        wanted = replace(training_of(less), vocab_size=smaller)
         same(cut_off.training, wanted, "its training,", ties)
-    repeated = len(trained.training.repeated)
-    return type(model).__name__, ties, size(len(found.merges)), size(repeated)
+    kinds = type(model).__name__, ties
+    return *kinds, size(len(training.merges)), size(len(training.repeated))
 
 
-def words_of(data: bytes, dice: random.Random) -> PretokenCounts:
-    """Some words of a text, with counts; now and then of few letters, and never split."""
+def check_learnt(
+    trained: bpe.Tokenizer, expected: Learnt, full: bpe.Tokenizer, *what: object
+) -> None:
+    """What was learnt is what the reference learns; up to a merge, the same as of all words."""
+    found = learnt(trained)
+    for name, value, wanted in zip(Learnt._fields, found, expected, strict=True):
+        same(value, wanted, f"{name},", *what)
+    before = found.first_affected
+    same(merged(trained)[:before], merged(full)[:before], "merges of all words,", *what)
+
+
+def check_extend(data: bytes, dice: random.Random) -> Seen:
+    """The merges that go on where those of a tokenizer end, and the ids of all of them."""
+    drawn = of_bytes(data, dice)
+    tokens = [drawn.token_bytes(id_) for *_, id_ in drawn.merges] or [b"a"]
+    counts = words_of(data, dice, dice.choices(tokens, k=3), (b"#", b"a", b"b"))
+    old = bpe.Tokenizer(replace(drawn.parts, superwords=Merges(), pretokenizer=counts.pretokenizer))
+    merges = dice.choice((0, 3, 10, 25))
+    below = dice.choice((1, 1, 2, 3))
+    settings: dict[str, Any] = {
+        "vocab_size": len(old) + merges,
+        "ties": dice.choice([ties for ties in TIES if ties != "huggingface"]),
+        "min_frequency": dice.choice((1, 1, 2, 3)),
+        "pair_counts": dice.choice(PAIR_COUNTS),
+    }
+    try:
+        new = bpe.train(counts, extend=old, prune_below=below, **settings)
+        full = bpe.train(counts, extend=old, **settings)
+    except TrainingError as error:
+        return (kind_of(error),)
+    used = counts.pruned(below) if below > 1 else counts
+    expected = learn(
+        used,
+        model=old.model,
+        extend=old,
+        forbidden=tuple(token.encode() for token in old.parts.cut_tokens),
+        pruned=0 if used.prune is None else used.prune.max_pair,
+        **settings,
+    )
+    check_learnt(new, expected, full, settings)
+    kept = [new.tokens[: len(old.tokens)], new.merges[: len(old.merges)], new.ignore_merges]
+    same(kept, [old.tokens, old.merges, old.ignore_merges], "what is extended,", settings)
+    same(None in new.tokens[len(old.tokens) :], False, "a gap among new tokens")
+    training, by_reference = training_of(new), ByReference(new)
+    for word in used.pretokens.to_pylist():
+        same(new.encode(word), by_reference.ids(word), "ids of", new)
+    if used.pretokenizer == Pretokenizer("none"):
+        for tokenizer, length in ((old, training.initial_tokens), (new, training.tokens)):
+            lengths = [len(tokenizer.encode(word)) * count for word, count in used.items()]
+            same(length, sum(lengths), "the length of the words,", settings)
+    if len(new) > len(old):
+        smaller = dice.randint(len(old), len(new) - 1)
+        less = bpe.train(
+            counts, extend=old, prune_below=below, **settings | {"vocab_size": smaller}
+        )
+        cut_off = new.truncated(smaller)
+        same(cut_off, less, "a truncated tokenizer,", settings)
+        same(training_of(cut_off).merges, training_of(less).merges, "its merges,", settings)
+    return size(len(training.merges)), size(len(old.merges)), size(len(training.repeated))
+
+
+def words_of(data: bytes, dice: random.Random, *few: Sequence[bytes]) -> PretokenCounts:
+    """Some words of a text, with counts; half the time of few pieces, now and then never split.
+
+    Few pieces make ties, and strings twice: also one that is a symbol, the end of a word.
+    """
     most, longest = (10, 14) if dice.random() < 0.9 else (25, 60)
     cutter = re.compile(dice.choice((rb"[ \n]+", rb"[^a-z]+", rb"(?<=[\x80-\xff])(?=[\x00-\x7f])")))
     words = [word[:longest] for word in cutter.split(data[:2000]) if word][:most]
-    letters = dice.choice((b"", b"", b"ab", b"#ae"))  # few letters: ties and strings made twice
-    if letters:
-        words = [bytes(letters[byte % len(letters)] for byte in word) for word in words]
+    if dice.random() < 0.5:
+        pieces = dice.choice(few)
+        words = [b"".join(pieces[byte % len(pieces)] for byte in word)[:longest] for word in words]
     never_split = dice.choice(((), (), (), ("url",), ("[ae]+",), ("#.*|^ab$",)))
-    numbers = GREAT_COUNTS if dice.random() < 0.1 else (1, 1, 2, 3, 7)
+    numbers = GREAT_COUNTS if dice.random() < 0.1 else (1, 1, 2, 3, 7, 30)
     return PretokenCounts.from_items(
         [(word, dice.choice(numbers)) for word in words] or {b"a": 1},
         pretokenizer=Pretokenizer("words" if never_split else "none", never_split=never_split),
@@ -533,6 +595,7 @@ TARGETS: dict[str, Callable[[bytes, random.Random], Seen]] = {
     "scan": check_scan,
     "count": check_count,
     "train": check_train,
+    "extend": check_extend,
     "encode": check_encode,
     "superwords": check_superwords,
     "decode": check_decode,

@@ -211,9 +211,10 @@ def learn(
     vocab_size: int | None = None,
     initial: str = "",
     forbidden: tuple[bytes, ...] = (),
+    extend: Tokenizer | None = None,
     **limits: Any,
 ) -> Learnt:
-    """The training of ``bpe.reference`` on counts."""
+    """The training of ``bpe.reference`` on counts, which may go on where a tokenizer ends."""
     items = in_order(counts)
     split_items = [item for item in items if not counts.pretokenizer.is_never_split(item[0])]
     whole = [(model.as_token(word), n) for word, n in items if (word, n) not in split_items]
@@ -228,12 +229,18 @@ def learn(
             whole=whole,
             **limits,
         )
+    if extend is None:
+        alphabet = alphabet_of((word for word, _ in split_items), model, initial=initial)
+    else:
+        alphabet = [token for token in extend.tokens if token is not None]
+        known = [tuple(map(extend.token_bytes, pair)) for *pair, _ in extend.merges]
+        limits |= {"known": known, "look_up": extend.ignore_merges}
     return reference.train(
         words,
         vocab_size=vocab_size,
         ties=ties,
         pair_counts=pair_counts,
-        alphabet=alphabet_of((word for word, _ in split_items), model, initial=initial),
+        alphabet=alphabet,
         forbidden=forbidden,
         whole=whole,
         prefix=model.prefix.encode() if isinstance(model, WordPiece) else None,
@@ -245,7 +252,7 @@ def learnt(tokenizer: Tokenizer) -> Learnt:
     """The same of a tokenizer that was trained."""
     training = training_of(tokenizer)
     pruned = training.pruned or {"first_affected_merge": None}
-    specials = len(tokenizer.special_tokens)
+    specials = 0 if training.extends else len(tokenizer.special_tokens)
     tokens = [token for token in tokenizer.tokens[specials:] if token is not None]
     affected = pruned["first_affected_merge"]
     return reference.Learnt(list(training.merges), tokens, affected, training.tied or ())
