@@ -69,34 +69,32 @@ def encoded_words(parts: Parts, words: Iterable[bytes]) -> list[list[int]]:
     return [ids[begin:end] for begin, end in pairwise(memoryview(offsets).cast("B").cast("q"))]
 
 
+_KINDS = {ByteLevel: "bytes", CharacterLevel: "characters", WordPiece: "word_piece"}
+
+
 def _model_settings(parts: Parts) -> dict[str, Any]:
-    model, normalizer = parts.model, parts.pretokenizer.normalizer
-    settings: dict[str, Any] = {"affix": "", "unknown": None, "max_characters": 0}
-    if isinstance(model, ByteLevel):
-        return settings | {"model": "bytes"}
-    if isinstance(model, CharacterLevel):
-        settings |= {
-            "model": "characters",
-            "affix": model.end_of_word,
-            "byte_fallback": model.byte_fallback,
-            "fuse_unknown": model.fuse_unknown,
-            "mark": MARK if "mark-spaces" in normalizer else "",
-            "drops_space": not PREPENDING.isdisjoint(normalizer),
-        }
-    elif isinstance(model, WordPiece):
-        settings |= {"model": "word_piece", "affix": model.prefix}
-        settings["max_characters"] = model.max_characters
-    else:
+    model, normalizer, unknown = parts.model, parts.pretokenizer.normalizer, None
+    if type(model) not in _KINDS:
         raise TokenizerError(
             f"the model is {model!r:.60}: give ByteLevel(), CharacterLevel() or WordPiece()"
         )
     if model.unknown is not None:
-        settings["unknown"] = parts.ids.get(model.unknown.encode())
-        if settings["unknown"] is None:
+        unknown = parts.ids.get(model.unknown.encode())
+        if unknown is None:
             raise TokenizerError(
                 f"the unknown token {model.unknown!r:.60} of the model is not in the vocabulary"
             )
-    return settings
+    has_marks = isinstance(model, CharacterLevel)
+    return {
+        "model": _KINDS[type(model)],
+        "affix": model.end_of_word or model.prefix,
+        "unknown": unknown,
+        "max_characters": model.max_characters,
+        "byte_fallback": model.byte_fallback,
+        "fuse_unknown": model.fuse_unknown,
+        "mark": MARK if has_marks and "mark-spaces" in normalizer else "",
+        "drops_space": has_marks and not PREPENDING.isdisjoint(normalizer),
+    }
 
 
 def _check_strings(model: Model, tokens: TokenTable) -> None:

@@ -8,15 +8,34 @@ from typing import TYPE_CHECKING, Any, get_args
 from bpe.errors import TokenizerError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Mapping
 
 
 BYTE_TOKENS: tuple[bytes, ...] = tuple(f"<0x{byte:02X}>".encode() for byte in range(256))
 """The tokens of byte fallback."""
 
 
+class _Plain:
+    """What other models do without."""
+
+    end_of_word = ""
+    prefix = ""
+    unknown: str | None = None
+    max_characters = 0
+    byte_fallback = False
+    fuse_unknown = False
+
+    def known(self, symbols: tuple[bytes, ...], _: Container[bytes]) -> tuple[bytes, ...]:
+        """Return the symbols, with a substitute for those that are not among the tokens."""
+        return symbols
+
+    def as_token(self, pretoken: bytes) -> bytes:
+        """Return the bytes of the token of an unsplit pre-token, its end included."""
+        return pretoken + self.end_of_word.encode()
+
+
 @dataclass(frozen=True)
-class ByteLevel:
+class ByteLevel(_Plain):
     """Byte-pair encoding of bytes: every text can be encoded, and decodes to itself.
 
     Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), section 2.2.
@@ -30,13 +49,9 @@ class ByteLevel:
         """Return whether an unmerged pre-token may hold this token: a byte."""
         return len(token) == 1
 
-    def as_token(self, pretoken: bytes) -> bytes:
-        """Return the bytes of the token of an unsplit pre-token."""
-        return pretoken
-
 
 @dataclass(frozen=True)
-class CharacterLevel:
+class CharacterLevel(_Plain):
     """Byte-pair encoding of characters, with an end-of-word symbol.
 
     Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units"
@@ -69,7 +84,7 @@ class CharacterLevel:
             if not isinstance(getattr(self, name), bool):
                 raise TokenizerError(f"{name} {getattr(self, name)!r:.60} is not True or False")
 
-    def known(self, symbols: Iterable[bytes], tokens: Container[bytes]) -> tuple[bytes, ...]:
+    def known(self, symbols: tuple[bytes, ...], tokens: Container[bytes]) -> tuple[bytes, ...]:
         """Return the symbols, with a substitute for those that are not among the tokens."""
         known: list[bytes] = []
         after_unknown = False
@@ -95,13 +110,9 @@ class CharacterLevel:
         is_byte = self.byte_fallback and token in BYTE_TOKENS
         return len(content) == 1 or content == self.end_of_word or is_byte
 
-    def as_token(self, pretoken: bytes) -> bytes:
-        """Return the bytes of the token of an unsplit pre-token, its end included."""
-        return pretoken + self.end_of_word.encode()
-
 
 @dataclass(frozen=True)
-class WordPiece:
+class WordPiece(_Plain):
     """WordPiece: the longest token at the front of a word, again and again.
 
     Wu et al., "Google's Neural Machine Translation System" (2016), section 4.1; the prefix is of
@@ -140,10 +151,6 @@ class WordPiece:
     def is_symbol(self, token: bytes) -> bool:
         """Return whether this token is one character, with or without the prefix."""
         return len(_characters(token.removeprefix(self.prefix.encode()))) == 1
-
-    def as_token(self, pretoken: bytes) -> bytes:
-        """Return the bytes of the token of an unsplit pre-token."""
-        return pretoken
 
 
 Model = ByteLevel | CharacterLevel | WordPiece

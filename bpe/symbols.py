@@ -274,9 +274,9 @@ class _Characters:
         begin = np.flatnonzero(covered & begins)
         lone = ~covered
         tokens = np.ones(len(points), np.int64)
-        if isinstance(model, CharacterLevel) and model.byte_fallback:
+        if model.byte_fallback:
             tokens += (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
-        elif isinstance(model, CharacterLevel) and model.fuse_unknown:
+        elif model.fuse_unknown:
             lone &= begins
         return (
             symbols[covered].view(np.uint32),
@@ -355,14 +355,10 @@ def _of_characters(
         later: those that follow.
         model: it has a prefix for those that follow, or an end of the word.
     """
-    prefix, end_of_word = "", ""
-    if isinstance(model, WordPiece):
-        prefix = model.prefix
-    else:
-        end_of_word = model.end_of_word
+    prefix = model.prefix
     strings = {*map(chr, first), *(prefix + chr(point) for point in later)}
-    if end_of_word:
-        strings.add(end_of_word)
+    if model.end_of_word:
+        strings.add(model.end_of_word)
     symbols = {string: symbol for symbol, string in enumerate(sorted(strings))}
     symbol_of = np.full(2 * _CODE_POINTS, -1, np.int32)
     for begin, before, points in ((0, "", first), (_CODE_POINTS, prefix, later)):
@@ -374,7 +370,7 @@ def _of_characters(
         apart = 0
         for characters in _Characters.chunks(words, model):
             ids, offsets, counts, *lone = characters.parts(
-                symbol_of[characters.indices], symbols.get(end_of_word), model
+                symbol_of[characters.indices], symbols.get(model.end_of_word), model
             )
             trainer.add_token_words(
                 ids=ids.data, offsets=offsets.data, counts=counts.data, symbol_of_id=every.data

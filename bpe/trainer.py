@@ -225,9 +225,7 @@ class WordSettings(Settings):
 
 
 def _usual_coverage(model: Model) -> str:
-    if isinstance(model, CharacterLevel) and model.byte_fallback and not model.end_of_word:
-        return "1999/2000"
-    return "1"
+    return "1999/2000" if model.byte_fallback and not model.end_of_word else "1"
 
 
 def _exact_coverage(given: Fraction | float | str) -> str:
@@ -282,8 +280,7 @@ def _fresh(
 ) -> _Start:
     """A vocabulary of special tokens and the alphabet."""
     model = settings.model
-    falls_back = isinstance(model, CharacterLevel) and model.byte_fallback
-    if falls_back and "mark-spaces" in counts.pretokenizer.normalizer:
+    if model.byte_fallback and "mark-spaces" in counts.pretokenizer.normalizer:
         initial_alphabet = (*initial_alphabet, MARK)
     alphabet = make_alphabet(
         words,
@@ -292,7 +289,8 @@ def _fresh(
         initial=initial_alphabet,
         coverage=settings.coverage,
     )
-    fixed = [*(special.encode() for special in specials), *(BYTE_TOKENS if falls_back else ())]
+    fixed = [special.encode() for special in specials]
+    fixed += BYTE_TOKENS if model.byte_fallback else ()
     _check_alphabet(alphabet, specials, model)
     if not alphabet.symbols and not specials:
         raise TrainingError(
@@ -301,9 +299,9 @@ def _fresh(
         )
     return _Start(
         alphabet=alphabet,
-        ids=None if falls_back else range(len(fixed), len(fixed) + len(alphabet.symbols)),
+        ids=None if model.byte_fallback else range(len(fixed), len(fixed) + len(alphabet.symbols)),
         parts=Parts(
-            tokens=TokenTable.of(fixed if falls_back else [*fixed, *alphabet.symbols]),
+            tokens=TokenTable.of(fixed if model.byte_fallback else [*fixed, *alphabet.symbols]),
             merges=Merges(),
             pretokenizer=counts.pretokenizer,
             special_tokens={special: i for i, special in enumerate(specials)},
@@ -376,7 +374,7 @@ def begin(
         forbidden=forbidden_strings(start.forbidden, model),
         max_tokens=max(settings.most_tokens - before, 0),
         by_score=isinstance(model, WordPiece),
-        prefix=model.prefix.encode() if isinstance(model, WordPiece) else b"",
+        prefix=model.prefix.encode(),
         whole_words=words.never_split,
         known=start.known,
     )
@@ -561,7 +559,7 @@ class TrainingState:
             return None
         trainer = self.trainer
         affected = trainer.first_affected
-        end = getattr(self.settings.model, "end_of_word", "").encode()
+        end = self.settings.model.end_of_word.encode()
         if end in made and most_pruned(self.prune, self.settings.model):
             # Its characters share its token from then on, so `most_pruned` bounds no pair of it.
             bounded = made.index(end) + 1
@@ -602,8 +600,7 @@ def _special_tokens(counts: PretokenCounts, given: Sequence[str], model: Model) 
                 )
         return tuple(specials)
     if model.unknown is not None and model.unknown not in specials:
-        falls_back = isinstance(model, CharacterLevel) and model.byte_fallback
-        specials.insert(0 if falls_back else len(specials), model.unknown)
+        specials.insert(0 if model.byte_fallback else len(specials), model.unknown)
     for token in specials:
         if len(token) == 1:
             raise TrainingError(
@@ -614,8 +611,7 @@ def _special_tokens(counts: PretokenCounts, given: Sequence[str], model: Model) 
 
 def _check_alphabet(alphabet: Alphabet, specials: Sequence[str], model: Model) -> None:
     symbols = set(alphabet.symbols)
-    if isinstance(model, CharacterLevel) and model.byte_fallback:
-        symbols.update(BYTE_TOKENS)
+    symbols.update(BYTE_TOKENS if model.byte_fallback else ())
     for token in specials:
         if token.encode() in symbols:
             raise TrainingError(
@@ -629,9 +625,7 @@ def forbidden_strings(specials: Sequence[str], model: Model) -> list[bytes]:
     if isinstance(model, ByteLevel):
         named = (token for token in specials if all(char in BYTE_OF_CHAR for char in token))
         strings += [from_text(token) for token in named]
-    if isinstance(model, CharacterLevel) and model.byte_fallback:
-        strings += BYTE_TOKENS
-    return strings
+    return [*strings, *(BYTE_TOKENS if model.byte_fallback else ())]
 
 
 def most_pruned(prune: Pruned | None, model: Model) -> int:
@@ -643,8 +637,6 @@ def most_pruned(prune: Pruned | None, model: Model) -> int:
     """
     if prune is None or isinstance(model, WordPiece):
         return 0
-    if isinstance(model, CharacterLevel) and model.end_of_word:
-        if len(model.end_of_word) == 1:
-            return prune.max_pair + prune.max_end
-        return max(prune.max_pair, prune.max_end)
-    return prune.max_pair
+    if len(model.end_of_word) == 1:
+        return prune.max_pair + prune.max_end
+    return max(prune.max_pair, prune.max_end if model.end_of_word else 0)

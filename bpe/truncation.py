@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError
-from bpe.models import CharacterLevel, WordPiece
+from bpe.models import WordPiece
 from bpe.parts import Merges
 from bpe.token_table import TokenTable
 
@@ -47,7 +47,7 @@ def truncated(parts: Parts, vocab_size: int) -> Parts:
             )
         training = training.truncated(vocab_size)
         count = training.first_rank + len(training.merges)
-        if isinstance(parts.model, CharacterLevel) and parts.model.byte_fallback:
+        if parts.model.byte_fallback:
             return replace(_truncated_inside(parts, vocab_size, count), training=training)
         across = len(training.superwords.merges) if training.superwords is not None else 0
     # The ids that an extended tokenizer left free come before all that were trained.

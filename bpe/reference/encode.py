@@ -50,7 +50,7 @@ class WordEncoder:
         symbols, never_split = model.symbols(pretoken), self.is_never_split(pretoken)
         if (never_split or (self.ignore_merges and not self.dropout)) and token in self.tokens:
             found: bytes | None = token
-        elif never_split and not (isinstance(model, ByteLevel) or _falls_back(model)):
+        elif never_split and not (isinstance(model, ByteLevel) or model.byte_fallback):
             found = (model.unknown or "").encode() or token
         else:
             found = None
@@ -60,9 +60,8 @@ class WordEncoder:
         elif isinstance(model, WordPiece):
             yield from word_piece_steps(pretoken, self.tokens, model)
         else:
-            if isinstance(model, CharacterLevel):
-                symbols = model.known(symbols, self.tokens)
-            yield from merge_steps(symbols, {} if self.dropout else self.ranks)
+            known = model.known(symbols, self.tokens)
+            yield from merge_steps(known, {} if self.dropout else self.ranks)
 
     def symbols(self, pretoken: bytes, random: SplitMix64) -> Symbols:
         """Return the tokens of a pre-token; ``random`` is of the whole text."""
@@ -70,10 +69,6 @@ class WordEncoder:
         if not self.dropout or isinstance(self.model, WordPiece):
             return last.symbols
         return merge_with_dropout(last.symbols, self.ranks, dropout=self.dropout, random=random)
-
-
-def _falls_back(model: Model) -> bool:
-    return isinstance(model, CharacterLevel) and model.byte_fallback
 
 
 def encode(
