@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bpe.core_encoder import encoded_words
 from bpe.errors import EncodingError
 from bpe.formats.export_checks import first_few
-from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
+from bpe.models import BYTE_TOKENS, CharacterLevel, WordPiece
 from bpe.reference.encode import WordEncoder, runs
 from bpe.reference.merge import apply_merges, merge_steps
 
@@ -48,7 +48,7 @@ class Explainer:
             pieces = [*self.steps(pretoken)[-1].symbols]
         else:
             pieces = [*apply_merges(self._model.symbols(pretoken), self._words.ranks)]
-        if clean and isinstance(self._model, CharacterLevel) and pieces:
+        if clean and pieces:
             pieces[-1] = pieces[-1].removesuffix(self._model.end_of_word.encode())
         return [piece for piece in pieces if piece]
 
@@ -92,36 +92,38 @@ def superword_runs(parts: Parts, pretokens: Iterable[bytes | None]) -> Iterator[
 def unreachable(parts: Parts) -> list[int]:
     """The ids of ordinary tokens that no text encodes to; see :meth:`Tokenizer.unreachable`."""
     model = parts.model
-    unknown = None if isinstance(model, ByteLevel) else model.unknown
     others = parts.superword_ids.union(parts.cut_tokens.values())
-    end = model.end_of_word.encode() if isinstance(model, CharacterLevel) else b""
+    end = model.end_of_word.encode()
     is_never_split = parts.pretokenizer.is_never_split
     tokens = {
         id_: token
         for token, id_ in parts.ids.items()
         if id_ not in others
-        and token != (unknown and unknown.encode())
+        and token != (model.unknown and model.unknown.encode())
         and not (token.endswith(end) and is_never_split(token.removesuffix(end)))
     }
     # Their symbols are merged as one pre-token, of which none is kept from being split.
     merging = replace(parts, pretokenizer=replace(parts.pretokenizer, never_split=()))
-    if not isinstance(model, CharacterLevel) or not end:
-        falls_back = isinstance(model, CharacterLevel) and model.byte_fallback
-        spelled = {token: bytes([byte]) for byte, token in enumerate(BYTE_TOKENS) if falls_back}
-        words = {id_: spelled.get(token, token) for id_, token in tokens.items()}
-        return sorted([*_unreached(words, merging), *_unreached_superwords(parts)])
+    spelled = {token: bytes([byte]) for byte, token in enumerate(BYTE_TOKENS)}
+    words = {
+        id_: spelled.get(token, token) if model.byte_fallback else token
+        for id_, token in tokens.items()
+        if token != end
+    }
     # A token with the end of a word is a word by itself. The others occur inside words, so they are
     # merged as words without an end.
-    ended = {id_: token for id_, token in tokens.items() if token.endswith(end) and token != end}
-    inside = {id_: token for id_, token in tokens.items() if not token.endswith(end)}
-    words = {id_: token.removesuffix(end) for id_, token in ended.items()}
-    without_end = replace(merging, model=replace(model, end_of_word=""))
-    return sorted([*_unreached(words, merging), *_unreached(inside, without_end)])
+    ended = {id_: word.removesuffix(end) for id_, word in words.items() if word.endswith(end)}
+    inside = {id_: word for id_, word in words.items() if id_ not in ended}
+    without_end = merging
+    if isinstance(model, CharacterLevel):
+        without_end = replace(merging, model=replace(model, end_of_word=""))
+    unreached = [*_unreached(ended, merging), *_unreached(inside, without_end)]
+    return sorted([*unreached, *_unreached_superwords(parts)])
 
 
 def _unreached(words: Mapping[int, bytes], parts: Parts) -> list[int]:
     """The ids that the word of the same id does not encode to."""
-    rows = encoded_words(parts, words.values())
+    rows = encoded_words(parts, words.values()) if words else []
     return [id_ for id_, ids in zip(words, rows, strict=True) if ids != [id_]]
 
 

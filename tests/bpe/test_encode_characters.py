@@ -97,3 +97,9 @@ def test_unreachable_tokens() -> None:
     # "low" is merged from "l" and "ow" only, and "lo" always comes first.
     tokenizer = make(strings, [("l", "o"), ("o", "w"), ("l", "ow")], model=tokenizer.model)
     assert "low" in [tokenizer.token_text(id_) for id_ in tokenizer.unreachable()]
+
+
+def test_bytes_are_reached_also_where_words_end() -> None:
+    model = bpe.CharacterLevel(byte_fallback=True)
+    tokenizer = make(["</w>", *(f"<0x{byte:02X}>" for byte in range(256)), "ab"], model=model)
+    assert tokenizer.unreachable() == [tokenizer.token_id(b"ab")]
