@@ -104,7 +104,7 @@ class Trainer:
     def add_apart(self, tokens: int) -> None:
         """Add tokens with which nothing merges; OverflowError past 2^62 tokens and symbols."""
 
-    def peek(self) -> tuple[int, int, int] | None:
+    def peek(self) -> tuple[bytes, bytes, int] | None:
         """The merge that comes next, whatever room there is: left, right, count."""
 
     def step(self, merges: int) -> bool:

@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
-
-import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 def _alphabet() -> tuple[str, ...]:
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -27,8 +19,6 @@ BYTE_OF_CHAR: dict[str, int] = {char: byte for byte, char in enumerate(CHAR_OF_B
 _LATIN1 = dict.fromkeys(range(256), "�")
 _LATIN1 |= {ord(char): chr(byte) for char, byte in BYTE_OF_CHAR.items()}
 
-_POINT_OF_BYTE = np.array([ord(char) for char in CHAR_OF_BYTE], "<u4")
-
 HUGGINGFACE_ORDER: tuple[int, ...] = tuple(sorted(range(256), key=CHAR_OF_BYTE.__getitem__))
 """The bytes in the order of their characters: the order in which ``BpeTrainer`` gives ids."""
 
@@ -40,13 +30,6 @@ def to_text(token: bytes) -> str:
     'Ġthe'
     """
     return token.decode("latin-1").translate(CHAR_OF_BYTE)
-
-
-def to_texts(tokens: Sequence[bytes]) -> list[str]:
-    """:func:`to_text` of many, at once."""
-    points = _POINT_OF_BYTE[np.frombuffer(b"".join(tokens), np.uint8)]
-    text = points.tobytes().decode("utf-32-le")
-    return [text[begin:end] for begin, end in pairwise(accumulate(map(len, tokens), initial=0))]
 
 
 def from_text(text: str) -> bytes:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from bpe.counts import PretokenCounts, combine
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel
-from bpe.trainer import MAX_FREQUENCY, TrainingState, WordSettings, begin
+from bpe.trainer import MAX_FREQUENCY, TrainingState, WordSettings
 from bpe.training_report import Parity, ParityGroup, TrainedMerge
 
 if TYPE_CHECKING:
@@ -102,7 +102,9 @@ def train_parity(
     _check_groups(names, dev=dev, ratios=ratios)
     pooled = None
     if global_merges:
-        pooled = begin(_pooled(counts, prune_below), settings, special_tokens=special_tokens)
+        pooled = TrainingState(
+            _pooled(counts, prune_below), settings, special_tokens=special_tokens
+        )
     groups = {
         f"group {name!r}": _begin(counts[name], f"group {name!r}", settings, special_tokens)
         for name in names
@@ -309,7 +311,7 @@ def _begin(
         )
     if len(counts) == 0:
         raise TrainingError(f"{title} has no pre-tokens: leave it out, or add text to it")
-    run = begin(counts, settings, special_tokens=special_tokens)
+    run = TrainingState(counts, settings, special_tokens=special_tokens)
     if run.word_count == 0:
         raise TrainingError(f"{title} has no pre-tokens after pruning: leave it out")
     return run

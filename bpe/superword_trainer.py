@@ -7,9 +7,9 @@ gives the result of ``bpe.reference.superwords``.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,15 +32,15 @@ from bpe.trainer import (
     most_pruned,
     record,
 )
-from bpe.training_report import Extended, SuperwordTraining, Training
+from bpe.training_report import Extended, SuperwordTraining, Training, TrainingStep
 from bpe.truncation import truncated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from typing_extensions import Buffer
 
-    from bpe._native import MergeRow, Trainer
+    from bpe._native import MergeRow
     from bpe.counts import CutRuns
     from bpe.counts.pruning import Pruned
 
@@ -117,7 +117,7 @@ def train_superwords(
         prune_below=prune_below,
     )
     check_words(tokenizer, boundless=boundless)
-    phase = _begin(runs() if callable(runs) else runs, settings, tokenizer)
+    phase = _Phase(runs() if callable(runs) else runs, settings, tokenizer)
     phase.merge(progress)
     return phase.result()
 
@@ -192,66 +192,6 @@ def check_words(tokenizer: Tokenizer, *, boundless: bool) -> None:
         )
 
 
-def _begin(counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) -> _Phase:
-    """Give the runs to a trainer, and forget the counts: it needs their memory."""
-    if not isinstance(counts, PretokenCounts) or counts.runs is None:
-        what = "pre-tokens" if isinstance(counts, PretokenCounts) else type(counts).__name__
-        raise TrainingError(
-            f"superwords are learnt from counts of runs, not of {what}: count them first, "
-            "bpe.count_runs(texts, tokenizer=tokenizer)"
-        )
-    origin = counts.runs
-    if origin.tokenizer != tokenizer.text_sha256:
-        raise TrainingError(
-            f"the counts are of {origin}, the tokenizer is {tokenizer.text_sha256[:12]}: "
-            "count the runs of this tokenizer"
-        )
-    if settings.prune_below > 1:
-        counts = counts.pruned(settings.prune_below)
-    alphabet, _ = token_alphabet(tokenizer, partial(_ids_of, id_bytes=origin.id_bytes))
-    trainer = make_trainer(
-        settings,
-        alphabet,
-        TrainingWords(counts.pretokens, counts.counts, []),
-        scale=counts.scale,
-        lost=_uncertain(counts.prune, counts.cut),
-        forbidden=forbidden_strings(tuple(atomic_tokens(tokenizer)), ByteLevel()),
-        max_tokens=MAX_VOCAB,
-    )
-    scale = 1
-    if settings.boundless:
-        try:
-            vocabulary = truncated(tokenizer.parts, _training(tokenizer).initial_vocab)
-        except TokenizerError as error:
-            raise TrainingError(f"the ids of the tokenizer cannot be made anew: {error}") from error
-        steps, scale = list(_word_steps(tokenizer)), _training(tokenizer).counts.get("scale", 1)
-        start, most = [*vocabulary.tokens], len(tokenizer)
-    else:
-        steps, start = [], [*tokenizer.tokens]
-        most = len(tokenizer) + (settings.superwords or 0)
-    return _Phase(
-        trainer=trainer,
-        strings=alphabet.symbols,
-        tokenizer=tokenizer,
-        settings=settings,
-        steps=steps,
-        scale=(counts.scale, scale),
-        most=most,
-        tokens=start,
-        ids={token: id_ for id_, token in enumerate(start) if token is not None},
-        prune=counts.prune,
-        cut=counts.cut,
-        counts={
-            **asdict(origin),
-            "scale": counts.scale,
-            "documents": counts.totals.documents,
-            "bytes": counts.totals.bytes,
-            "runs": counts.totals.pretokens,
-            "distinct_runs": len(counts),
-        },
-    )
-
-
 def _ids_of(runs: pa.LargeBinaryArray, *, id_bytes: int) -> tuple[Buffer, Buffer]:
     """The token ids of runs, for `token_alphabet`."""
     _, ends, data = runs.buffers()
@@ -264,38 +204,6 @@ def _ids_of(runs: pa.LargeBinaryArray, *, id_bytes: int) -> tuple[Buffer, Buffer
     ids = pa.Array.from_buffers(kind, (last - first) // id_bytes, buffers)
     starts = pc.divide(pc.subtract(offsets, first), id_bytes)
     return ids.cast(pa.uint32()).buffers()[1], starts.buffers()[1]
-
-
-@dataclass(frozen=True, slots=True)
-class _WordStep:
-    """A token that word training made.
-
-    Attributes:
-        token: its string.
-        count: that it was chosen by.
-        merges: how many merges there are with this step.
-        whole_words: how many pre-tokens that are never split have become tokens with it.
-    """
-
-    token: bytes
-    count: int
-    merges: int
-    whole_words: int
-
-
-def _word_steps(tokenizer: Tokenizer) -> Iterator[_WordStep]:
-    """Return the steps of the training of words, in order."""
-    training = _training(tokenizer)
-    words = 0
-    for number in range(len(training.merges) + 1):
-        for word in training.whole_words[words:]:
-            if word.merges_before != number:
-                break
-            words += 1
-            yield _WordStep(word.token, word.count, number, words)
-        if number < len(training.merges):
-            merge = training.merges[number]
-            yield _WordStep(merge.left + merge.right, merge.count, number + 1, words)
 
 
 def _training(tokenizer: Tokenizer) -> Training:
@@ -315,9 +223,7 @@ def _training(tokenizer: Tokenizer) -> Training:
         initial_bytes=0,
         initial_tokens=0,
         counts={},
-        extends=Extended(
-            sha256=tokenizer.sha256, vocab_size=len(tokenizer), merges=len(tokenizer.merges)
-        ),
+        extends=Extended.of(tokenizer),
         pruned=None,
         repeated=(),
         whole_words=(),
@@ -326,15 +232,16 @@ def _training(tokenizer: Tokenizer) -> Training:
     )
 
 
-@dataclass(kw_only=True)
 class _Phase:
-    """The second phase of training.
+    """The second phase of training; it forgets the counts, whose memory the trainer needs.
+
+    Args:
+        counts: of runs.
+        settings: as asked for.
+        tokenizer: of words.
 
     Attributes:
         trainer: the core's, over runs.
-        strings: of its symbols.
-        tokenizer: of words.
-        settings: as asked for.
         steps: those of words that superwords compete with, in order.
         scale: of the counts of runs, and of those of words.
         most: tokens of the result.
@@ -347,39 +254,73 @@ class _Phase:
         counts: for the report.
     """
 
-    trainer: Trainer
-    strings: list[bytes]
-    tokenizer: Tokenizer
-    settings: _Settings
-    steps: Sequence[_WordStep]
-    scale: tuple[int, int]
-    most: int
-    tokens: list[bytes | None]
-    ids: dict[bytes, int]
-    replayed: int = 0
-    before: list[int] = field(default_factory=list)
-    prune: Pruned | None
-    cut: CutRuns | None
-    counts: dict[str, Any]
+    def __init__(self, counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) -> None:
+        if not isinstance(counts, PretokenCounts) or counts.runs is None:
+            what = "pre-tokens" if isinstance(counts, PretokenCounts) else type(counts).__name__
+            raise TrainingError(
+                f"superwords are learnt from counts of runs, not of {what}: count them first, "
+                "bpe.count_runs(texts, tokenizer=tokenizer)"
+            )
+        origin = counts.runs
+        if origin.tokenizer != tokenizer.text_sha256:
+            raise TrainingError(
+                f"the counts are of {origin}, the tokenizer is {tokenizer.text_sha256[:12]}: "
+                "count the runs of this tokenizer"
+            )
+        if settings.prune_below > 1:
+            counts = counts.pruned(settings.prune_below)
+        self.tokenizer, self.settings = tokenizer, settings
+        self.prune, self.cut = counts.prune, counts.cut
+        alphabet, _ = token_alphabet(tokenizer, partial(_ids_of, id_bytes=origin.id_bytes))
+        self.trainer = make_trainer(
+            settings,
+            alphabet,
+            TrainingWords(counts.pretokens, counts.counts, []),
+            scale=counts.scale,
+            lost=_uncertain(counts.prune, counts.cut),
+            forbidden=forbidden_strings(tuple(atomic_tokens(tokenizer)), ByteLevel()),
+            max_tokens=MAX_VOCAB,
+        )
+        training, vocabulary, scale = _training(tokenizer), tokenizer.parts, 1
+        self.most = len(tokenizer) + (settings.superwords or 0)
+        self.steps: Sequence[TrainingStep] = ()
+        if settings.boundless:
+            self.steps, scale = list(training.steps()), training.counts.get("scale", 1)
+            try:
+                vocabulary = truncated(vocabulary, training.initial_vocab)
+            except TokenizerError as error:
+                problem = "the ids of the tokenizer cannot be made anew"
+                raise TrainingError(f"{problem}: {error}") from error
+        self.scale = (counts.scale, scale)
+        self.tokens, self.ids = [*vocabulary.tokens], dict(vocabulary.ids)
+        self.replayed = 0
+        self.before: list[int] = []
+        self.counts = {
+            **asdict(origin),
+            "scale": counts.scale,
+            "documents": counts.totals.documents,
+            "bytes": counts.totals.bytes,
+            "runs": counts.totals.pretokens,
+            "distinct_runs": len(counts),
+        }
 
     def merge(self, progress: Callable[[int, int], object] | None) -> None:
         """Make tokens until there are enough, or none is left to make."""
-        known, first = set(self.strings), len(self.ids)
+        first = len(self.ids)
         made = 0
         while len(self.ids) < self.most:
             chosen = self._superword()
             if chosen is not None:
                 self.trainer.step(1)
                 self.before.append(self.replayed)
-                if chosen not in known:  # as the core numbers its symbols
-                    known.add(chosen)
-                    self.strings.append(chosen)
-                self._add(chosen)
             elif self.replayed < len(self.steps):
-                self._add(self.steps[self.replayed].token)
+                chosen = self.steps[self.replayed].token
                 self.replayed += 1
             else:
                 break
+            if chosen not in self.ids:
+                self.ids[chosen] = len(self.tokens)
+                self.tokens.append(chosen)
             made += 1
             if progress is not None and made % _MERGES_A_STEP == 0:
                 progress(len(self.ids) - first, self.most - first)
@@ -391,37 +332,32 @@ class _Phase:
         following = self.trainer.peek()
         if following is None:
             return None
-        left, right, count = self.strings[following[0]], self.strings[following[1]], following[2]
-        if left not in self.ids or right not in self.ids:
-            return None
-        if self.replayed < len(self.steps) and not self._exceeds(count):
-            return None
-        return left + right
+        left, right, count = following
+        are_tokens = left in self.ids and right in self.ids
+        return left + right if are_tokens and self._exceeds(count) else None
 
     def _exceeds(self, count: int) -> bool:
-        """Return whether a pair in runs is more frequent than the next step of words was."""
+        """Return whether a pair in runs is more frequent than the next step of words, if any."""
         of_runs, of_words = self.scale
+        if self.replayed == len(self.steps):
+            return True
         return count * of_words > self.steps[self.replayed].count * of_runs
-
-    def _add(self, token: bytes) -> None:
-        if token not in self.ids:
-            self.ids[token] = len(self.tokens)
-            self.tokens.append(token)
 
     def result(self) -> Tokenizer:
         """The tokenizer with its report."""
         training, merges = _training(self.tokenizer), self.tokenizer.merges
         if self.settings.boundless:
-            last = self.steps[self.replayed - 1] if self.replayed else _WordStep(b"", 0, 0, 0)
+            last = self.steps[self.replayed - 1] if self.replayed else None
+            count = last.merges if last else 0
             if self.replayed < len(self.steps):
-                training = training.first(last.merges, last.whole_words)
+                training = training.first(count, last.whole_words if last else 0)
             name = self.tokenizer.token_bytes
             merges = [
                 (self.ids[name(left)], self.ids[name(right)], self.ids[name(result)])
-                for left, right, result in merges[: training.first_rank + last.merges]
+                for left, right, result in merges[: training.first_rank + count]
             ]
-        learnt = self.trainer.merges()
-        of = [self.ids.get(string, -1) for string in self.strings]  # -1: dropped, so in no merge
+        learnt, strings = self.trainer.merges(), self.trainer.tokens()
+        of = [self.ids.get(string, -1) for string in strings]  # -1: dropped, so in no merge
         superwords = [(of[left], of[right], of[token]) for left, right, token, *_ in learnt]
         return Tokenizer(
             replace(
@@ -429,11 +365,11 @@ class _Phase:
                 tokens=TokenTable.of(self.tokens),
                 merges=Merges.of(merges),
                 superwords=Merges.of(superwords),
-                training=replace(training, superwords=self._report(learnt)),
+                training=replace(training, superwords=self._report(learnt, strings)),
             )
         )
 
-    def _report(self, merges: Sequence[MergeRow]) -> SuperwordTraining:
+    def _report(self, merges: Sequence[MergeRow], strings: Sequence[bytes]) -> SuperwordTraining:
         full = len(self.ids) >= self.most
         affected = self._affected(merges)
 
@@ -441,7 +377,7 @@ class _Phase:
             return None if lost is None else {**asdict(lost), "first_affected_merge": affected}
 
         return SuperwordTraining(
-            **record(self.trainer, self.settings, self.strings),
+            **record(self.trainer, self.settings, strings),
             stopped="vocabulary full" if full else "no pair left",
             steps_before=tuple(self.before) if self.settings.boundless else (),
             pruned=with_affected(self.prune),
@@ -495,9 +431,7 @@ class _Phase:
 
     def _is_enough(self, count: int) -> bool:
         """Return whether a pair that occurs so often becomes a superword before training ends."""
-        if count < self.settings.min_frequency * self.scale[0]:
-            return False
-        return self.replayed == len(self.steps) or self._exceeds(count)
+        return count >= self.settings.min_frequency * self.scale[0] and self._exceeds(count)
 
     def _could_go_on(self, *, bounded: bool) -> bool:
         """Return whether a pair, with all that was dropped or cut, could have become a superword.

@@ -145,7 +145,7 @@ def train(
     )
     if extend is not None:
         check_extended(extend, vocab_size=vocab_size, ties=ties, model=model)
-    run = begin(
+    run = TrainingState(
         counts() if callable(counts) else counts,
         settings,
         special_tokens=special_tokens,
@@ -225,7 +225,8 @@ class WordSettings(Settings):
 
 
 def _usual_coverage(model: Model) -> str:
-    return "1999/2000" if model.byte_fallback and not model.end_of_word else "1"
+    is_characters = isinstance(model, CharacterLevel) and not model.end_of_word
+    return "1999/2000" if is_characters and model.byte_fallback else "1"
 
 
 def _exact_coverage(given: Fraction | float | str) -> str:
@@ -325,81 +326,6 @@ def _extended(tokenizer: Tokenizer, *, initial_alphabet: Iterable[str]) -> _Star
     )
 
 
-def begin(
-    counts: PretokenCounts,
-    settings: WordSettings,
-    *,
-    special_tokens: Sequence[str],
-    initial_alphabet: Iterable[str] = (),
-    extend: Tokenizer | None = None,
-) -> TrainingState:
-    """Give the words of counts to a trainer, and forget the counts: it needs their memory."""
-    if not isinstance(counts, PretokenCounts):
-        raise TrainingError(
-            f"training takes pre-token counts, not {type(counts).__name__}: count the texts first, "
-            "bpe.train(bpe.count_pretokens(texts), ...)"
-        )
-    if counts.runs is not None:
-        raise TrainingError(
-            f"training merges begins with counts of pre-tokens, these are of {counts.runs}: learn "
-            "superwords from them, bpe.train_superwords(counts, tokenizer=...)"
-        )
-    model = settings.model
-    specials: tuple[str, ...] = ()
-    if extend is not None:
-        check_counts(extend, counts, check_special_tokens(special_tokens))
-    else:
-        specials = _special_tokens(counts, special_tokens, model)
-        if isinstance(model, ByteLevel) and settings.most_tokens < len(specials) + 256:
-            raise TrainingError(
-                f"`vocab_size` {settings.vocab_size:,} is too small: {len(specials)} special "
-                f"tokens and the 256 bytes need at least {len(specials) + 256:,} (at most "
-                f"{MAX_VOCAB:,})"
-            )
-    if settings.prune_below > 1:
-        counts = counts.pruned(settings.prune_below)
-    words = TrainingWords.of(counts, model=model, ties=settings.ties)
-    start = (
-        _fresh(counts, words, settings, specials=specials, initial_alphabet=initial_alphabet)
-        if extend is None
-        else _extended(extend, initial_alphabet=initial_alphabet)
-    )
-    before = start.size - len(start.alphabet.symbols)
-    trainer = make_trainer(
-        settings,
-        start.alphabet,
-        words,
-        scale=counts.scale,
-        lost=most_pruned(counts.prune, model),
-        forbidden=forbidden_strings(start.forbidden, model),
-        max_tokens=max(settings.most_tokens - before, 0),
-        by_score=isinstance(model, WordPiece),
-        prefix=model.prefix.encode(),
-        whole_words=words.never_split,
-        known=start.known,
-    )
-    return TrainingState(
-        trainer=trainer,
-        settings=settings,
-        start=start,
-        extends=None
-        if extend is None
-        else Extended(sha256=extend.sha256, vocab_size=len(extend), merges=len(extend.merges)),
-        counts={
-            **counts.pretokenizer.settings,
-            "special_tokens": list(counts.special_tokens),
-            "scale": counts.scale,
-            "documents": counts.totals.documents,
-            "bytes": counts.totals.bytes,
-            "pretokens": counts.totals.pretokens,
-            "distinct_pretokens": len(counts),
-        },
-        prune=counts.prune,
-        word_count=words.occurrences,
-        word_bytes=words.size,
-    )
-
-
 def make_trainer(
     settings: Settings,
     alphabet: Alphabet,
@@ -458,29 +384,94 @@ def record(trainer: Trainer, settings: Settings, strings: Sequence[bytes]) -> di
     }
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrainingState:
-    """A trainer with its words, and what the tokenizer and its report need besides.
+    """A trainer with the words of counts, which it forgets: their memory is needed.
+
+    Args:
+        counts: of pre-tokens.
+        settings: as asked for.
+        special_tokens: as for :func:`train`.
+        initial_alphabet: as for :func:`train`.
+        extend: as for :func:`train`.
 
     Attributes:
         trainer: the core's.
         settings: as asked for.
-        start: the vocabulary before the first merge.
-        extends: the tokenizer that this is from, for the report.
         counts: for the report: how the corpus was counted, and totals.
         prune: what was dropped for being rare.
         word_count: occurrences of the words trained on.
         word_bytes: bytes of these.
+
+    Raises:
+        TrainingError: as :func:`train`.
     """
 
-    trainer: Trainer
-    settings: WordSettings
-    start: _Start
-    extends: Extended | None
-    counts: Mapping[str, object]
-    prune: Pruned | None
-    word_count: int
-    word_bytes: int
+    def __init__(
+        self,
+        counts: PretokenCounts,
+        settings: WordSettings,
+        *,
+        special_tokens: Sequence[str],
+        initial_alphabet: Iterable[str] = (),
+        extend: Tokenizer | None = None,
+    ) -> None:
+        if not isinstance(counts, PretokenCounts):
+            raise TrainingError(
+                f"training takes pre-token counts, not {type(counts).__name__}: count the texts "
+                "first, bpe.train(bpe.count_pretokens(texts), ...)"
+            )
+        if counts.runs is not None:
+            raise TrainingError(
+                f"training merges begins with counts of pre-tokens, these are of {counts.runs}: "
+                "learn superwords from them, bpe.train_superwords(counts, tokenizer=...)"
+            )
+        model = settings.model
+        specials: tuple[str, ...] = ()
+        self.extends = None
+        if extend is not None:
+            check_counts(extend, counts, check_special_tokens(special_tokens))
+            self.extends = Extended.of(extend)
+        else:
+            specials = _special_tokens(counts, special_tokens, model)
+            if isinstance(model, ByteLevel) and settings.most_tokens < len(specials) + 256:
+                raise TrainingError(
+                    f"`vocab_size` {settings.vocab_size:,} is too small: {len(specials)} special "
+                    f"tokens and the 256 bytes need at least {len(specials) + 256:,} (at most "
+                    f"{MAX_VOCAB:,})"
+                )
+        if settings.prune_below > 1:
+            counts = counts.pruned(settings.prune_below)
+        words = TrainingWords.of(counts, model=model, ties=settings.ties)
+        self.start = start = (
+            _fresh(counts, words, settings, specials=specials, initial_alphabet=initial_alphabet)
+            if extend is None
+            else _extended(extend, initial_alphabet=initial_alphabet)
+        )
+        before = start.size - len(start.alphabet.symbols)
+        self.trainer = make_trainer(
+            settings,
+            start.alphabet,
+            words,
+            scale=counts.scale,
+            lost=most_pruned(counts.prune, model),
+            forbidden=forbidden_strings(start.forbidden, model),
+            max_tokens=max(settings.most_tokens - before, 0),
+            by_score=isinstance(model, WordPiece),
+            prefix=model.prefix.encode(),
+            whole_words=words.never_split,
+            known=start.known,
+        )
+        self.settings, self.prune = settings, counts.prune
+        self.word_count, self.word_bytes = words.occurrences, words.size
+        self.counts: Mapping[str, object] = {
+            **counts.pretokenizer.settings,
+            "special_tokens": list(counts.special_tokens),
+            "scale": counts.scale,
+            "documents": counts.totals.documents,
+            "bytes": counts.totals.bytes,
+            "pretokens": counts.totals.pretokens,
+            "distinct_pretokens": len(counts),
+        }
 
     def merge(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bpe._codec import from_jsonable, to_jsonable
-from bpe.byte_alphabet import from_text, to_text, to_texts
+from bpe.byte_alphabet import from_text, to_text
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.files import CHECKSUM, checksum_of, is_intact, write_atomically
 from bpe.models import MODELS, ByteLevel, Model, WordPiece, model_settings
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from bpe.tokenizer import Tokenizer
+
 VERSION = 1
+copyreg.pickle(MappingProxyType, lambda mapping: (_frozen, (dict(mapping),)))
 Stopped = Literal["vocabulary full", "no pair left", "merge limit"]
 
 
@@ -89,6 +93,11 @@ class Extended:
     sha256: str
     vocab_size: int
     merges: int
+
+    @classmethod
+    def of(cls, tokenizer: Tokenizer) -> Extended:
+        """From the tokenizer itself."""
+        return cls(tokenizer.sha256, len(tokenizer), len(tokenizer.merges))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,19 +224,9 @@ class _Record:
         )
 
     def __post_init__(self) -> None:
-        for name, value in self._mappings():
-            object.__setattr__(self, name, _frozen(value))
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {name: dict(value) for name, value in self._mappings()}
-
-    def _mappings(self) -> list[tuple[str, Mapping[str, Any]]]:
-        named = [(name, getattr(self, name, None)) for name in ("counts", "pruned", "cut")]
-        return [(name, value) for name, value in named if value is not None]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.__post_init__()
+        for name in ("counts", "pruned", "cut"):
+            if (value := getattr(self, name, None)) is not None:
+                vars(self)[name] = _frozen(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,6 +262,27 @@ class SuperwordTraining(_Record):
         merges = new[vocab_size - 1] + 1 if vocab_size else 0
         cut = _pruned_before(self.cut, merges)
         return self._first_merges(merges, superwords=vocab_size, cut=cut)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingStep:
+    """A merge, or a pre-token that is never split and has become a token.
+
+    Attributes:
+        token: its string.
+        count: that it was chosen by.
+        is_new: False if a merge made a string that was there before.
+        tokens_left: the length of the corpus after it.
+        merges: how many merges there are with this step.
+        whole_words: how many pre-tokens that are never split have become tokens with it.
+    """
+
+    token: bytes
+    count: int
+    is_new: bool
+    tokens_left: int
+    merges: int
+    whole_words: int
 
 
 class CurvePoint(NamedTuple):
@@ -434,38 +454,33 @@ class Training(_Record):
             superwords=None,
         )
 
+    def steps(self) -> Iterator[TrainingStep]:
+        """The merges, and the pre-tokens that have become tokens, in the order of training."""
+        tokens, words, repeated = self.initial_tokens, 0, set(self.repeated)
+        prefix = self.model.prefix.encode()
+        for number, merge in enumerate([*self.merges, None]):
+            while words < len(self.whole_words) and self.whole_words[words].merges_before == number:
+                word = self.whole_words[words]
+                words += 1
+                yield TrainingStep(word.token, word.count, True, tokens, number, words)
+            if merge is not None:
+                token, tokens = merge.left + merge.right.removeprefix(prefix), merge.tokens_left
+                is_new = number not in repeated
+                yield TrainingStep(token, merge.count, is_new, tokens, number + 1, words)
+
     def _sizes(self) -> Iterator[tuple[int, int, int, int]]:
         """Each vocabulary size, and then: tokens left, merges, whole words."""
-        size, tokens, words = self.initial_vocab, self.initial_tokens, 0
-        yield size, tokens, 0, 0
-        repeated = set(self.repeated)
-        for number in range(len(self.merges) + 1):
-            while words < len(self.whole_words) and (
-                self.whole_words[words].merges_before == number
-            ):
-                size, words = size + 1, words + 1
-                yield size, tokens, number, words
-            if number < len(self.merges):
-                tokens = self.merges[number].tokens_left
-                if number not in repeated:
-                    size += 1
-                    yield size, tokens, number + 1, words
+        yield self.initial_vocab, self.initial_tokens, 0, 0
+        new = (step for step in self.steps() if step.is_new)
+        for size, step in enumerate(new, start=self.initial_vocab + 1):
+            yield size, step.tokens_left, step.merges, step.whole_words
 
     def to_json(self) -> str:
         """The text of ``training.json``; equal trainings give equal texts."""
-        byte_level = isinstance(self.model, ByteLevel)
-        spell = to_text if byte_level else bytes.decode
-        values = to_jsonable(replace(self, merges=()), text=spell)
-        del values["model"]
-        # All at once, as they are many.
-        texts = [text for merge in self.merges for text in (merge.left, merge.right)]
-        names = iter(to_texts(texts) if byte_level else map(bytes.decode, texts))
-        values["merges"] = [
-            {"left": left, "right": right, "count": merge.count, "tokens_left": merge.tokens_left}
-            for merge, left, right in zip(self.merges, names, names, strict=True)
-        ]
-        settings = model_settings(self.model)
-        values = {"version": VERSION, "model": settings, "score": self.score, **values}
+        spell = to_text if isinstance(self.model, ByteLevel) else bytes.decode
+        values = {"version": VERSION, "model": {}, "score": self.score}
+        values |= to_jsonable(self, text=spell)
+        values["model"] = model_settings(self.model)
         for name in ("superwords", "parity"):
             if values[name] is None:
                 del values[name]
@@ -559,7 +574,7 @@ def _place(size: int, smallest: int, points: int) -> int:
     return min(max(size - smallest, 0), points - 1)
 
 
-def _frozen(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+def _frozen(settings: Mapping[str, Any]) -> MappingProxyType[str, Any]:
     """An immutable copy of settings, with tuples for lists."""
     return MappingProxyType(
         {

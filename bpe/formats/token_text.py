@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from bpe._native import TokenizerLists
-from bpe.byte_alphabet import from_text, is_utf8, to_text, to_texts
+from bpe.byte_alphabet import from_text, is_utf8, to_text
 from bpe.errors import InexpressibleError
 from bpe.formats.format import id_limit
 from bpe.formats.strict_json import Entry, describe, shorten
@@ -32,7 +32,7 @@ def token_names(parts: Parts, *, kind: str = "tokenizer.json") -> dict[int, str]
     tokens = {id_: token for id_, token in enumerate(parts.tokens) if token is not None}
     if not isinstance(parts.model, ByteLevel):
         return {id_: token.decode() for id_, token in tokens.items()}  # all different
-    names = dict(zip(tokens, to_texts(list(tokens.values())), strict=True))
+    names = {id_: to_text(token) for id_, token in tokens.items()}
     cut_out = parts.cut_texts
     names |= cut_out
     merging = cut_out.keys() & parts.merges.flat

@@ -99,7 +99,9 @@ void add_token_words(Trainer& trainer, const py::buffer& ids_object,
 py::object peek(Trainer& trainer) {
   const std::optional<Merge> next = unlocked([&] { return trainer.peek(); });
   if (!next) return py::none();
-  return py::make_tuple(next->pair.left, next->pair.right, next->count);
+  const std::vector<std::string>& tokens = trainer.tokens();
+  return py::make_tuple(py::bytes(tokens[next->pair.left]), py::bytes(tokens[next->pair.right]),
+                        next->count);
 }
 
 py::list whole_tokens(const Trainer& trainer) {
