@@ -91,6 +91,7 @@ def refused(
     done = in_process(*arguments, cwd=cwd, status=None)
     assert done.returncode in status, done.stdout
     assert message in " ".join(done.stderr.split())
+    assert done.stderr.count("bpe: error: ") == 1
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
     assert set(cwd.rglob("*")) == before

@@ -14,49 +14,27 @@ from bpe.formats import huggingface
 from bpe.pair_counts import PAIR_COUNTS
 from pipelines import settings
 from pipelines.cli import convert, options
-from pipelines.cli.commands import command_of
+from pipelines.cli.commands import NAMES, command_of
 from pipelines.option import declared
 from tests.cli import process
-from tests.cli.process import environment
+from tests.cli.process import ROOT, environment, refused
 from tests.cli.process import in_process as bpe
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMES = (
-    "count",
-    "train",
-    "encode",
-    "run",
-    "verify",
-    "decode",
-    "export",
-    "compare",
-    "convert",
-    "show",
-    "words",
-    "report",
-    "completion",
-)
 COUNT = ("count", "--input", "a.txt", "--output", "out")
 TRAIN = ("train", "--counts", "a", "--output", "out", "--vocab-size", "300")
 
 
-def error(*arguments: str | Path, status: int = 2, **more: Path) -> str:
-    """The sentence of a command that is wrong: on stderr, once, and nothing on stdout."""
-    done = bpe(*arguments, status=status, cwd=more.get("cwd"))
-    assert done.stdout == ""
-    assert done.stderr.count("bpe: error: ") == 1
-    assert "Traceback" not in done.stderr
-    return done.stderr.removeprefix("bpe: error: ")
-
-
 def test_help_lists_the_commands_in_the_order_of_a_job() -> None:
     done = bpe("--help")
-    listed = [
-        line.split()[0] for line in done.stdout.split("Commands:\n")[1].splitlines()[: len(NAMES)]
+    listed = [line.split()[0] for line in done.stdout.split("Commands:\n")[1].splitlines() if line]
+    order = ("count", "train", "encode", "run", "verify", "decode", "export")
+    assert listed[: len(NAMES)] == [
+        *order,
+        *("compare", "convert", "show", "words", "report", "completion"),
     ]
-    assert tuple(listed) == NAMES
     assert done.stderr == ""
 
 
@@ -70,11 +48,14 @@ def test_each_command_explains_itself_with_an_example(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_option_is_explained(name: str) -> None:
+def test_every_option_is_explained_and_in_the_reference(name: str) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    part = page.split(f"\n## bpe {name}\n")[1].split("\n## ")[0]
     for param in command_of(name).params:
         if isinstance(param, click.Option) and not param.hidden:
             assert param.help, param.name
             assert param.help.endswith((".", "]")), param.help
+            assert all(f"`{opt}`" in part for opt in param.opts), param.name
 
 
 def test_help_has_the_defaults_of_the_preset() -> None:
@@ -178,25 +159,13 @@ def test_version() -> None:
         (("count", "--input", "a"), "Missing option '--output'"),
         ((*COUNT, "--inptu", "b"), "--input"),
         ((*COUNT, "--format", "csv"), "'csv' is unknown: use one of auto, text"),
-        (
-            (*COUNT, "--pretokenizer", "gpt9"),
-            "'gpt9' is unknown (did you mean 'gpt2'?): use",
-        ),
-        ((*COUNT, "--pretokenizer", "gpt4"), "(did you mean 'cl100k'?)"),
+        ((*COUNT, "--pretokenizer", "gpt9"), "'gpt9' is unknown (did you mean 'gpt2'?): use"),
         ((*COUNT, "--pretokenizer", "gpt-4o"), "(did you mean 'o200k'?)"),
-        ((*COUNT, "--pretokenizer", "r50k_base"), "(did you mean 'gpt2'?)"),
         (("show", "t.json", "--pretokenizer", "gpt3"), "(did you mean 'gpt2'?)"),
-        ((*COUNT, "--max-failures", "-1"), "-1 is out of range: use 0 or more"),
         ((*COUNT, "--max-failures", "9" * 400), "999 is out of range: use 9,223,"),
         ((*COUNT, "--max-failures", "some"), "'some' is not a whole number"),
-        ((*COUNT, "--workers", "-1"), "-1 is not between 0 and 1,000"),
-        ((*COUNT, "--shards", "0"), "0 is not between 1 and 99,999"),
         ((*COUNT, "--shards", "100000"), "100000 is not between 1 and 99,999"),
         ((*COUNT, "--workers", "5000"), "5000 is not between 0 and 1,000"),
-        (
-            (*TRAIN, "--min-frequency", "9" * 30),
-            "use 9,223,372,036,854,775,807 or less",
-        ),
         ((*COUNT, "--split-size", "big"), "'big' is not a size"),
         ((*COUNT, "--overwrite", "--resume"), "exclude each other"),
         ((*COUNT, "--pattern", "x", "--pretokenizer", "gpt2"), "exclude each other"),
@@ -210,13 +179,10 @@ def test_version() -> None:
         ((*TRAIN, "--input", "a"), "--input and --counts exclude each other"),
         ((*TRAIN, "--pretokenizer", "gpt2"), "--counts were split when they were counted"),
         ((*TRAIN, "--pattern", "x"), "--counts were split when they were counted"),
-        (("train", "--counts", "a:0", *TRAIN[3:]), "the weight 0 is not above 0: use a whole"),
         ((*COUNT, "--split-size", "9" * 400 + ".5"), "out of range"),
         (("train", "--counts", "a:-2", *TRAIN[3:]), "the weight -2 is not above 0"),
-        (("train", "--counts", "d:x", *TRAIN[3:]), "the weight 'x' is not a number: use a whole"),
         (("train", "--counts", "d:1/0", *TRAIN[3:]), "'1/0' is not a number"),
         (("train", "--counts", "d:", *TRAIN[3:]), "a directory of that name, write d::1"),
-        (("train", "--counts", "a", "--output", "out"), "give --vocab-size N, or --max-merges N"),
         ((*TRAIN, "--vocab-size", "0"), "0 is out of range: use 1 or more"),
         ((*TRAIN, "--ties", "random"), "'random' is unknown: use one of bytes-min"),
         (("run",), "Missing argument 'CONFIG.yaml'"),
@@ -225,34 +191,30 @@ def test_version() -> None:
         (("verify", "a", "b"), "unexpected argument 'b'"),
         (("decode",), "Missing argument 'DIR'"),
         (("show", "tokenizer.json"), "Missing argument 'WORD...'"),
+        (
+            ("count", "--input", "a.txt", "b.txt", "--output", "out"),
+            "unexpected argument 'b.txt'",
+        ),
+        (
+            ("count", "--input", "a", "b", "--output", "out"),
+            "put it in quotes (--input 'corpus/*.txt')",
+        ),
+        ((*COUNT, "--", "b.txt", "c.txt"), "'b.txt' after -- does not begin with --"),
+        ((*COUNT, "--", "b.txt"), "Put it in quotes"),
+        ((*COUNT, "--", "--region=x", "-x"), "'-x' after -- does not begin with --"),
+        ((*COUNT, "--", "--region=x", ""), "'' after -- does not begin with --"),
+        ((*COUNT, "--", "--direct_running_mode=backwards"), "backwards"),
+        ((*COUNT, "--runner", "NoSuchRunner"), "NoSuchRunner"),
+        ((*COUNT, "--pattern", "("), "pattern '(' does not compile"),
+        ((*COUNT, "--special-token", ""), "special token"),
+        ((*COUNT, "--special-token", "a", "--special-token", "a"), "special token"),
     ],
 )
 def test_wrong_command_lines_say_what_is_wrong(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert message in error(*arguments, cwd=tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_pattern_that_the_shell_expanded_is_explained(tmp_path: Path) -> None:
-    said = error("count", "--input", "a.txt", "b.txt", "--output", "out", cwd=tmp_path)
-    assert "'b.txt'" in said
-    assert "put it in quotes (--input 'corpus/*.txt')" in said
-
-
-def test_what_follows_two_hyphens_is_for_beam(tmp_path: Path) -> None:
-    said = error(*COUNT, "--", "b.txt", "c.txt", cwd=tmp_path)
-    assert "'b.txt' after -- does not begin with --" in said
-    assert "Put it in quotes" in said
-
-
-@pytest.mark.parametrize("one", ["-x", "region", ""])
-def test_what_beam_cannot_take_is_refused(tmp_path: Path, one: str) -> None:
-    assert "does not begin with --" in error(*COUNT, "--", "--region=x", one, cwd=tmp_path)
-
-
-def test_nothing_to_read_is_named(tmp_path: Path) -> None:
-    assert "a.txt" in error(*COUNT, cwd=tmp_path, status=1)
+    (tmp_path / "a").write_text("text")
+    refused(message, *arguments, cwd=tmp_path, status=(2,))
 
 
 def test_a_failed_job_shows_its_traceback_on_demand(tmp_path: Path) -> None:

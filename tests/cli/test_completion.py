@@ -15,12 +15,9 @@ import sys
 import termios
 from typing import TYPE_CHECKING
 
-import click
 import pytest
-from click.testing import CliRunner
 
 from pipelines.cli.commands import NAMES, command_of
-from pipelines.cli.commands import bpe as group
 from tests.cli.pages import blocks, commands_of, make_command
 from tests.cli.process import ROOT, bpe, environment
 
@@ -216,17 +213,6 @@ def test_the_reference_is_up_to_date() -> None:
         command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_reference_names_every_option(name: str) -> None:
-    text = PAGE.read_text("utf-8")
-    part = text.split(f"\n## bpe {name}\n")[1].split("\n## ")[0]
-    for param in command_of(name).params:
-        if isinstance(param, click.Option) and not param.hidden:
-            assert all(f"`{opt}`" in part for opt in param.opts), param.name
-    shown = CliRunner().invoke(group, [name, "--help"])
-    assert shown.exit_code == 0
 
 
 # What pages tell people to type, and no test runs.
