@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -65,25 +64,25 @@ def test_the_counts_are_those_of_the_library(work: Path) -> None:
 
 def test_how_runs_are_found(work: Path, tmp_path: Path) -> None:
     pattern = r"^[\p{L} ]+$"
-    options = ("--max-run", "3", "--merge-pattern", pattern)
+    options = ("--max-run", "3", "--merge-pattern", pattern, "--prune-below", "2")
     bpe(*COUNT, *options, "--input", "corpus", "--output", tmp_path / "runs", cwd=work)
-    counts = expected(work, max_run=3, merge_pattern=pattern)
+    counts = expected(work, max_run=3, merge_pattern=pattern).pruned(2)
     for less in ({}, {"max_run": 3}, {"merge_pattern": pattern}):
-        assert dict(counts.items()) != dict(expected(work, **less).items())
-    assert_same(PretokenCounts.load(tmp_path / "runs"), counts)
-    verified = bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work)
-    assert "counting the input again gives the same" in verified.stdout
-    failed = bpe(
-        *(*COUNT, "--input", "corpus", "--output", tmp_path / "runs", "--resume"),
-        cwd=work,
-        status=1,
-    )
-    assert "was begun as another job: settings runs." in failed.stderr
+        assert dict(counts.items()) != dict(expected(work, **less).pruned(2).items())
+    found = PretokenCounts.load(tmp_path / "runs")
+    assert_same(found, counts)
+    assert found.prune == counts.prune
+    assert found.prune is not None
+    verify = ("verify", tmp_path / "runs", "--input", "corpus")
+    assert "counting the input again gives the same" in bpe(*verify, cwd=work).stdout
+    again = (*COUNT, "--input", "corpus", "--output", tmp_path / "runs", "--resume")
+    failed = bpe(*again, cwd=work, status=1)
+    assert "settings runs.max_run was 3, is null" in failed.stderr
     manifest = tmp_path / "runs" / "manifest.json"
     value = json.loads(manifest.read_bytes())
     value["cut"]["max_pair"] += 1
     manifest.write_text(json.dumps(with_checksum(value)), "utf-8")
-    wrong = bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work, status=1)
+    wrong = bpe(*verify, cwd=work, status=1)
     assert f"max_pair={value['cut']['max_pair']}); counting again gives CutRuns(" in wrong.stderr
 
 
@@ -93,9 +92,10 @@ def test_verify_knows_runs(work: Path, tmp_path: Path) -> None:
         assert runs in bpe("verify", "runs", *arguments, cwd=work).stdout
     shutil.copytree(work / "runs", tmp_path / "runs")
     words_of(TEXTS, merges=40).save(tmp_path / "runs" / "tokenizer.json")
-    for arguments in ((), ("--input", "corpus")):
-        failed = bpe("verify", tmp_path / "runs", *arguments, cwd=work, status=1).stderr
-        assert "runs/tokenizer.json is not the tokenizer whose runs are counted there" in failed
+    for command, *more in (("verify",), ("verify", "--input", "corpus"), ("report",)):
+        failed = bpe(command, tmp_path / "runs", *more, cwd=work, status=1).stderr
+        assert "runs/tokenizer.json is " in failed
+        assert "not the tokenizer whose runs are counted there" in failed
     shutil.copytree(work / "corpus", tmp_path / "corpus")
     changed = (tmp_path / "corpus" / "a.jsonl").read_text("utf-8").replace("way", "yaw")
     (tmp_path / "corpus" / "a.jsonl").write_text(changed, "utf-8")
@@ -112,10 +112,6 @@ WORDS = f"{RUNS} words.json"
     ("command", "message"),
     [
         (f"{WORDS} --pretokenizer gpt2", "--pretokenizer excludes --runs: the --tokenizer says"),
-        (f"{WORDS} --pattern x", "--pattern excludes --runs"),
-        (f"{WORDS} --normalizer nfc", "--normalizer excludes --runs"),
-        (f"{WORDS} --never-split url", "--never-split excludes --runs"),
-        (f"{WORDS} --special-token <s>", "--special-token excludes --runs"),
         (f"{WORDS} --preset words", "excludes --runs"),
         (f"{WORDS} --track-order", "--track-order excludes --runs"),
         (f"{WORDS} --merge-pattern (", "merge pattern '(' does not compile"),
@@ -126,12 +122,7 @@ WORDS = f"{RUNS} words.json"
         (f"{RUNS} pieces.json", "runs are of byte-level tokens, the tokenizer's are WordPiece"),
         (f"{PLAIN} --runs", "--runs needs --tokenizer FILE"),
         (f"{PLAIN} --max-run 5", "--max-run needs --runs"),
-        (f"{PLAIN} --merge-pattern x", "--merge-pattern needs --runs"),
         ("train --vocab-size 300 --counts runs", "runs holds counts of runs (tokenizer"),
-        (
-            "train --vocab-size 300 --counts runs",
-            "learn superwords from them: give --tokenizer, and",
-        ),
         ("train --vocab-size 300 --counts runs --counts plain", "different runs"),
         ("compare words.json same=words.json --counts runs", "not of pre-tokens"),
         (
@@ -147,23 +138,17 @@ def test_what_does_not_go_with_runs_is_refused(work: Path, command: str, message
 
 def test_a_report_shows_runs_as_text(work: Path, tmp_path: Path) -> None:
     counts = expected(work)
-    lengths = Counter(len(key) // 2 for key, _ in counts.items())
     bpe("report", "runs", "--output", tmp_path / "report.html", cwd=work)
     shown = section(tmp_path / "report.html", "runs")
-    said = text(shown)
-    assert f"of {len(counts):,} distinct runs" in said
-    frequent = table(shown, "run", "occurrences", below="The most frequent runs")
-    most = max(counts.items(), key=lambda one: (one[1], one[0]))
+    assert f"of {len(counts):,} distinct runs" in text(shown)
+    key, times = max(counts.items(), key=lambda one: (one[1], one[0]))
     words = library.Tokenizer.load(work / "words.json")
-    ids = [int.from_bytes(most[0][at : at + 2], "little") for at in range(0, len(most[0]), 2)]
-    assert frequent[0] == [words.decode(ids).replace(" ", "␣"), f"{most[1]:,}"]
+    run = words.decode(memoryview(key).cast("H").tolist()).replace(" ", "␣")
+    frequent = table(shown, "run", "occurrences", below="The most frequent runs")
+    assert frequent[0] == [run, f"{times:,}"]
     longest = table(shown, "run", "tokens", "occurrences", below="The longest runs")
-    assert longest[0][1] == str(max(lengths))
+    assert longest[0][1] == str(max(len(key) // 2 for key, _ in counts.items()))
     assert "pre-tokens" not in sections((tmp_path / "report.html").read_text("utf-8"))
-    shutil.copytree(work / "runs", tmp_path / "runs")
-    words_of(TEXTS, merges=40).save(tmp_path / "runs" / "tokenizer.json")
-    failed = bpe("report", tmp_path / "runs", cwd=work, status=1).stderr
-    assert "not the tokenizer whose runs are counted there" in failed
 
 
 @pytest.mark.long
@@ -172,10 +157,8 @@ def test_runs_by_group(work: Path, tmp_path: Path) -> None:
     rows = [{"text": one, "kind": kind} for kind, some in groups.items() for one in some]
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    count = (
-        *(*COUNT, "--input", corpus, "--group-by", "kind", "--split-size", "700"),
-        *("--max-run", "3", "--output", tmp_path / "runs"),
-    )
+    by_kind = ("--input", corpus, "--group-by", "kind", "--split-size", "700")
+    count = (*COUNT, *by_kind, "--output", tmp_path / "runs")
     bpe(*count, cwd=work)
     lost = tmp_path / "runs" / "kind=b" / "tokenizer.json"
     lost.write_text("junk", "utf-8")
@@ -184,17 +167,14 @@ def test_runs_by_group(work: Path, tmp_path: Path) -> None:
     words = library.Tokenizer.load(work / "words.json")
     for kind, some in groups.items():
         folder = tmp_path / "runs" / f"kind={kind}"
-        assert_same(
-            PretokenCounts.load(folder), library.count_runs(some, tokenizer=words, max_run=3)
-        )
+        assert_same(PretokenCounts.load(folder), library.count_runs(some, tokenizer=words))
         assert library.Tokenizer.load(folder / "tokenizer.json") == words
     assert "runs in 48 files; counting the input again gives the same" in (
         bpe("verify", tmp_path / "runs", "--input", corpus, cwd=work).stdout
     )
     train = ("train", "--tokenizer", "words.json", "--superwords", "9", "--output")
     bpe(*train, tmp_path / "groups", "--counts", tmp_path / "runs", cwd=work)
-    together = [one for some in groups.values() for one in some]
-    runs = library.count_runs(together, tokenizer=words, max_run=3)
+    runs = library.count_runs([row["text"] for row in rows], tokenizer=words)
     expected = library.train_superwords(runs, tokenizer=words, superwords=9)
     assert library.Tokenizer.load(tmp_path / "groups" / "tokenizer.json") == expected
 
@@ -240,25 +220,12 @@ def test_a_transform_counts_runs(work: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_rare_runs_are_dropped(work: Path, tmp_path: Path) -> None:
-    prune = ("--prune-below", "2", "--output", tmp_path / "runs")
-    bpe(*COUNT, "--input", "corpus", *prune, cwd=work)
-    counts = expected(work).pruned(2)
-    found = PretokenCounts.load(tmp_path / "runs")
-    assert_same(found, counts)
-    assert found.prune == counts.prune
-    assert found.prune is not None
-    assert found.prune.distinct_pretokens > 0
-    bpe("verify", tmp_path / "runs", "--input", "corpus", cwd=work)
-
-
-@pytest.mark.long
 def test_a_tokenizer_that_is_lost_is_put_back(work: Path, tmp_path: Path) -> None:
     shutil.copytree(work / "runs", tmp_path / "runs")
     again = (*COUNT, "--input", "corpus", "--output", tmp_path / "runs", "--resume")
-    assert "complete already" in bpe(*again, cwd=work).stdout
     (tmp_path / "runs" / "tokenizer.json").unlink()
     assert "complete already" not in bpe(*again, cwd=work).stdout
     assert tree(tmp_path / "runs") == tree(work / "runs")
+    assert "complete already" in bpe(*again, cwd=work).stdout
     bpe("count", "--input", "corpus", "--output", tmp_path / "runs", "--overwrite", cwd=work)
     assert not (tmp_path / "runs" / "tokenizer.json").exists()
