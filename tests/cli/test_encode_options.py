@@ -65,23 +65,12 @@ def test_a_file_and_the_command_line_say_the_same(folder: Path) -> None:
     assert summary["tokens"] == sum(parts[0]["num_tokens"].to_pylist())
 
 
-def test_options_of_another_command_are_named_with_it(folder: Path) -> None:
-    arguments = ("--input", "docs.jsonl", "--tokenizer=model/tokenizer.json", "--output", "o")
-    for option in ("--to=mds", "--mix=a=1", "--max-tokens=8", "--token-budget=1", "--pack=8"):
-        said = bpe("encode", *arguments, option, cwd=folder, status=2).stderr
-        owner = "train" if "mix" in option else "export"
-        assert (
-            f"{option.partition('=')[0]} is an option of bpe {owner}, not of this command" in said
-        )
-    (folder / "old.yaml").write_text("input: docs.jsonl\noutput: x\npack: 8\n")
-    said = bpe("encode", "--config", "old.yaml", cwd=folder, status=2).stderr
-    assert "old.yaml: pack: an option of bpe export, not of this command; remove it" in said
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--append-token", "<eos>"), "which has '<|end|>'"),
+        (("--to=mds",), "--to is an option of bpe export, not of this command"),
+        (("--mix=a=1",), "--mix is an option of bpe train, not of this command"),
         (("--keep", "langs"), "no such field (their fields: 'text', 'lang', 'score')"),
         (("--keep", "lang:strin"), "'strin' is no type"),
         (("--dropout", "2"), "--dropout': 2.0 is not between 0 and 1"),
@@ -111,38 +100,15 @@ def test_run_trains_and_exports_the_same_mix(mixed: Path) -> None:
         "output: job\nvocab_size: 262\nexport: {to: parquet, pack: 8}\n"
     )
     done = json.loads(bpe("run", "job.yaml", "--json", cwd=mixed).stdout)
-    assert (done["count"]["documents"], done["train"]["documents"]) == (180, 180)
-    assert done["encode"]["documents"] == 180
+    assert {done[stage]["documents"] for stage in ("count", "train", "encode")} == {180}
     assert 100 <= done["export"]["tokens"] < 140
     taken = {one["name"]: one["tokens"] for one in done["export"]["taken"]}
     assert 30 <= taken["web"] < 60 < 70 <= taken["code"]
     shares = [(one["path"], round(one["bytes_share"], 4)) for one in done["train"]["mix"]]
     assert shares == [("web", 0.3), ("code", 0.7)]
-    inputs = ("--input", "web=a=1.jsonl", "--input", "code=b=1.jsonl")
-    mix = ("--mix", "web=30%", "--mix", "code=70%", "--vocab-size", "262")
-    done = json.loads(bpe("train", *inputs, *mix, "--output", "alone", "--json", cwd=mixed).stdout)
-    assert [one["path"] for one in done["mix"]] == ["web", "code"]
-    for name in ("tokenizer.json", "training.json"):
-        assert (mixed / "alone" / name).read_bytes() == (mixed / "job" / name).read_bytes()
-    for command in (
-        ("train", "--counts", "job/counts/web", *mix, "--output", "no", "--parity"),
-        ("run", "job.yaml", "--set", "parity=true", "--set", "group_by=id"),
-    ):
-        refused("--parity and --mix exclude each other", *command, cwd=mixed)
+    mix = ("--mix", "web=30%", "--mix", "code=70%", "--vocab-size", "262", "--output", "no")
+    train = ("train", "--counts", "job/counts/web", *mix, "--parity")
+    refused("--parity and --mix exclude each other", *train, cwd=mixed)
     by_id = ("run", "job.yaml", "--set", "group_by=id", "--output", "no")
+    refused("--parity and --mix exclude each other", *by_id, "--set", "parity=true", cwd=mixed)
     refused("--group-by id does not go with --mix", *by_id, cwd=mixed)
-
-
-def test_run_refuses_before_it_counts_what_encoding_would_refuse(folder: Path) -> None:
-    (folder / "run.yaml").write_text("input: docs.jsonl\noutput: ran\nvocab_size: 260\n")
-    for value, message in (
-        ("append_token=<eos>", "'<eos>' is not a special token"),
-        ("keep=nothing", "no such field"),
-    ):
-        refused(message, "run", "run.yaml", "--set", value, cwd=folder, status=(2,))
-
-
-def test_a_rate_that_is_no_number_is_named(folder: Path) -> None:
-    (folder / "wrong.yaml").write_text("dropout: often\n")
-    said = "dropout: 'often' is text; write a number"
-    refused(said, "encode", "--config", "wrong.yaml", cwd=folder, status=(2,))
