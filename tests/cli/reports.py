@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -73,3 +74,25 @@ def facts(html: str) -> dict[str, str]:
     """The first table as a mapping: it has a name and a value in each row."""
     first, *_ = _Tables(html).tables
     return dict(first)
+
+
+class _Elements(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: Counter[str] = Counter()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names[tag] += 1
+        for name, value in attrs:
+            assert not name.startswith("on"), (tag, name)
+            if name in ("src", "href", "xlink:href", "action", "srcset", "data"):
+                assert (value or "").startswith("#"), (tag, name, value)
+
+
+def harmless_elements(page: str) -> Counter[str]:
+    """The number of elements of each name in a page, which loads and runs nothing."""
+    names = _Elements(page).names
+    assert not {"script", "img", "link", "iframe", "object", "embed", "base"} & set(names)
+    assert not re.search(r"@import|url\((?!#)", page)
+    return names
