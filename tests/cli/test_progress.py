@@ -24,17 +24,10 @@ from pipelines.progress import (
 )
 from pipelines.progress.shown import JsonProgress
 from pipelines.progress.steps import StageProgress
+from tests.cli.streams import wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def wait_for(text: str, stream: io.StringIO) -> None:
-    for _ in range(500):
-        if text in stream.getvalue():
-            return
-        time.sleep(0.01)
-    raise AssertionError(f"{text!r} never came: {stream.getvalue()!r}")
 
 
 def test_slots_add_up_and_count_a_repeated_part_once() -> None:
@@ -94,9 +87,6 @@ def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:
         slot = SlotWriter(stage.slots, 1)
         slot.keep(documents=1, bytes=2_000_000)
     assert stream.getvalue().endswith("10 documents, 4.00 MB read, all by an earlier run\n")
-    now = Snapshot(seconds=1.0, bytes=3_000_000, kept_bytes=2_000_000, total_bytes=4_000_000)
-    assert now.speed == 1_000_000
-    assert now.seconds_left == 1.0
 
 
 def test_steps_that_count_merges() -> None:
@@ -111,33 +101,41 @@ def test_steps_that_count_merges() -> None:
     assert last.endswith(": 199 merges of 200 at most: no pair left")
 
 
-def test_a_step_of_which_only_the_end_is_known() -> None:
-    stream = io.StringIO()
-    with LineProgress(stream).stage("train", None) as stage:
-        stage.ended("no pair left")
-    assert stream.getvalue().endswith(" s: no pair left\n")
+QUARTER = {"bytes": 1_000_000, "documents": 9, "total_bytes": 4_000_000}
+SPEED = "25%: 9 documents, 1.00 MB of 4.00 MB read, 10.0 kB/s"
 
 
-def test_an_estimate_waits_until_there_is_something_to_go_by() -> None:
-    assert Snapshot(seconds=1.0, done=1, total=2744).seconds_left is None
-    assert Snapshot(seconds=2.0, done=686, total=2744).running().endswith(", 6.0 s left")
-    assert Snapshot(seconds=2.0, done=2744, total=2744).running().endswith(" merges, finishing")
-
-
-def test_a_job_elsewhere_that_does_not_move_is_not_estimated() -> None:
-    quarter: dict[str, Any] = {"bytes": 1_000_000, "documents": 9, "total_bytes": 4_000_000}
-    moving = Snapshot(seconds=90.0, state="RUNNING", unchanged=59.0, **quarter)
-    assert moving.running().endswith(" left")
-    still = Snapshot(seconds=90.0, state="RUNNING", unchanged=61.0, **quarter)
-    assert still.seconds_left is None
-    assert still.running().startswith("25%: 9 documents, 1.00 MB of 4.00 MB read, ")
-    assert "; no progress for 1 min 1 s: if a worker was lost, the job waits for slots" in (
-        still.running()
-    )
-    here = Snapshot(seconds=90.0, unchanged=61.0, **quarter)  # one split may take that long
-    assert here.running().endswith(" left")
-    over = Snapshot(seconds=90.0, state="RUNNING", unchanged=61.0, bytes=9, total_bytes=9)
-    assert over.running().endswith(", finishing")
+@pytest.mark.parametrize(
+    ("moment", "said"),
+    [
+        # An estimate waits until there is something to go by.
+        ({"seconds": 1, "done": 1, "total": 2744}, "0%: 1 of 2,744 merges"),
+        ({"seconds": 2, "done": 686, "total": 2744}, "25%: 686 of 2,744 merges, 6.0 s left"),
+        ({"seconds": 2, "done": 2744, "total": 2744}, "100%: 2,744 of 2,744 merges, finishing"),
+        ({"seconds": 2, "why": "no pair left"}, "no pair left"),
+        # What an earlier run did is done, but is not speed.
+        (
+            {"seconds": 50, "kept_bytes": 500_000, **QUARTER},
+            f"{SPEED}, 5 min 0 s left",
+        ),
+        # A job elsewhere that does not move is not estimated; here, a split may take that long.
+        (
+            {"seconds": 100, "state": "RUNNING", "unchanged": 59, **QUARTER},
+            f"{SPEED}, 5 min 0 s left",
+        ),
+        (
+            {"seconds": 100, "state": "RUNNING", "unchanged": 61, **QUARTER},
+            f"{SPEED}; no progress for 1 min 1 s: if a worker was lost, the job waits for slots",
+        ),
+        ({"seconds": 100, "unchanged": 61, **QUARTER}, f"{SPEED}, 5 min 0 s left"),
+        (
+            {"seconds": 1, "state": "RUNNING", "unchanged": 61, "bytes": 9, "total_bytes": 9},
+            "100%: 0 documents, 9 bytes read, 9 bytes/s, finishing",
+        ),
+    ],
+)
+def test_what_is_said_of_a_moment(moment: dict[str, Any], said: str) -> None:
+    assert Snapshot(**moment).running().startswith(said)
 
 
 def test_what_moves_is_what_workers_and_runners_tell() -> None:
@@ -154,11 +152,15 @@ def test_what_moves_is_what_workers_and_runners_tell() -> None:
     stage.close()
 
 
-def test_a_step_that_fails_says_so() -> None:
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [(LineProgress, "bpe: count: stopped in "), (JsonProgress, '"event": "stopped"')],
+)
+def test_a_step_that_fails_says_so(shown: type[LineProgress], said: str) -> None:
     stream = io.StringIO()
-    with pytest.raises(KeyError), LineProgress(stream).stage("count", 10):
+    with pytest.raises(KeyError), shown(stream).stage("count", 10):
         raise KeyError
-    assert "bpe: count: stopped in " in stream.getvalue()
+    assert said in stream.getvalue().splitlines()[-1]
 
 
 def test_nobody_watches() -> None:

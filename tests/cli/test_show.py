@@ -12,7 +12,7 @@ from rich.cells import cell_len
 import bpe as library
 from tests.cli import process
 from tests.cli.process import in_process as bpe
-from tests.cli.process import on_a_terminal
+from tests.cli.process import on_a_terminal, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,32 +69,19 @@ def test_words_that_are_not_merged_say_why(model: Path, tmp_path: Path) -> None:
 
 
 def test_the_curve(model: Path) -> None:
-    training = library.Tokenizer.load(model).training
-    assert training is None  # it is in a file of its own
     rows = json.loads(bpe("show", model.parent, "--curve", "--json").stdout)
     assert [row["vocab_size"] for row in rows] == list(range(256, 265))
     assert rows[0]["bytes_per_token"] == 1.0
     lines = bpe("show", model, "--curve").stdout.splitlines()
     assert " ".join(lines[0].split()) == "vocabulary tokens tokens per word bytes per token"
     assert [line.split()[0] for line in lines[1:]] == ["256", "264"]
-    lines = bpe(
-        "show", model, "--size", "100", "--size", "260", "--size", "5000"
-    ).stdout.splitlines()
+    sizes = ("--size", "100", "--size", "260", "--size", "5000")
+    lines = bpe("show", model, *sizes).stdout.splitlines()
     assert [line.split()[0] for line in lines[1:4]] == ["256", "260", "264"]
     assert lines[4:] == [
         "100: special tokens and alphabet alone are 256",
         "5,000: training ended at 264, vocabulary full",
     ]
-
-
-def test_a_curve_needs_training_json(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.json").write_bytes(model.read_bytes())
-    refused = bpe("show", tmp_path, "--curve", status=1)
-    assert "training.json is missing: the curve is in it" in refused.stderr
-    (tmp_path / "training.json").write_text("{}")
-    assert "not a training.json" in bpe("show", tmp_path, "--curve", status=1).stderr
-    refused = bpe("show", model, "word", "--curve", status=2)
-    assert "--curve and --size show no words or curves" in refused.stderr
 
 
 def test_a_character_without_a_token_has_no_id(tmp_path: Path) -> None:
@@ -121,11 +108,9 @@ def test_show_explains_a_word(work: Path) -> None:
     assert lines[1].split() == list("lowest")
     assert re.search(r" \+ \S+  \(rank \d+, count \d+\)$", lines[2])
     tokenizer = library.Tokenizer.load(work / "model" / "tokenizer.json")
-    ids = tokenizer.encode("lowest")
-    rows = [line.split(maxsplit=2) for line in lines[-len(ids) :]]
-    tokens = [tokenizer.token_bytes(id_) for id_ in ids]
-    assert rows == [
-        [str(id_), token.decode(), token.hex(" ")] for id_, token in zip(ids, tokens, strict=True)
+    tokens = {id_: tokenizer.token_bytes(id_) for id_ in tokenizer.encode("lowest")}
+    assert [line.split(maxsplit=2) for line in lines[-len(tokens) :]] == [
+        [str(id_), token.decode(), token.hex(" ")] for id_, token in tokens.items()
     ]
     assert done.stderr == ""
 
@@ -156,15 +141,32 @@ def test_show_without_training_json_has_no_counts(work: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "content"),
-    [("missing.json", None), ("broken.json", "{"), ("other.json", "{}"), ("x.tiktoken", "a b c")],
+    ("arguments", "status", "message"),
+    [
+        ("missing.json word", 1, "missing.json: "),
+        ("broken.json word", 1, "broken.json: "),
+        ("other.json word", 1, "other.json: "),
+        ("x.tiktoken word", 1, "x.tiktoken: "),
+        ("copy --curve", 1, "training.json is missing: the curve is in it"),
+        ("damaged --curve", 1, "not a training.json"),
+        ("copy word --curve", 2, "--curve and --size show no words or curves"),
+        ("copy --id 9999", 1, "no token has the id 9999"),
+        ("copy --id 3 word", 2, "--id and --search show no words or curves: leave one out"),
+        ("copy --id 3 --curve", 2, "--id and --search show no words or curves: leave one out"),
+        ("copy word --allow-special <|none|>", 1, "'<|none|>'"),
+    ],
 )
-def test_show_refuses_what_is_no_tokenizer(tmp_path: Path, name: str, content: str | None) -> None:
-    if content is not None:
-        (tmp_path / name).write_text(content)
-    done = bpe("show", name, "word", cwd=tmp_path, status=1)
-    assert done.stderr.startswith(f"bpe: error: {name}")
-    assert len(done.stderr.splitlines()) == 1
+def test_what_cannot_be_shown_is_named(
+    model: Path, tmp_path: Path, arguments: str, status: int, message: str
+) -> None:
+    files = {"broken.json": "{", "other.json": "{}", "x.tiktoken": "a b c"}
+    files["damaged/training.json"] = "{}"
+    for folder in ("copy", "damaged"):
+        files[f"{folder}/tokenizer.json"] = model.read_text("utf-8")
+        (tmp_path / folder).mkdir()
+    for name, content in files.items():
+        (tmp_path / name).write_text(content, "utf-8")
+    refused(message, "show", *arguments.split(), cwd=tmp_path, status=(status,))
 
 
 def test_special_tokens_of_a_text(work: Path) -> None:
@@ -180,24 +182,16 @@ def test_special_tokens_of_a_text(work: Path) -> None:
     assert special["pretokens"][1]["unmerged"] == "it is a special token"
     shown = bpe("show", "model/tokenizer.json", text, "--allow-special", "all", cwd=work).stdout
     assert "    <|endoftext|>\n    (no merges: it is a special token)" in shown
-    refused = bpe(
-        "show", "model/tokenizer.json", text, "--allow-special", "<|none|>", cwd=work, status=1
-    )
-    assert "'<|none|>'" in refused.stderr
 
 
 def test_tokens_by_id_and_by_what_they_contain(model: Path) -> None:
     tokenizer = library.Tokenizer.load(model)
     left, right, made = tokenizer.merges[0]
-    rows = json.loads(bpe("show", model, "--id", str(made), "--id", "97", "--json").stdout)
-    assert [row["id"] for row in rows] == [made, 97]
-    assert rows[0]["kind"] == "merge"
-    assert rows[0]["rank"] == 0
-    assert rows[0]["count"] > 1
-    assert bytes.fromhex(rows[0]["bytes"]) == tokenizer.token_bytes(left) + tokenizer.token_bytes(
-        right
-    )
-    assert rows[1] == {"id": 97, "token": "a", "bytes": "61", "kind": "symbol"}
+    merge, symbol = json.loads(bpe("show", model, "--id", str(made), "--id", "97", "--json").stdout)
+    assert (merge["id"], merge["kind"], merge["rank"]) == (made, "merge", 0)
+    assert merge["count"] > 1
+    assert bytes.fromhex(merge["bytes"]) == b"".join(map(tokenizer.token_bytes, (left, right)))
+    assert symbol == {"id": 97, "token": "a", "bytes": "61", "kind": "symbol"}
     found = json.loads(bpe("show", model, "--search", "pla", "--search", "日", "--json").stdout)
     assert [row["id"] for row in found] == [
         id_
@@ -209,10 +203,3 @@ def test_tokens_by_id_and_by_what_they_contain(model: Path) -> None:
     assert all("(rank " in line for line in lines[1:])
     assert bpe("show", model, "--search", "xyz").stdout == "no token contains that\n"
     assert bpe("show", model, "--search", "xyz", "--json").stdout == "[]\n"
-
-
-def test_ids_and_searches_that_cannot_be(model: Path) -> None:
-    assert "no token has the id 9999" in bpe("show", model, "--id", "9999", status=1).stderr
-    for more in (("word",), ("--curve",)):
-        refused = bpe("show", model, "--id", "3", *more, status=2)
-        assert "--id and --search show no words or curves: leave one out" in refused.stderr

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,7 @@ from pipelines.progress import LineProgress
 from pipelines.run import observe
 from pipelines.submission.job import where_to_look
 from pipelines.submission.workers import workers_of
+from tests.cli.streams import wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,13 +99,6 @@ def served() -> Iterator[tuple[Service, PipelineResult]]:
             yield service, result_of(beam_job_api_pb2_grpc.JobServiceStub(channel))
     finally:
         server.stop(None).wait()
-
-
-def wait_for(pattern: str, stream: io.StringIO) -> None:
-    end = time.monotonic() + 60
-    while not re.search(pattern, stream.getvalue()):
-        assert time.monotonic() < end, f"{pattern!r} never came: {stream.getvalue()!r}"
-        time.sleep(0.01)
 
 
 def test_progress_is_that_of_the_runners_counters_where_workers_tell_nothing() -> None:

@@ -47,7 +47,6 @@ def workers(runner: str, *flags: str) -> Workers:
         (("BundleBasedDirectRunner",), "local", ""),
         (("PrismRunner",), "loopback", ""),
         (("PrismRunner", "--job_endpoint=h:1"), "loopback", "h:1"),
-        (("PrismRunner", "--environment_type=PROCESS"), "process", ""),
         (("FlinkRunner",), "loopback", ""),
         (("FlinkRunner", "--flink_master=[local]"), "loopback", ""),
         (DOCKER, "docker", "flink:8081"),
@@ -186,8 +185,3 @@ def test_no_runner_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.Mon
         made = options_of(runner)
         with pytest.raises(ConfigError, match=message):
             ready(made, Execution(runner=runner), workers_of(made))
-
-
-def test_a_stage_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigError, match="`stage` 'tar'"):
-        Execution(stage="tar")  # type: ignore[arg-type]
