@@ -69,22 +69,25 @@ def by_loads(line: bytes, id_field: str | None = None) -> tuple[str, str | None]
     return None if needed and id_ is None else (text, id_)
 
 
-def assert_same(path: Path, line: bytes, id_field: str | None = None) -> None:
-    expected = None
-    if line.strip(b" \t\r"):
-        expected = by_loads(line, id_field)
-    found = read_line(path, line, id_field=id_field)
-    if expected is None:
-        assert found.documents == []
-        assert len(found.bad) == bool(line.strip(b" \t\r"))
-    else:
-        text, id_ = expected
-        assert found.documents == [(id_ if id_ is not None else "f.jsonl:0", text, 0)]
-        assert parse_line(line, ReadOptions(id_field=id_field)).text == text
-    if found.bad:
-        assert found.bad[0].raw == line
-        with pytest.raises(ValueError, match=re.escape(found.bad[0].reason)):
-            parse_line(line, ReadOptions(id_field=id_field))
+def compare(path: Path, lines: list[bytes], id_field: str | None = None) -> None:
+    """Read a file of these lines; compare each with the rule, and with `parse_line`."""
+    found = read_line(path, b"\n".join(lines), id_field=id_field)
+    options = ReadOptions(id_field=id_field)
+    documents, bad, place = [], [], 0
+    for line in lines:
+        if line.strip(b" \t\r"):
+            if expected := by_loads(line, id_field):
+                text, id_ = expected
+                documents.append((f"f.jsonl:{place}" if id_ is None else id_, text, place))
+                assert parse_line(line, options).text == text
+            else:
+                bad.append(line)
+        place += len(line) + 1
+    assert found.documents == documents
+    assert [record.raw for record in found.bad] == bad
+    for record in found.bad:
+        with pytest.raises(ValueError, match=re.escape(record.reason)):
+            parse_line(record.raw, options)
 
 
 RIGHT_ESCAPES = [
@@ -164,33 +167,37 @@ damaged_lines = st.tuples(right_lines, st.integers(0, 60), st.binary(min_size=1,
     lambda parts: parts[0][: parts[1]] + parts[2] + parts[0][parts[1] + 1 :]
 )
 lines = st.one_of(right_lines, right_lines, wrong_lines, damaged_lines).map(
-    lambda line: line.replace(b"\n", b" ")
+    # A byte order mark is skipped at the start of a file only.
+    lambda line: line.replace(b"\n", b" ").replace(b"\xef\xbb\xbf", b" \xef\xbb\xbf")
 )
 
 
 @examples(400)
 @given(
-    line=lines,
+    lines=st.lists(lines, min_size=1, max_size=3),
     id_field=st.sampled_from([None, None, "id", "other"]),
 )
-@example(line=b'{"text":1,"text":"a"}', id_field=None)
-@example(line=b'{"text":"a","text":1}', id_field=None)
-@example(line=b'{"text":"a","id":"x","id":null}', id_field=None)
-@example(line=b'{"text":"a","id":-0}', id_field=None)
-@example(line=b'{"text":"a","id":"\\ud800"}', id_field=None)
-@example(line=b'{"text":"a","id":"\\ud800"}', id_field="id")
-@example(line=b'{"text":"a","x":NaN,"id":Infinity}', id_field=None)
-@example(line=b'{"text":"a"}\x00', id_field=None)
-@example(line=b'{"text":"a"} {"text":"b"}', id_field=None)
-@example(line=b'\xef\xbb\xbf{"text":"a"}x', id_field=None)
-@example(line=b'{"text":"\\', id_field=None)
-@example(line=b'{"text":"\\u', id_field=None)
+@example(lines=[b'{"text":"a","id":"\\ud800"}'], id_field="id")
+@example(
+    lines=[
+        b'{"text":1,"text":"a"}',
+        b'{"text":"a","text":1}',
+        b'{"text":"a","id":"x","id":null}',
+        b'{"text":"a","id":-0}',
+        b'{"text":"a","id":"\\ud800"}',
+        b'{"text":"a","x":NaN,"id":Infinity}',
+        b'{"text":"a"}\x00',
+        b'{"text":"a"} {"text":"b"}',
+        b'\xef\xbb\xbf{"text":"a"}x',
+        b'{"text":"\\',
+        b'{"text":"\\u',
+    ],
+    id_field=None,
+)
 def test_the_core_reads_lines_as_json_loads_does(
-    path: Path, line: bytes, id_field: str | None
+    path: Path, lines: list[bytes], id_field: str | None
 ) -> None:
-    if line.startswith(b"\xef\xbb\xbf"):  # skipped at the start of a file only
-        line = b" " + line
-    assert_same(path, line, id_field)
+    compare(path, lines, id_field)
 
 
 @examples(100)
@@ -219,44 +226,23 @@ def test_what_is_special_is_found_at_any_place(path: Path) -> None:
     ]
     forms = (b'{"id":"t","text":"%b"}', b'{"id":"%b","text":"x"}', b'{"id":"k","text":"x","%b":1}')
     lines = [form % body for form in forms for body in bodies]
-    found = read_line(path, b"\n".join(lines))
-    expected = [by_loads(line) for line in lines]
-    assert [(text, id_) for id_, text, _ in found.documents] == list(filter(None, expected))
-    assert [bad.raw for bad in found.bad] == [
-        line for line, one in zip(lines, expected, strict=True) if one is None
-    ]
+    compare(path, lines)
 
 
-def test_good_and_undecided_lines_keep_their_order(path: Path) -> None:
-    lines = []
-    for i in range(100):
-        extra = {0: ', "n": NaN', 1: "", 2: ', "k\\u0065y": "t' + f'{i}"'}[i % 3]
-        lines.append(f'{{"text": "t{i}", "id": {i}{extra}}}\n')
-        lines.append({0: "\n", 1: "bad\n", 2: ""}[i % 3])
-    found = read_line(path, "".join(lines).encode())
-    assert found.texts == [f"t{i}" for i in range(100)]
-    assert found.ids == [str(i) for i in range(100)]
-    assert len(found.bad) == 33
-    for place in found.places:
-        assert path.read_bytes()[place : place + 7] == b'{"text"'
-    assert all(path.read_bytes()[bad.place :].startswith(b"bad\n") for bad in found.bad)
-
-
-def nested(depth: int, close: bool = True) -> bytes:
+def nested(depth: int) -> bytes:
     """A record whose brackets nest ``depth`` deep, its own among them."""
-    inner = "[" * (depth - 1) + ("]" * (depth - 1) if close else "")
+    inner = "[" * (depth - 1) + "]" * (depth - 1)
     return f'{{"n": {inner}, "text": "a [[[ {{{{ ]"}}'.encode()
 
 
 def test_brackets_nest_to_a_stated_depth(path: Path) -> None:
-    assert read_line(path, nested(MAX_DEPTH)).texts == ["a [[[ {{ ]"]
-    too_deep = nested(MAX_DEPTH + 1)
-    (bad,) = read_line(path, too_deep).bad
-    assert f"{MAX_DEPTH} deep" in bad.reason
-    undecided = nested(MAX_DEPTH).replace(b'"n"', b'"x": NaN, "n"')
-    assert len(read_line(path, undecided).documents) == 1
-    (bad,) = read_line(path, nested(MAX_DEPTH + 1).replace(b'"n"', b'"x": NaN, "n"')).bad
-    assert f"{MAX_DEPTH} deep" in bad.reason
+    for member in (b'"n"', b'"x": NaN, "n"'):  # which the core leaves undecided
+        deepest, deeper = (
+            nested(depth).replace(b'"n"', member) for depth in (MAX_DEPTH, MAX_DEPTH + 1)
+        )
+        assert read_line(path, deepest).texts == ["a [[[ {{ ]"]
+        (bad,) = read_line(path, deeper).bad
+        assert f"{MAX_DEPTH} deep" in bad.reason
 
 
 @pytest.mark.parametrize("line", [b"[" * 2_000_000, nested(1_000_000), b'{"a":' * 500_000])
@@ -293,7 +279,6 @@ def test_a_duplicate_is_found_among_many_keys(path: Path, depth: int) -> None:
         (b'{"text":"a","text":"b"}', "duplicate key 'text' in one object"),
         (b'{"text":"a","x":[{"n":1,"m":2,"n":1}]}', "duplicate key 'n' in one object"),
         (b'{"text":"a","meta":{"k":1,"\\u006b":2}}', "duplicate key 'k'"),
-        (b'{"text":"half', "not one JSON value"),
         (b'{"text":"a"}}', "not one JSON value"),
         (b'{"text":"a"}{"text":"b"}', "Extra data"),
         (b"plain text", "not one JSON value"),
@@ -302,15 +287,12 @@ def test_a_duplicate_is_found_among_many_keys(path: Path, depth: int) -> None:
         (b"{}", "no fields"),
         (b"{", "looks like pretty-printed JSON"),
         (b"[", "looks like pretty-printed JSON"),
-        (b'  {"meta": {', "each line must be a whole object"),
         (b'{"text":"a","id":true}', "id field 'id' is true, neither a string nor a number"),
         (b'{"text":"a","id":[1]}', "id field 'id' is an array"),
-        (b'{"text":"a","id":{}}', "id field 'id' is an object"),
         (b'{"text":"a","id":NaN}', "id field 'id' is nan"),
         (b'{"text":"a","id":"\\ud800"}', "id field 'id' holds half a surrogate pair"),
         (b'{"text":null}', "field 'text' is null"),
         (b'{"text":5}', "field 'text' is a number"),
-        (b'{"text":5.5}', "field 'text' is a number"),
         (b'{"text":true}', "field 'text' is true"),
         (b'{"text":["a"]}', "field 'text' is an array"),
         (b'{"text":{"text":"a"}}', "field 'text' is an object"),

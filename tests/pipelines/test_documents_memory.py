@@ -6,6 +6,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.pipelines.corpus_files import pack
@@ -82,3 +84,14 @@ def test_a_bomb_of_one_line_is_passed_over_in_little_memory(
     rows, bad, _, grown = measure(path, "text", compression, limit=1_000_000)
     assert (rows, bad) == (0, 1)
     assert grown < 150 * KIB_A_MIB
+
+
+def test_a_large_value_that_repeats_does_not_fill_the_memory(tmp_path: Path) -> None:
+    value = pa.array(["x" * 1_000_000])
+    plain = pa.DictionaryArray.from_arrays(pa.array([0] * 600, pa.int32()), value)
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"text": plain}), path, compression="zstd", store_schema=False)
+    assert path.stat().st_size < 10_000
+    rows, bad, _, grown = measure(path, "parquet", "none")
+    assert (rows, bad) == (600, 0)
+    assert grown < 200 * KIB_A_MIB  # of the 600 MB that the file unpacks to
