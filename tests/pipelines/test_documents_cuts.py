@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -77,46 +77,25 @@ def cut_everywhere(source: FileRange, options: ReadOptions) -> None:
 
 
 @with_options
-@pytest.mark.parametrize("data", LINES)
-def test_lines_cut_at_every_byte(tmp_path: Path, data: bytes, options: ReadOptions) -> None:
-    (tmp_path / "f.txt").write_bytes(data)
-    cut_everywhere(whole(tmp_path / "f.txt", "lines"), options)
-
-
-@with_options
-@pytest.mark.parametrize("data", JSONL)
-def test_jsonl_cut_at_every_byte(tmp_path: Path, data: bytes, options: ReadOptions) -> None:
-    (tmp_path / "f.jsonl").write_bytes(data)
-    cut_everywhere(whole(tmp_path / "f.jsonl", "jsonl"), options)
-
-
-@pytest.mark.parametrize("data", LINES)
-def test_lines_are_what_python_makes_of_them(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("format_", "data"),
+    [*(("lines", data) for data in LINES), *(("jsonl", data) for data in JSONL)],
+)
+def test_a_file_cut_at_every_byte(
+    tmp_path: Path, format_: FileFormat, data: bytes, options: ReadOptions
+) -> None:
     (tmp_path / "f").write_bytes(data)
-    expected: list[str] = []
-    places: list[int] = []
-    place = 0
-    pieces = data.split(b"\n")
-    for line in pieces if pieces[-1] else pieces[:-1]:
-        try:
-            expected.append(line.removesuffix(b"\r").decode())
-            places.append(place)
-        except UnicodeDecodeError:
-            pass
-        place += len(line) + 1
-    for options in (ReadOptions(), SMALL):
-        found = read(whole(tmp_path / "f", "lines"), options=options)
-        assert found.texts == expected
-        assert found.places == places
-        assert found.ids == [f"f:{place}" for place in places]
-        assert len(found.bad) == len(pieces) - (not pieces[-1]) - len(expected)
+    cut_everywhere(whole(tmp_path / "f", format_), options)
 
 
-@examples(60)
+@examples(300)
 @given(
     data=st.lists(
         st.sampled_from(
-            [b"\n", b"\r\n", b"\r", b"a", "é".encode(), b"long text", b"\xff", b"\n\n"]
+            [
+                *(b"\n", b"\r\n", b"\r", b"a", b"long text", b"\xff", b"\n\n", b"\x0b\x0c"),
+                *map(str.encode, ("é", "\u2028", "\ufeff", "\x85")),
+            ]
         ),
         max_size=30,
     ).map(b"".join),
@@ -142,14 +121,16 @@ def test_any_cut_of_any_lines_with_any_blocks(
     options = ReadOptions(max_record_bytes=limit, block_bytes=block)
     same(read(*pieces, options=options), expected)
     if format_ == "lines":
-        lines = [line.removesuffix(b"\r") for line in data.split(b"\n")]
-        lines = lines if data[-1:] not in (b"\n", b"") else lines[:-1]
-        good = [line for line in lines if len(line) <= limit and b"\xff" not in line]
-        assert [text.encode() for text in expected.texts] == good
+        lines = data.removesuffix(b"\n").split(b"\n") if data else []
+        places = accumulate((len(line) + 1 for line in lines), initial=0)
+        records = list(zip((line.removesuffix(b"\r") for line in lines), places, strict=False))
+        good = [one for one in records if len(one[0]) <= limit and b"\xff" not in one[0]]
+        assert [(text.encode(), place) for _, text, place in expected.documents] == good
+        assert expected.ids == [f"f:{place}" for _, place in good]
         assert len(expected.bad) == len(lines) - len(good)
         assert all(record.size == len(record.raw) for record in expected.bad)
         long = [record for record in expected.bad if record.size > limit]
-        assert len(long) == sum(len(line) > limit for line in lines)
+        assert len(long) == sum(len(line) > limit for line, _ in records)
 
 
 COLUMNS = {

@@ -11,14 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import bpe
 from bpe import _native
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.documents.jsonl import parse_line
 from pipelines.errors import InputError
-from pipelines.settings import InputSettings
-from tests import jobs
-from tests.pipelines.corpora import encode, train
 from tests.pipelines.corpus_files import Found, read, whole
 
 if TYPE_CHECKING:
@@ -197,38 +193,3 @@ def test_large_values_that_repeat_are_read_in_pieces(path: Path) -> None:
 def test_a_file_without_the_field(path: Path, columns: dict[str, Any], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         read_table(path, columns, text_field="data.text")
-
-
-# Jobs.
-
-
-def test_jobs_read_them_from_both_formats(tmp_path: Path) -> None:
-    """The same tokenizer and ids as in memory; verified against the text."""
-    rows = [{"n": f"d{i}", "text": f"low lower lowest {i}"} for i in range(40)]
-    for folder in ("json", "parquet"):
-        (tmp_path / folder).mkdir()
-    nested = "".join(json.dumps({"data": row, "text": "wrong"}) + "\n" for row in rows)
-    (tmp_path / "json" / "a.jsonl").write_text(nested)
-    pq.write_table(pa.table({"data": pa.array(rows)}), tmp_path / "parquet" / "a.parquet")
-    expected = bpe.train(bpe.count_pretokens(row["text"] for row in rows), vocab_size=300)
-    for folder in ("json", "parquet"):
-        inputs = InputSettings(
-            patterns=(str(tmp_path / folder),),
-            split_size=300,
-            text_field="data.text",
-            id_field="data.n",
-        )
-        out = tmp_path / "out" / folder
-        train(out / "model", inputs=inputs)
-        assert bpe.Tokenizer.load(out / "model" / "tokenizer.json") == expected
-        encode(
-            inputs,
-            out / "model" / "tokenizer.json",
-            out / "ids",
-        )
-        assert jobs.verify(directory=str(out / "ids"), inputs=inputs).compared
-        table = pq.read_table(out / "ids" / "data", columns=["id", "input_ids"])
-        ids = [{"n": row["n"], "ids": expected.encode(row["text"])} for row in rows]
-        assert table.rename_columns(["n", "ids"]).sort_by("n").to_pylist() == sorted(
-            ids, key=lambda row: str(row["n"])
-        )
