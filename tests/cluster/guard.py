@@ -24,7 +24,9 @@ def main() -> None:
     """Run the program, and wait."""
     if sys.platform == "linux":  # what loses its parent becomes our child, and is found below us
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, start_new_session=True)
+    child = subprocess.Popen(
+        sys.argv[1:], stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+    )
     os.write(1, f"{child.pid}\n".encode())
     os.dup2(2, 1)  # whoever reads the number sees the end of the line
     threading.Thread(target=_reap, daemon=True).start()

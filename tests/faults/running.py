@@ -9,7 +9,6 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from pipelines.output.names import TIMINGS
 from tests.cli.process import BPE, environment
 from tests.pipelines.corpora import tree
 
@@ -26,23 +25,34 @@ def running(
     cwd: Path | None = None,
     inside: tuple[str, ...] = (),
     program: list[str] = BPE,
+    log: Path | None = None,
 ) -> Iterator[subprocess.Popen[str]]:
-    """Start ``bpe`` (by the command ``inside``); it and its workers go when the block ends."""
-    process = subprocess.Popen(
-        [*inside, *program, *arguments],
-        cwd=cwd,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # its own group: nobody else's processes
-        process.communicate()
+    """Start ``bpe``; it and its workers go when the block ends.
+
+    Args:
+        arguments: after ``bpe``.
+        cwd: where it runs.
+        inside: a command that runs it, in a place of its own.
+        program: the beginning of its command line.
+        log: the file of its stderr; None for a pipe.
+    """
+    with contextlib.ExitStack() as held:
+        errors = held.enter_context(log.open("w")) if log is not None else subprocess.PIPE
+        process = subprocess.Popen(
+            [*inside, *program, *arguments],
+            cwd=cwd,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its own group: nobody else's processes
+            process.communicate()
 
 
 def until(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
@@ -63,12 +73,8 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, list[str]]:
 
 
 def outcome(directory: Path) -> dict[str, bytes]:
-    """Every file below ``directory`` but times, and records, which go when a job is complete."""
-    return {
-        name: data
-        for name, data in tree(directory).items()
-        if not _is_timing(name) and "/records/" not in f"/{name}"
-    }
+    """The `tree` without records, which go when a job is complete."""
+    return {name: data for name, data in tree(directory).items() if "/records/" not in f"/{name}"}
 
 
 def stamps(directory: Path) -> dict[str, tuple[int, int]]:
@@ -79,10 +85,6 @@ def stamps(directory: Path) -> dict[str, tuple[int, int]]:
             at = path.stat()
             found[str(path.relative_to(directory))] = (at.st_ino, at.st_mtime_ns)
     return found
-
-
-def _is_timing(name: str) -> bool:
-    return name.rpartition("/")[2] == TIMINGS
 
 
 def temporaries(directory: Path) -> list[str]:

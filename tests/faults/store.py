@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +11,7 @@ import boto3
 
 from pipelines.output.names import SPLITS, TIMINGS
 from pipelines.settings import Execution
-from tests.faults.running import PATIENCE
+from tests.cluster.processes import HOST, Program, free_ports
 from tests.pipelines.corpora import tree, without_times
 
 if TYPE_CHECKING:
@@ -37,7 +33,7 @@ class Store:
     def options(self) -> tuple[str, ...]:
         """The options with which pyarrow finds it."""
         return (
-            f"endpoint_override=http://127.0.0.1:{self.port}",
+            f"endpoint_override=http://{HOST}:{self.port}",
             "access_key=key",
             "secret_key=secret",
             "region=us-east-1",
@@ -67,10 +63,10 @@ class Store:
         for name, data in tree(folder).items():
             self.client.put_object(Bucket=BUCKET, Key=f"{prefix}{name}", Body=data)
 
-    def unfinished(self) -> list[str]:
-        """The objects for which an upload was begun that has not come to its end."""
+    def unfinished(self) -> list[dict[str, str]]:
+        """The uploads that were begun and have not come to their end."""
         listed = self.client.list_multipart_uploads(Bucket=BUCKET)
-        return sorted(upload["Key"] for upload in listed.get("Uploads", ()))
+        return list(listed.get("Uploads", ()))
 
     def asked(self, *, since: int = 0) -> str:
         """The requests so far, a line each; those after the first ``since`` bytes of the log."""
@@ -80,34 +76,16 @@ class Store:
 @contextlib.contextmanager
 def start_store(folder: Path) -> Iterator[Store]:
     """A server with one bucket, which is gone when the block ends; its log is in ``folder``."""
-    log = folder / "log"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with log.open("wb") as out:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-            stdout=out,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        end = time.monotonic() + PATIENCE
-        while True:
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
-                break
-            assert server.poll() is None, log.read_text()
-            assert time.monotonic() < end
-            time.sleep(0.05)
+    (port,) = free_ports(1)
+    command = [sys.executable, "-m", "moto.server", "-H", HOST, "-p", str(port)]
+    with Program("store", command, folder=folder) as server:
+        server.wait_for(port)
         client = boto3.client(
             "s3",
-            endpoint_url=f"http://127.0.0.1:{port}",
+            endpoint_url=f"http://{HOST}:{port}",
             aws_access_key_id="key",
             aws_secret_access_key="secret",
             region_name="us-east-1",
         )
         client.create_bucket(Bucket=BUCKET)
-        yield Store(port, log, client)
-    finally:
-        server.kill()
-        server.wait()
+        yield Store(port, server.log, client)

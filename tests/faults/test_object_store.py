@@ -41,19 +41,19 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> WholeJob:
 
 
 def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
-    store: Store, mixed: WholeJob
+    store: Store, mixed: WholeJob, tmp_path: Path
 ) -> None:
     """Count, train, encode, verify and decode; compare with what a disk holds."""
     at, prefix = f"s3://{BUCKET}/threads", "threads"
     store.put(mixed.corpus, f"{prefix}/corpus/")
-    execution = store.execution()
-    for summary in mixed.here(f"{at}/out", where=f"{at}/corpus", execution=execution):
-        assert summary.failures == BAD_RECORDS
+    bpe(*mixed.command(tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus"), *store.flags)
     made = mixed.made()
     assert store.tree(f"{prefix}/out/") == made
     assert sum(name.startswith("encoded/dead-letters/") for name in made) == 2
     assert sum(name.startswith("encoded/data/train-") for name in made) >= 6
+    execution = store.execution()
     verified = jobs.verify(directory=f"{at}/out/encoded", execution=execution)
+    assert verified.failures == BAD_RECORDS
     decoded, expected = io.BytesIO(), io.BytesIO()
     documents = jobs.decode(directory=f"{at}/out/encoded", stream=decoded, execution=execution)
     jobs.decode(directory=str(mixed.folder / "disk" / "encoded"), stream=expected)
@@ -74,10 +74,8 @@ def test_a_whole_job_that_was_killed_is_resumed(
     """With kill -9 once a part has a record: such parts are whole, and not written again."""
     at = f"s3://{BUCKET}/whole"
     store.put(mixed.corpus, "whole/corpus/")
-    storage_option = list(store.options)
-    run = mixed.command(
-        tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus", storage_option=storage_option
-    )
+    run = mixed.command(tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus")
+    run += store.flags
     parts = Parts(store, "whole/out/encoded/")
     with running(*run) as process:
         until(parts.names, process)
@@ -100,7 +98,17 @@ def test_a_whole_job_that_was_killed_is_resumed(
     made = {name for name in everything if name.startswith("data/train-")}
     assert made <= sent | finished
     assert "counts/data/part-00000-of-00002.parquet" not in sent  # counts, of the step before
-    check_unfinished(store, "whole/out/")
+    # Uploads that a killed job had begun are all that is left of it: docs/running.md says so.
+    # The store is asked to end them as the rule of a bucket does, and no object changes.
+    begun = store.unfinished()
+    assert all(upload["Key"].startswith("whole/out/") for upload in begun)
+    assert len(begun) <= 2  # one of each worker
+    for upload in begun:
+        store.client.abort_multipart_upload(
+            Bucket=BUCKET, Key=upload["Key"], UploadId=upload["UploadId"]
+        )
+    assert store.unfinished() == []
+    assert store.tree("whole/out/") == expected
     done = bpe("verify", f"{at}/out", "--json", "-q", *store.flags, seconds=PATIENCE)
     assert list(json.loads(done.stdout)) == ["counts", "tokenizer", "encoded"]
 
@@ -117,31 +125,6 @@ class Parts:
         listed = self.store.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{records}train-")
         names = (item["Key"].removeprefix(records) for item in listed.get("Contents", ()))
         return {f"data/{name.removesuffix('.json')}.parquet" for name in names}
-
-
-def check_unfinished(store: Store, prefix: str) -> None:
-    """Uploads that a killed job had begun are all that is left of it: docs/running.md says so.
-
-    The store is asked to end them as the rule of a bucket does, and no object changes.
-    """
-    begun = store.unfinished()
-    assert all(key.startswith(prefix) for key in begun)
-    assert len(begun) <= 2  # one of each worker
-    before = store.tree(prefix)
-    for upload in store.client.list_multipart_uploads(Bucket=BUCKET).get("Uploads", ()):
-        store.client.abort_multipart_upload(
-            Bucket=BUCKET, Key=upload["Key"], UploadId=upload["UploadId"]
-        )
-    assert store.unfinished() == []
-    assert store.tree(prefix) == before
-
-
-def test_a_bucket_that_is_not_there_is_named(store: Store, small: Undisturbed) -> None:
-    arguments = ("--input", small.corpus, "--output", "s3://no-such-bucket/counts", "-q")
-    done = bpe("count", *arguments, *store.flags, status=1)
-    (error,) = (line for line in done.stderr.splitlines() if line.startswith("bpe: error:"))
-    assert "s3://no-such-bucket/counts" in error
-    assert "cannot write" in error
 
 
 @pytest.mark.long
@@ -163,9 +146,9 @@ def test_the_first_of_two_jobs_ends_when_the_second_replaces_its_run_id(
     assert status == 1
     (error,) = errors
     assert f"{out}: another job has been started there since this one began" in error
-    # After its last look at the id, the first may write one file more, such as a record.
+    # After its last look at the id, each worker of the first may write one file more: a record.
     tree = store.tree(f"{prefix}/")
     late = {name for name in tree if name.startswith("records/")}
-    assert len(late) <= 1
+    assert len(late) <= 2
     assert {name: tree[name] for name in tree.keys() - late} == undisturbed.made("encode")
     bpe("verify", out, "-q", *store.flags, seconds=PATIENCE)

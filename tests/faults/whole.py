@@ -6,18 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipelines.output.names import COUNTS, ENCODED, TOKENIZER
-from pipelines.settings import (
-    CountSettings,
-    CountsInput,
-    Execution,
-    InputSettings,
-    OutputSettings,
-    PretokenSettings,
-    TrainSettings,
-)
-from tests import jobs
-from tests.faults.running import outcome
+from tests.cli.process import bpe
+from tests.faults.running import PATIENCE, outcome
 from tests.pipelines.corpora import KINDS
 
 if TYPE_CHECKING:
@@ -48,44 +38,6 @@ class WholeJob:
         """Every file that an undisturbed job makes."""
         return outcome(self.folder / "disk")
 
-    def inputs(self, where: str | None = None) -> InputSettings:
-        """The corpus, or a copy of it."""
-        return InputSettings(
-            patterns=self.patterns(where),
-            split_size=self.split,
-            max_failures=self.max_failures,
-        )
-
-    def here(
-        self, output: str, *, where: str | None = None, execution: Execution | None = None
-    ) -> tuple[jobs.CountSummary, jobs.EncodeSummary]:
-        """Do what ``bpe run`` does, in this process."""
-        inputs, pretokens = self.inputs(where), PretokenSettings()
-        execution = execution or Execution(workers=1)
-        counted = jobs.count(
-            inputs=inputs,
-            pretokens=pretokens,
-            settings=CountSettings(shards=SHARDS),
-            output=OutputSettings(directory=f"{output}/{COUNTS}"),
-            execution=execution,
-        )
-        jobs.train(
-            inputs=None,
-            counts=(CountsInput(directory=f"{output}/{COUNTS}"),),
-            pretokens=pretokens,
-            training=TrainSettings(vocab_size=VOCABULARY),
-            output=OutputSettings(directory=output),
-            execution=execution,
-            then="encoded",
-        )
-        encoded = jobs.encode(
-            inputs=inputs,
-            tokenizer=f"{output}/{TOKENIZER}",
-            output=OutputSettings(directory=f"{output}/{ENCODED}"),
-            execution=execution,
-        )
-        return counted, encoded
-
     def command(
         self, config: Path, output: Path | str, *, where: str | None = None, **more: Any
     ) -> list[str | Path]:
@@ -107,5 +59,5 @@ class WholeJob:
 def undisturbed_whole(folder: Path, *, split: int, max_failures: int = 0) -> WholeJob:
     """Do the job on ``corpus`` in ``folder``."""
     job = WholeJob(folder, split, max_failures)
-    job.here(str(folder / "disk"))
+    bpe(*job.command(folder / "disk.yaml", folder / "disk"), seconds=PATIENCE)
     return job
