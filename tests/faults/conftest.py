@@ -34,22 +34,19 @@ class Undisturbed:
 
     def command(self, name: str, output: Path | str, *more: str) -> list[str | Path]:
         """``bpe NAME`` on the corpus."""
-        how: list[str | Path] = ["--tokenizer", self.folder / "t.json"]
-        if name != "encode":
-            how = ["--vocab-size", "300"] if name == "train" else []
-        where: list[str | Path] = [
-            "--input",
-            self.corpus,
-            "--output",
-            output,
-            "--split-size",
-            str(self.split),
-        ]
+        how: tuple[str | Path, ...] = ("--tokenizer", self.folder / "t.json")
+        if name == "train":
+            how = ("--vocab-size", "300")
+        where = ("--input", self.corpus, "--output", output, "--split-size", str(self.split))
         return [name, *where, *how, "--workers", "2", "--quiet", *more]
 
     def made(self, name: str) -> dict[str, bytes]:
         """The files that ``bpe NAME`` makes."""
-        return outcome({"encode": self.folder / "ids", "train": self.folder / "model"}[name])
+        return outcome(self.output(name))
+
+    def output(self, name: str) -> Path:
+        """The directory of ``bpe NAME``, where nothing disturbed it."""
+        return self.folder / {"encode": "ids", "train": "model"}[name]
 
 
 def run_undisturbed(folder: Path, documents: int) -> Undisturbed:
