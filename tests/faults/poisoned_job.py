@@ -14,21 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines import planned
-from pipelines.settings import (
-    Execution,
-    InputSettings,
-    OutputSettings,
-    PretokenSettings,
-    TrainSettings,
-)
-from tests import jobs
-from tests.faults.poison import Poisoned, write_clean, write_poisoned, write_poisoned_lines
-from tests.pipelines.corpora import patterns
+from pipelines.settings import Execution, InputSettings
+from tests.faults.poison import Poisoned, write_poisoned
+from tests.pipelines.corpora import encode, patterns, train
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from pipelines.corpus.splits import Split
+    from tests import jobs
 
 
 @contextlib.contextmanager
@@ -37,10 +30,8 @@ def struck(corpus: Poisoned) -> Iterator[None]:
     write = planned.write_splits  # type: ignore[attr-defined]
     left = [corpus.strike]
 
-    def write_and_strike(
-        directory: str, run: str, splits: Sequence[Split], *, earlier: Any = None
-    ) -> None:
-        write(directory, run, splits, earlier=earlier)
+    def write_and_strike(*arguments: Any, **named: Any) -> None:
+        write(*arguments, **named)
         if left:
             left.pop()()
 
@@ -51,18 +42,19 @@ def struck(corpus: Poisoned) -> Iterator[None]:
         planned.write_splits = write  # type: ignore[attr-defined]
 
 
-def run(folder: Path, given: dict[str, Any], execution: Execution) -> dict[str, Any]:
+def run(
+    folder: Path, execution: Execution, *, lines: bool, documents: int, limit: int, long_line: int
+) -> dict[str, Any]:
     """Both commands that read a corpus, on one without poison, and each on a poisoned one."""
-    lines = given.pop("lines")
-    write = write_poisoned_lines if lines else write_poisoned
-    clean = write_clean(folder / "clean", documents=given["documents"], lines=lines)
+    clean = Poisoned.clean(folder / "clean", lines=lines, documents=documents)
     for name in ("count", "encode"):
-        job(folder / "clean-out", name, clean, lines=lines, limit=given["limit"], on=execution)
+        job(folder / "clean-out", name, clean, limit, execution)
     found: dict[str, Any] = {"clean_kib": peak_kib()}
     shutil.rmtree(folder / "clean-out")
+    sizes = {"documents": documents, "limit": limit, "long_line": long_line}
     for name in ("count", "encode"):
-        corpus = write(folder / name, **given)
-        done = job(folder, name, corpus, lines=lines, limit=given["limit"], on=execution)
+        corpus = write_poisoned(folder / name, lines=lines, **sizes)
+        done = job(folder, name, corpus, limit, execution)
         found[name] = {
             "documents": done.documents,
             "failures": done.failures,
@@ -75,32 +67,21 @@ def run(folder: Path, given: dict[str, Any], execution: Execution) -> dict[str, 
 
 
 def job(
-    folder: Path, name: str, corpus: Poisoned, *, lines: bool, limit: int, on: Execution
+    folder: Path, name: str, corpus: Poisoned, limit: int, execution: Execution
 ) -> jobs.TrainSummary | jobs.EncodeSummary:
     """Train on a corpus or encode it, and strike it once the job is planned."""
     inputs = InputSettings(
         patterns=patterns(corpus.folder),
-        format="lines" if lines else "auto",
+        format="lines" if corpus.lines else "auto",
         max_failures=corpus.failures,
         max_record_size=limit,
         split_size=100_000,
     )
-    output = OutputSettings(directory=str(folder / f"{name}-out"))
+    output, model = folder / f"{name}-out", folder / "count-out"
     with struck(corpus):
         if name == "count":
-            return jobs.train(
-                inputs=inputs,
-                pretokens=PretokenSettings(),
-                training=TrainSettings(vocab_size=300),
-                output=output,
-                execution=on,
-            )
-        return jobs.encode(
-            inputs=inputs,
-            tokenizer=str(folder / "count-out" / "tokenizer.json"),
-            output=output,
-            execution=on,
-        )
+            return train(output, inputs=inputs, execution=execution)
+        return encode(inputs, model / "tokenizer.json", output, execution=execution)
 
 
 def peak_kib() -> int:
@@ -113,4 +94,4 @@ def peak_kib() -> int:
 if __name__ == "__main__":
     _, place, settings, *beam_args = sys.argv
     execution = Execution(workers=2, beam_args=tuple(beam_args))
-    print(json.dumps(run(Path(place), json.loads(settings), execution)))
+    print(json.dumps(run(Path(place), execution, **json.loads(settings))))

@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipelines.errors import InputError, VerificationError
-from pipelines.settings import (
-    AppendSettings,
-    EncodeSettings,
-    InputSettings,
-    OutputSettings,
-    PretokenSettings,
-)
+from pipelines.settings import AppendSettings, InputSettings, OutputSettings, PretokenSettings
 from tests import jobs
 from tests.cli.process import bpe
 from tests.faults.running import outcome
-from tests.pipelines.corpora import ONE, flip, train
+from tests.pipelines.corpora import ONE, encode, flip, train, write_jsonl
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
@@ -76,35 +69,6 @@ def test_nothing_is_made_of_a_damaged_part(
     assert not (out / "report.html").exists()
 
 
-def appended(small: Undisturbed, out: Path) -> None:
-    """Encode and count the corpus, and append a file to both, in folders of ``out``."""
-    shutil.copytree(small.corpus, out / "in")
-    inputs = replace(small.inputs, patterns=(f"{out}/in/*.jsonl",))
-    for name in ("", "new.jsonl"):
-        if name:
-            (out / "in" / name).write_text('{"text": "one more"}\n')
-        append(small, out, inputs)
-
-
-def append(small: Undisturbed, out: Path, inputs: InputSettings) -> None:
-    """Take what is there."""
-    jobs.encode(
-        inputs=inputs,
-        tokenizer=str(small.folder / "t.json"),
-        output=OutputSettings(directory=str(out / "ids")),
-        execution=ONE,
-        encoding=EncodeSettings(),
-        appending=AppendSettings(append=True),
-    )
-    jobs.count(
-        inputs=inputs,
-        pretokens=PretokenSettings(),
-        output=OutputSettings(directory=str(out / "counts")),
-        execution=ONE,
-        appending=AppendSettings(append=True),
-    )
-
-
 def digits(path: Path) -> list[int]:
     """The digits of a JSON file's values: the first of each line, which always counts."""
     data = path.read_bytes()
@@ -114,7 +78,14 @@ def digits(path: Path) -> list[int]:
 def test_a_flipped_digit_is_found_in_every_manifest(small: Undisturbed, tmp_path: Path) -> None:
     shutil.copytree(small.folder / "ids", tmp_path / "ids")
     shutil.copytree(small.folder / "model" / "counts", tmp_path / "counts")
-    appended(small, tmp_path / "appended")
+    corpus, into = tmp_path / "in", tmp_path / "appended"
+    inputs = InputSettings(patterns=(f"{corpus}/*.jsonl",))
+    for number in range(2):
+        write_jsonl(corpus / f"{number}.jsonl", [f"text {number}"])
+        how: Any = {"execution": ONE, "appending": AppendSettings(append=True)}
+        encode(inputs, small.folder / "t.json", into / "ids", **how)
+        output = OutputSettings(directory=str(into / "counts"))
+        jobs.count(inputs=inputs, pretokens=PretokenSettings(), output=output, **how)
     manifests = sorted(tmp_path.rglob("manifest*.json"))
     assert len(manifests) == 6  # two of counts, of the jobs that made them
     for path in manifests:

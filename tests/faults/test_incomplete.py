@@ -13,7 +13,7 @@ from pipelines.output.names import manifest_bytes
 from tests import jobs
 from tests.cli.process import bpe, refused
 from tests.faults.test_killed import parts
-from tests.pipelines.corpora import write_jsonl
+from tests.pipelines.corpora import encode, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,24 +49,22 @@ def test_every_command_names_an_encoding_that_was_killed(
         refused(f"{killed}: {NOT_FINISHED}", *command, cwd=tmp_path)
 
 
-# What a run lacks that was killed at a moment of its work, and which of its folders is named.
-MOMENTS = {
-    "while it encoded": ("encoded", ["encoded/manifest.json"]),
-    "before it encoded": ("encoded", ["encoded"]),
-    "after it counted": ("", ["encoded", ".plan.json", "training.json", "tokenizer.json"]),
-}
-
-
 @pytest.mark.parametrize(
-    "moment",
+    ("named", "lacks"),
     [
-        "while it encoded",
-        pytest.param("before it encoded", marks=pytest.mark.long),
-        "after it counted",
+        pytest.param("encoded", ["encoded/manifest.json"], id="while it encoded"),
+        pytest.param("encoded", ["encoded"], id="before it encoded", marks=pytest.mark.long),
+        pytest.param(
+            "",
+            ["encoded", ".plan.json", "training.json", "tokenizer.json"],
+            id="after it counted",
+        ),
     ],
 )
-def test_a_run_that_was_killed(whole: WholeJob, tmp_path: Path, moment: str) -> None:
-    named, lacks = MOMENTS[moment]
+def test_a_run_that_was_killed(
+    whole: WholeJob, tmp_path: Path, named: str, lacks: list[str]
+) -> None:
+    """Some files are not there yet, and the folder that lacks them is named."""
     out = shutil.copytree(whole.folder / "disk", tmp_path / "out")
     for name in lacks:
         shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink()
@@ -75,15 +73,6 @@ def test_a_run_that_was_killed(whole: WholeJob, tmp_path: Path, moment: str) -> 
     bpe("verify", out / "counts", "-q")
     if named:
         bpe("show", out, "word")  # the tokenizer is complete
-
-
-def test_a_truncated_manifest(small: Undisturbed, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    shutil.copytree(small.folder / "ids", out)
-    text = (out / "manifest.json").read_bytes()
-    (out / "manifest.json").write_bytes(text[:1000])
-    for command in ("verify", "decode", "report"):
-        refused("manifest.json: not JSON", command, out, cwd=tmp_path)
 
 
 def test_a_training_that_was_killed(small: Undisturbed, tmp_path: Path) -> None:
@@ -100,8 +89,7 @@ def test_a_training_that_was_killed(small: Undisturbed, tmp_path: Path) -> None:
 
 def test_a_finished_run_is_verified_in_full(whole: WholeJob, tmp_path: Path) -> None:
     """Counts, tokenizer and encoded corpus, each damage of each."""
-    out = tmp_path / "out"
-    shutil.copytree(whole.folder / "disk", out)
+    out = shutil.copytree(whole.folder / "disk", tmp_path / "out")
     done = bpe("verify", out, "--input", whole.corpus, "--json", "-q")
     found = json.loads(done.stdout)
     assert list(found) == ["counts", "tokenizer", "encoded"]
@@ -114,30 +102,22 @@ def test_a_finished_run_is_verified_in_full(whole: WholeJob, tmp_path: Path) -> 
 
 
 def test_a_run_whose_tokenizer_was_trained_again(whole: WholeJob, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    shutil.copytree(whole.folder / "disk", out)
+    out = shutil.copytree(whole.folder / "disk", tmp_path / "out")
     again = ("--output", out, "--vocab-size", "290", "--overwrite", "-q")
     bpe("train", "--counts", out / "counts", *again)
     done = bpe("verify", out, status=1)
     assert f"{out / 'encoded'} was encoded with another tokenizer" in done.stderr
 
 
-@pytest.mark.parametrize("of", [pytest.param("counts", marks=pytest.mark.long), "encoded"])
-def test_the_manifest_of_another_directory(small: Undisturbed, tmp_path: Path, of: str) -> None:
+def test_the_manifest_of_another_directory(small: Undisturbed, tmp_path: Path) -> None:
     """Of the other kind, and of the same kind."""
-    out, counts = tmp_path / "out", small.folder / "model" / "counts"
-    mine, other = (
-        (counts, small.folder / "ids") if of == "counts" else (small.folder / "ids", counts)
-    )
-    shutil.copytree(mine, out)
-    shutil.copy(other / "manifest.json", out / "manifest.json")
+    out = shutil.copytree(small.folder / "ids", tmp_path / "out")
+    shutil.copy(small.folder / "model" / "counts" / "manifest.json", out)
     for command in ("verify", "report"):
         refused("it is the manifest of another directory", command, out, cwd=tmp_path)
-    write_jsonl(tmp_path / "text" / "a.jsonl", ["another text"])
-    how = ("--tokenizer", small.folder / "t.json") if of == "encoded" else ()
-    where = ("--input", tmp_path / "text", "--output", tmp_path / "another", "-q")
-    bpe("count" if of == "counts" else "encode", *where, *how)
-    shutil.copy(tmp_path / "another" / "manifest.json", out / "manifest.json")
+    corpus = write_jsonl(tmp_path / "text" / "a.jsonl", ["another text"])
+    encode(corpus.inputs(), small.folder / "t.json", tmp_path / "another")
+    shutil.copy(tmp_path / "another" / "manifest.json", out)
     done = bpe("verify", out, status=1)
     assert "bpe: error:" in done.stderr
     assert "verified" not in done.stdout

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.errors import RecordError
-from pipelines.settings import Execution, InputSettings, OutputSettings, PretokenSettings
 from tests import jobs
 from tests.cli.process import ROOT, environment
-from tests.faults.poison import BAD_LINES, EVERY, write_poisoned
-from tests.faults.poisoned_job import struck
 from tests.pipelines.corpora import dead_letters
 
 if TYPE_CHECKING:
@@ -80,40 +76,13 @@ def check(folder: Path, result: dict[str, Any], *, limit: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "lines",
-    [pytest.param(False, id="auto"), pytest.param(True, id="lines", marks=long)],
+    ("lines", "sizes"),
+    [
+        pytest.param(False, SHORT, id="auto"),
+        pytest.param(True, SHORT, id="lines", marks=long),
+        pytest.param(False, LONG, id="auto, a line of 500 MB and bombs", marks=long),
+        pytest.param(True, LONG, id="lines, one of 500 MB and bombs", marks=long),
+    ],
 )
-def test_the_good_records_come_through(tmp_path: Path, lines: bool) -> None:
-    check(tmp_path, run(tmp_path, lines=lines, **SHORT), limit=SHORT["limit"])
-
-
-@long
-@pytest.mark.parametrize("lines", [False, True], ids=["auto", "lines"])
-def test_a_line_of_500_mb_and_bombs(tmp_path: Path, lines: bool) -> None:
-    check(tmp_path, run(tmp_path, lines=lines, **LONG), limit=LONG["limit"])
-
-
-def test_all_ways_are_in_the_corpus(tmp_path: Path) -> None:
-    corpus = write_poisoned(tmp_path / "corpus", documents=600, limit=1000, long_line=1 << 20)
-    reasons = {reason for _, _, reason in corpus.bad}
-    assert {reason for _, reason in BAD_LINES} <= reasons
-    records = sum(name == "a.jsonl" for name, _, _ in corpus.bad)
-    assert records * EVERY == 600
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["i.jsonl", "l.parquet", *(pytest.param(name, marks=long) for name in ("j.jsonl", "k.txt"))],
-)
-def test_without_leave_a_lost_file_ends_the_job(tmp_path: Path, name: str) -> None:
-    corpus = write_poisoned(tmp_path / "corpus", documents=10, limit=1000, long_line=1 << 20)
-    inputs = InputSettings(patterns=(str(corpus.folder / name),))
-    message = rf"{name}, record at byte 0: the file had \d+ bytes"
-    with struck(corpus), pytest.raises(RecordError, match=message):
-        jobs.count(
-            inputs=inputs,
-            pretokens=PretokenSettings(),
-            output=OutputSettings(directory=str(tmp_path / "out")),
-            execution=Execution(workers=1),
-        )
-    assert not (tmp_path / "out" / "manifest.json").exists()
+def test_the_good_records_come_through(tmp_path: Path, lines: bool, sizes: dict[str, int]) -> None:
+    check(tmp_path, run(tmp_path, lines=lines, **sizes), limit=sizes["limit"])

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 import pyarrow as pa
 import pytest
-from apache_beam.testing.test_pipeline import TestPipeline
-from apache_beam.testing.util import assert_that, equal_to
+from apache_beam.testing.util import equal_to
 
 import bpe
 from bpe.regex import search
@@ -22,8 +21,8 @@ from pipelines.settings import EncodeSettings, Execution, OutputSettings, Pretok
 from pipelines.transforms.counting import CountPretokens
 from pipelines.transforms.encoding import EncodeDocuments
 from tests import jobs
-from tests.cli.process import bpe as command
 from tests.faults.running import running, until
+from tests.pipelines.beam_runs import assert_that, pipeline
 from tests.pipelines.corpora import dead_letters, decoded, write_jsonl
 
 if TYPE_CHECKING:
@@ -118,53 +117,28 @@ def test_encoding_and_comparing_set_them_aside(corpus: Corpus, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("impatient")
-def test_transforms_have_an_output_for_them() -> None:
-    tokenizer = bpe.train(bpe.count_pretokens(GOOD, pattern=SLOW), max_merges=3)
-    table = pa.table({"text": TEXTS})
-    elements: list[Any] = [*TEXTS, {"text": EVIL, "n": 5}]
-    slow = [EVIL, EVIL + "?", str(elements[-1])]
-    with TestPipeline() as pipeline:
-        texts = pipeline | beam.Create(elements, reshuffle=False)
-        counts, bad = texts | CountPretokens(pattern=SLOW).with_exception_handling()
-        expected = list(bpe.count_pretokens(GOOD, pattern=SLOW).items())
-        assert_that(counts, equal_to(expected), label="counts")
-        assert_that(
-            bad | "Element" >> beam.Map(lambda one: str(one[0])),
-            equal_to(slow),
-            label="bad counts",
-        )
-        encoded, bad = texts | EncodeDocuments(tokenizer=tokenizer).with_exception_handling()
-        assert_that(
-            encoded | "Text" >> beam.Map(lambda row: row.text), equal_to(GOOD), label="encoded"
-        )
-        assert_that(
-            bad | "Element of ids" >> beam.Map(lambda one: str(one[0])),
-            equal_to(slow),
-            label="bad ids",
-        )
-        tables = pipeline | "Tables" >> beam.Create([table], reshuffle=False)
-        counts, bad = tables | "Of tables" >> CountPretokens(pattern=SLOW).with_exception_handling()
-        assert_that(counts, equal_to(expected), label="counts of tables")
-        assert_that(
-            bad | "Row" >> beam.Map(lambda one: one[0]["text"].to_pylist()),
-            equal_to([[EVIL], [EVIL + "?"]]),
-            label="bad rows",
-        )
+@pytest.mark.parametrize("name", ["CountPretokens", "EncodeDocuments"])
+def test_transforms_have_an_output_for_them(name: str) -> None:
+    counts = bpe.count_pretokens(GOOD, pattern=SLOW)
+    transform: Any = CountPretokens(pattern=SLOW)
+    expected: list[Any] = [(pretoken, 2 * count) for pretoken, count in counts.items()]
+    if name == "EncodeDocuments":
+        transform = EncodeDocuments(tokenizer=bpe.train(counts, max_merges=3))
+        expected = [*GOOD, GOOD]
+    elements = [*TEXTS, pa.table({"text": TEXTS})]
+    with pipeline() as p:
+        texts = p | beam.Create(elements, reshuffle=False)
+        good, bad = texts | transform.with_exception_handling()
+        assert_that(good | "Good" >> beam.Map(plain), equal_to(expected), label="good")
+        slow = [EVIL, EVIL + "?", [EVIL], [EVIL + "?"]]
+        assert_that(bad | "Bad" >> beam.Map(lambda one: plain(one[0])), equal_to(slow), label="bad")
 
 
-@pytest.mark.long
-def test_the_command_ends_with_a_line(tmp_path: Path) -> None:
-    """With the time limit that users have: it ends at the first such document, of many."""
-    (tmp_path / "in.txt").write_text(f"{EVIL}\n" * 50)
-    said = command(
-        *("count", "--input", "in.txt", "--format", "lines", "--pattern", SLOW, "-q"),
-        *("--output", "counts"),
-        cwd=tmp_path,
-        status=1,
-    ).stderr
-    assert said.startswith("bpe: error: ")
-    assert said.count("\n") == 1
-    assert f"in.txt, record at byte 0: {REASON}" in said
+def plain(made: Any) -> Any:
+    """The text of what is encoded, or of all rows of a table; a count as it is."""
+    if isinstance(made, pa.Table):
+        return made["text"].to_pylist()
+    return getattr(made, "text", made)
 
 
 @pytest.mark.parametrize(
