@@ -12,12 +12,12 @@ from bpe import (
     PretokenCounts,
     Pretokenizer,
     Tokenizer,
-    Training,
     WordPiece,
     train,
 )
 from bpe.errors import TokenizerError
 from tests.bpe.oracle import training_of
+from tests.bpe.vocabularies import BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,46 +56,42 @@ def test_a_tokenizer_that_was_loaded(tmp_path: Path) -> None:
             loaded.truncated(2)
 
 
-def test_word_piece_needs_its_training(tmp_path: Path) -> None:
+def test_word_piece_needs_its_training() -> None:
     counts = PretokenCounts.from_items({"abab": 3, "abc": 1}, pretokenizer="words")
     trained = train(counts, max_merges=3, model=WordPiece())
-    training_of(trained).save(tmp_path / "training.json")
-    again = Tokenizer(
-        tokens=trained.tokens,
-        merges=[],
-        pretokenizer=trained.pretokenizer,
-        special_tokens=trained.special_tokens,
-        model=trained.model,
-    )
+    again = trained.with_training(None)
     with pytest.raises(TokenizerError, match=r"with_training\(bpe.Training.load"):
         again.truncated(5)
-    again = again.with_training(Training.load(tmp_path / "training.json"))
-    assert again.truncated(7) == trained.truncated(7)
+    assert again.with_training(trained.training).truncated(7) == trained.truncated(7)
 
 
-def test_ids_that_do_not_follow_the_merges_are_refused() -> None:
-    alphabet = [bytes([byte]) for byte in range(256)]
-    cut = Pretokenizer("words")
-    late = Tokenizer(
-        tokens=[*alphabet, b"ab", b"abc"], merges=[(97, 98, 256), (256, 99, 257)], pretokenizer=cut
+@pytest.mark.parametrize(
+    ("tokens", "merges", "special", "named"),
+    [
+        (
+            [b"abc", b"ab"],
+            [(97, 98, 257), (257, 99, 256)],
+            {},
+            "makes token 256 after .* token 257",
+        ),
+        ([b"ab", b"<|e|>"], [(97, 98, 256)], {"<|e|>": 257}, r"does not hold '<\|e\|>'"),
+        ([None, b"ab"], [(97, 98, 257)], {}, "no token has the id 256"),
+    ],
+)
+def test_ids_that_do_not_follow_the_merges_are_refused(
+    tokens: list[bytes | None],
+    merges: list[tuple[int, int, int]],
+    special: dict[str, int],
+    named: str,
+) -> None:
+    tokenizer = Tokenizer(
+        tokens=[*BYTES, *tokens],
+        merges=merges,
+        special_tokens=special,
+        pretokenizer=Pretokenizer("words"),
     )
-    assert late.truncated(257).merges == [(97, 98, 256)]
-    swapped = Tokenizer(
-        tokens=[*alphabet, b"abc", b"ab"], merges=[(97, 98, 257), (257, 99, 256)], pretokenizer=cut
-    )
-    with pytest.raises(TokenizerError, match=r"merge 1 makes token 256 after .* token 257"):
-        swapped.truncated(257)
-    special = Tokenizer(
-        tokens=[*alphabet, b"ab", b"<|e|>"],
-        merges=[(97, 98, 256)],
-        special_tokens={"<|e|>": 257},
-        pretokenizer=cut,
-    )
-    with pytest.raises(TokenizerError, match=r"does not hold '<\|e\|>'"):
-        special.truncated(257)
-    gap = Tokenizer(tokens=[*alphabet, None, b"ab"], merges=[(97, 98, 257)], pretokenizer=cut)
-    with pytest.raises(TokenizerError, match="no token has the id 256"):
-        gap.truncated(257)
+    with pytest.raises(TokenizerError, match=named):
+        tokenizer.truncated(257)
 
 
 def test_training_of_another_tokenizer_is_refused() -> None:
