@@ -1,35 +1,31 @@
-"""Training through a pipeline: the same tokenizer as in memory."""
+"""Training through a pipeline: the same tokenizer as in memory, also where one is extended."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import shutil
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 
 import bpe
 from bpe.counts import PretokenCounts, combine
 from bpe.roles import Roles
-from pipelines.errors import ConfigError, InputError, OutputError
-from pipelines.progress import Progress, SlotWriter
-from pipelines.progress.steps import StageProgress
+from pipelines.errors import ConfigError, InputError, JobError, OutputError
+from pipelines.progress import SlotWriter
 from pipelines.settings import (
     SHARES_OF,
     CountsInput,
-    OutputSettings,
     PretokenSettings,
     ShareOf,
     TrainSettings,
 )
 from pipelines.tokenizer_files import load_tokenizer, write_tokenizer
-from tests import jobs
 from tests.pipelines.corpora import ONE, Corpus, count, train, tree, write_jsonl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -51,74 +47,82 @@ def test_who_loads_what_was_written_gets_what_the_file_holds(
     assert load_tokenizer(path) == bpe.Tokenizer.load(path)
 
 
-@pytest.mark.parametrize("ties", ["gpt2-max", "first-seen"])
-def test_the_tokenizer_is_the_one_trained_in_memory(
-    corpus: Corpus, tmp_path: Path, ties: str
-) -> None:
-    summary = train(
-        tmp_path / "model",
-        inputs=corpus.inputs(),
-        training=TrainSettings(vocab_size=330, ties=ties),
-        pretokens=PretokenSettings(special_tokens=("<|end|>",)),
-    )
-    counts = bpe.count_pretokens(
-        corpus.texts, special_tokens=("<|end|>",), track_order=ties == "first-seen"
-    )
-    expected = bpe.train(counts, vocab_size=330, ties=ties)
-    expected.save(tmp_path / "tokenizer.json")
-    made = tmp_path / "model" / "tokenizer.json"
-    assert made.read_bytes() == (tmp_path / "tokenizer.json").read_bytes()
-    training = json.loads((tmp_path / "model" / "training.json").read_bytes())
-    assert expected.training is not None
-    assert training == json.loads(expected.training.to_json())
-    assert summary.vocab_size == len(expected) == 330
-    assert summary.merges == len(expected.merges)
-    assert summary.tokens == expected.training.tokens
-    assert summary.sha256 == expected.sha256
-    assert summary.documents == len(corpus.documents)
-    assert summary.bytes_per_token == counts.totals.bytes / expected.training.tokens
+O200K = PretokenSettings(pretokenizer="o200k", special_tokens=("<|end|>",))
+WORDS = PretokenSettings(pretokenizer="words", special_tokens=("<unk>",))
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a tokenizer that was trained on something else."""
+    texts = ["low lower lowest newest", "die neue Niederung"] * 3
+    counts = bpe.count_pretokens(texts, pretokenizer="o200k", special_tokens=["<|end|>"])
+    path = tmp_path_factory.mktemp("base") / "tokenizer.json"
+    bpe.train(counts, vocab_size=280).save(path)
+    return path
 
 
 @pytest.mark.parametrize(
-    "training",
+    ("pretokens", "options"),
     [
-        TrainSettings(
-            max_merges=60,
-            ties="first-seen",
-            model=bpe.CharacterLevel(unknown="<unk>"),
-            initial_alphabet=("ж",),
-            prune_below=2,
+        pytest.param(O200K, {"vocab_size": 330, "ties": "gpt2-max"}, id="vocabulary"),
+        pytest.param(
+            *(O200K, {"vocab_size": 300, "ties": "first-seen", "prune_below": 60}), id="pruned"
         ),
-        TrainSettings(vocab_size=200, model=bpe.WordPiece(), min_frequency=2),
+        pytest.param(
+            WORDS,
+            {
+                "max_merges": 60,
+                "ties": "first-seen",
+                "model": bpe.CharacterLevel(unknown="<unk>"),
+                "initial_alphabet": ("ж",),
+                "prune_below": 2,
+            },
+            id="characters",
+        ),
+        pytest.param(
+            *(WORDS, {"vocab_size": 200, "model": bpe.WordPiece(), "min_frequency": 2}),
+            id="word pieces",
+        ),
+        pytest.param(
+            None, {"vocab_size": 330, "ties": "id-min", "extend": "base"}, id="a tokenizer extended"
+        ),
     ],
 )
-def test_models_and_limits(corpus: Corpus, tmp_path: Path, training: TrainSettings) -> None:
-    pretokens = PretokenSettings(pretokenizer="words", special_tokens=("<unk>",))
-    train(
-        tmp_path / "model",
+def test_the_tokenizer_is_the_one_trained_in_memory(
+    corpus: Corpus,
+    base: Path,
+    tmp_path: Path,
+    pretokens: PretokenSettings | None,
+    options: dict[str, Any],
+) -> None:
+    """The pre-tokenizer and the special tokens come from the file that is extended."""
+    asked, given = dict(options), dict(options)
+    if "extend" in options:
+        asked["extend"], given["extend"] = str(base), bpe.Tokenizer.load(base)
+    summary = train(
+        *(tmp_path / "model",),
         inputs=corpus.inputs(),
-        training=training,
+        training=TrainSettings(**asked),
         pretokens=pretokens,
     )
+    cut = pretokens or O200K
     counts = bpe.count_pretokens(
-        corpus.texts, pretokenizer="words", special_tokens=("<unk>",), track_order=True
+        corpus.texts,
+        pretokenizer=cut.pretokenizer or "gpt2",
+        special_tokens=cut.special_tokens,
+        track_order=True,
     )
-    assert training.model is not None
-    expected = bpe.train(
-        counts,
-        vocab_size=training.vocab_size,
-        max_merges=training.max_merges,
-        ties=training.ties,
-        min_frequency=training.min_frequency,
-        prune_below=training.prune_below,
-        model=training.model,
-        initial_alphabet=training.initial_alphabet,
-    )
-    made = (tmp_path / "model" / "tokenizer.json").read_text(encoding="utf-8")
-    assert made == expected.to_json(dialect="beam-bpe")
-    assert expected.training is not None
-    told = (tmp_path / "model" / "training.json").read_text(encoding="utf-8")
-    assert told == expected.training.to_json()
+    expected = bpe.train(counts, **given)
+    training = expected.training
+    assert training is not None
+    made = tree(tmp_path / "model")
+    assert made["tokenizer.json"].decode() == expected.to_json(dialect="beam-bpe")
+    assert made["training.json"].decode() == training.to_json()
+    assert summary.sha256 == expected.sha256
+    assert (summary.vocab_size, summary.merges) == (len(expected), len(training.merges))
+    assert (summary.tokens, summary.initial_tokens) == (training.tokens, training.initial_tokens)
+    assert summary.documents == len(corpus.documents)
+    assert summary.bytes_per_token == training.bytes_per_token
 
 
 SHARED_TEXTS = {"c1": "low low lower lowest", "c2": "newest " * 700, "c3": "wide ok"}
@@ -126,10 +130,13 @@ SHARED_TEXTS = {"c1": "low low lower lowest", "c2": "newest " * 700, "c3": "wide
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the counts of each of the texts."""
+    """A folder that nobody changes: the counts of each of the texts, and others; a tokenizer."""
     path = tmp_path_factory.mktemp("sources")
-    for name, text in SHARED_TEXTS.items():
+    for name, text in (*SHARED_TEXTS.items(), ("empty", "")):
         bpe.count_pretokens([text]).save(path / name)
+    words = bpe.count_pretokens(["low"], pretokenizer="words")
+    words.save(path / "words")
+    bpe.train(words, vocab_size=257).save(path / "words.json")
     return path
 
 
@@ -166,13 +173,7 @@ def test_shares_of_counts_become_weights(sources: Path, tmp_path: Path, share_of
     assert (tmp_path / "model" / "tokenizer.json").read_text() == expected.to_json()
 
 
-@pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with counts that nobody changes: c1 and c2 of two words each, and empty ones."""
-    path = tmp_path_factory.mktemp("counted")
-    for name, text in (("c1", "low lower"), ("c2", "new newer"), ("empty", "")):
-        bpe.count_pretokens([text] if text else []).save(path / name)
-    return path
+TOKENS, WORDS_FILE = {"share_of": "tokens"}, {"share_tokenizer": "words.json"}
 
 
 @pytest.fixture(scope="module")
@@ -190,44 +191,35 @@ def copied(trained: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("asked", "of", "reason"),
     [
-        (("c1:60%", "c2:30%"), "add up to 90%, not to 100%"),
-        (("c1:60%", "c2"), "c2 has no share, others have one"),
-        (("c1:60%", "c2:2"), "c2 has no share, others have one"),
-        (("c1:60%", "empty:40%"), "empty: no bytes were counted"),
-        (("c1:0%", "c2:100%"), "the share 0% is not above 0"),
-        (("c1:160%", "c2:1"), "the share 160% is not above 0 and at most 100%"),
+        ("c1:60% c2:30%", {}, "add up to 90%, not to 100%"),
+        ("c1:60% c2", {}, "c2 has no share, others have one"),
+        ("c1:60% c2:2", {}, "c2 has no share, others have one"),
+        ("c1:60% empty:40%", {}, "empty: no bytes were counted"),
+        ("c1:0% c2:100%", {}, "the share 0% is not above 0"),
+        ("c1:160% c2:1", {}, "the share 160% is not above 0 and at most 100%"),
+        ("c1:50% c2:50%", TOKENS, "give `share_tokenizer` FILE"),
+        ("c1:50% c2:50%", TOKENS | WORDS_FILE, "its tokens cannot be counted there"),
+        ("c1:50% c2:50%", TOKENS | {"share_tokenizer": "none.json"}, "cannot read the tokenizer"),
+        ("c1", TOKENS | WORDS_FILE, "`share_tokenizer` goes with shares"),
+        ("c1:50% c2:50%", WORDS_FILE, "`share_tokenizer` goes with `share_of` tokens"),
+        (".", {}, "no finished job left its output here"),
+        ("c1:2 words", {}, "different pretokenizer .*/c1 has 'gpt2', .*/words has 'words'"),
     ],
 )
-def test_shares_that_make_no_mix_are_refused(
-    counted: Path, tmp_path: Path, asked: tuple[str, ...], reason: str
+def test_counts_that_do_not_fit_are_refused(
+    sources: Path, tmp_path: Path, asked: str, of: dict[str, Any], reason: str
 ) -> None:
+    if "share_tokenizer" in of:
+        of = of | {"share_tokenizer": str(sources / of["share_tokenizer"])}
     with pytest.raises((ConfigError, InputError), match=reason):
         train(
             tmp_path / "model",
-            counts=tuple(CountsInput.parse(f"{counted}/{source}") for source in asked),
+            counts=tuple(CountsInput.parse(f"{sources}/{source}") for source in asked.split()),
+            **of,
         )
     assert not (tmp_path / "model").exists()
-
-
-def test_shares_of_tokens_need_a_tokenizer_that_splits_alike(counted: Path, tmp_path: Path) -> None:
-    words = bpe.count_pretokens(["low"], pretokenizer="words")
-    bpe.train(words, vocab_size=257).save(tmp_path / "words.json")
-    shares = tuple(CountsInput.parse(f"{counted}/{source}:50%") for source in ("c1", "c2"))
-    whole = (CountsInput(directory=str(counted / "c1")),)
-    of: ShareOf = "tokens"
-    for counts, share_of, tokenizer, reason in (
-        (shares, of, None, "give `share_tokenizer` FILE"),
-        (shares, of, "words.json", "its tokens cannot be counted there"),
-        (shares, of, "none.json", "cannot read the tokenizer"),
-        (whole, of, "words.json", "`share_tokenizer` goes with shares"),
-        (shares, "bytes", "words.json", "`share_tokenizer` goes with `share_of` tokens"),
-    ):
-        file = None if tokenizer is None else str(tmp_path / tokenizer)
-        with pytest.raises((ConfigError, InputError), match=reason):
-            train(tmp_path / "m", counts=counts, share_of=share_of, share_tokenizer=file)
-    assert not (tmp_path / "m").exists()
 
 
 def test_counts_may_lie_in_the_output_directory(corpus: Corpus, tmp_path: Path) -> None:
@@ -240,9 +232,9 @@ def test_counts_may_lie_in_the_output_directory(corpus: Corpus, tmp_path: Path) 
 
 
 def test_counts_of_an_earlier_training_are_not_left_beside_another_tokenizer(
-    counted: Path, copied: Path
+    sources: Path, copied: Path
 ) -> None:
-    train(copied, counts=(CountsInput(directory=str(counted / "c1")),), overwrite=True)
+    train(copied, counts=(CountsInput(directory=str(sources / "c1")),), overwrite=True)
     assert set(tree(copied)) == {".plan.json", "tokenizer.json", "training.json"}
 
 
@@ -317,78 +309,93 @@ def test_counts_that_a_training_reads_are_not_made_again(corpus: Corpus, copied:
         count(corpus.inputs(), copied / "counts")
 
 
-def test_settings_are_checked_before_anything_is_counted(corpus: Corpus, tmp_path: Path) -> None:
-    for training, pretokens in (
-        (TrainSettings(vocab_size=100), PretokenSettings()),
-        (TrainSettings(vocab_size=256), PretokenSettings(special_tokens=("<|end|>",))),
-        (TrainSettings(vocab_size=300), PretokenSettings(pattern="(")),
-    ):
-        with pytest.raises(ConfigError):
-            train(tmp_path / "m", inputs=corpus.inputs(), training=training, pretokens=pretokens)
-    with pytest.raises(ConfigError, match="give one of them"):
-        train(tmp_path / "m")
-    assert not (tmp_path / "m").exists()
-
-
-def test_counts_that_do_not_fit_are_refused(corpus: Corpus, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no finished job left its output here"):
-        train(tmp_path / "model", counts=(CountsInput(directory=str(tmp_path)),))
-    assert not (tmp_path / "model").exists()
-    bpe.count_pretokens(corpus.texts).save(tmp_path / "c1")
-    bpe.count_pretokens(corpus.texts, pretokenizer="words").save(tmp_path / "c2")
-    both = tuple(CountsInput(directory=str(tmp_path / name)) for name in ("c1", "c2"))
+def test_counts_that_cannot_be_trained_on_are_refused(sources: Path, tmp_path: Path) -> None:
+    one, other = (CountsInput(directory=str(sources / name)) for name in ("c1", "words"))
     with pytest.raises(InputError, match="different pretokenizer"):
-        train(tmp_path / "model", counts=both)
+        train(tmp_path / "model", counts=(one, other))
+    in_order = TrainSettings(vocab_size=300, ties="first-seen")
     with pytest.raises(ConfigError, match="first-seen"):
-        train(
-            tmp_path / "other",
-            counts=both[:1],
-            training=TrainSettings(vocab_size=300, ties="first-seen"),
-        )
+        train(tmp_path / "model", counts=(one,), training=in_order, overwrite=True)
     assert not (tmp_path / "model" / "tokenizer.json").exists()
 
 
-class Listening(Progress):
-    """Looks at the stage each time that a worker has said how far it is."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[int, int]] = []
-
-    @contextlib.contextmanager
-    def stage(
-        self, name: str, total_bytes: int | None, *, unit: str = "merges"
-    ) -> Iterator[StageProgress]:
-        self._stage = StageProgress(name, total_bytes, unit=unit, is_watched=True)
-        try:
-            yield self._stage
-        finally:
-            self._stage.close()
-
-    def look(self) -> None:
-        now = self._stage.snapshot()
-        self.heard.append((now.done, now.total))
+def test_there_must_be_something_to_train_on(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="give one of them"):
+        train(tmp_path / "m")
 
 
-def test_progress_hears_of_merges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    progress, advance = Listening(), SlotWriter.advance
-
-    def advance_and_look(slot: SlotWriter, done: int, total: int) -> None:
-        advance(slot, done, total)
-        progress.look()
-
-    monkeypatch.setattr(SlotWriter, "advance", advance_and_look)
+def test_progress_hears_of_merges(corpus: Corpus, tmp_path: Path) -> None:
     words = [f"{i * 7919 % 99991:x}" for i in range(400)]
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", words)
-    count(corpus.inputs(), tmp_path / "counts")
-    summary = jobs.train(
-        counts=(CountsInput(directory=str(tmp_path / "counts")),),
-        pretokens=PretokenSettings(),
-        training=TrainSettings(vocab_size=900),
-        output=OutputSettings(directory=str(tmp_path / "model")),
-        progress=progress,
-        execution=ONE,
-    )
-    assert summary.merges > 256
-    assert progress.heard
-    assert progress.heard == sorted(progress.heard)
-    assert progress.heard[-1][1] == 900 - 256
+    with patch.object(SlotWriter, "advance", autospec=True) as advance:
+        train(tmp_path / "model", inputs=corpus.inputs(), training=TrainSettings(vocab_size=900))
+    merges = [call.args[1:] for call in advance.call_args_list if call.args[2] == 900 - 256]
+    assert merges == sorted(merges)
+    assert len(merges) > 1
+
+
+# A tokenizer extended.
+
+
+def test_counts_that_are_there(corpus: Corpus, base: Path, tmp_path: Path) -> None:
+    count(corpus.inputs(), tmp_path / "counts", pretokens=O200K)
+    source = (CountsInput(directory=str(tmp_path / "counts")),)
+    training = TrainSettings(max_merges=20, extend=str(base))
+    train(tmp_path / "one", counts=source, training=training, execution=ONE)
+    train(tmp_path / "two", inputs=corpus.inputs(), training=training)
+    for name in ("tokenizer.json", "training.json"):
+        assert tree(tmp_path / "one")[name] == tree(tmp_path / "two")[name]
+    bpe.count_pretokens(["low lower"]).save(tmp_path / "others")
+    source = (CountsInput(directory=str(tmp_path / "others")),)
+    with pytest.raises(JobError, match=r"counts were split with gpt2, but .* splits with o200k"):
+        train(tmp_path / "three", counts=source, training=training)
+    assert not (tmp_path / "three").exists()
+
+
+def test_another_tokenizer_is_another_job(corpus: Corpus, base: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "base.json"
+    copy.write_bytes(base.read_bytes())
+    training = TrainSettings(max_merges=20, extend=str(copy))
+    train(tmp_path / "model", inputs=corpus.inputs(), training=training)
+    files = tree(tmp_path / "model")
+    same = replace(training, extend=str(base))
+    train(tmp_path / "model", inputs=corpus.inputs(), training=same, resume=True)
+    assert tree(tmp_path / "model").keys() == files.keys()
+    bpe.Tokenizer.load(base).truncated(270).save(copy)
+    with pytest.raises(OutputError, match="extend"):
+        train(tmp_path / "model", inputs=corpus.inputs(), training=training, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("pretokens", "changes", "error", "message"),
+    [
+        (None, {"extend": None, "vocab_size": 100}, ConfigError, "`vocab_size` 100"),
+        (O200K, {"extend": None, "vocab_size": 256}, ConfigError, "`vocab_size` 256"),
+        (PretokenSettings(pattern="("), {"extend": None}, ConfigError, "does not compile|missing"),
+        (PretokenSettings(pretokenizer="cl100k"), {}, ConfigError, "text with o200k, .* cl100k"),
+        (PretokenSettings(special_tokens=("<x>",)), {}, ConfigError, r"lacks .* '<x>' \(it has"),
+        (None, {"model": bpe.WordPiece()}, JobError, "ByteLevel, the model asked for is WordP"),
+        (None, {"vocab_size": 279}, JobError, "`vocab_size` 279 is smaller than .* 280 tokens"),
+        (None, {"ties": "huggingface"}, JobError, "ties 'huggingface' cannot extend"),
+        (None, {"extend": "nowhere.json"}, JobError, "nowhere.json: cannot read the tokenizer"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_before_anything_is_counted(
+    corpus: Corpus,
+    base: Path,
+    tmp_path: Path,
+    pretokens: PretokenSettings | None,
+    changes: dict[str, Any],
+    error: type[JobError],
+    message: str,
+) -> None:
+    training = TrainSettings(**{"vocab_size": 300, "extend": str(base), **changes})
+    with pytest.raises(error, match=message):
+        train(tmp_path / "m", inputs=corpus.inputs(), training=training, pretokens=pretokens)
+    assert not (tmp_path / "m").exists()
+
+
+def test_the_file_must_not_lie_in_the_output(corpus: Corpus, base: Path) -> None:
+    training = TrainSettings(max_merges=3, extend=str(base))
+    with pytest.raises(OutputError, match=r"tokenizer\.json"):
+        train(base.parent, inputs=corpus.inputs(), training=training, overwrite=True)
