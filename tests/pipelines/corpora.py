@@ -143,7 +143,7 @@ def decoded(directory: Path) -> list[tuple[str, str]]:
     """The documents of an encoded corpus, as (id, text)."""
     stream = io.BytesIO()
     jobs.decode(directory=str(directory), stream=stream)
-    lines = [json.loads(line) for line in stream.getvalue().decode().splitlines()]
+    lines = [json.loads(line) for line in stream.getvalue().split(b"\n")[:-1]]
     return [(line["id"], line["text"]) for line in lines]
 
 

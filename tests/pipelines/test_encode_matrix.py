@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import json
-from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.formats import FILE_FORMATS, WITH_COLUMNS
+from pipelines.formats import FILE_FORMATS
 from pipelines.settings import InputSettings
 from tests import jobs
-from tests.pipelines.corpora import MODES, count, encode, sentence
+from tests.pipelines.corpora import MODES, decoded, encode, sentence
 from tests.pipelines.corpus_files import COMPRESSIONS, pack
-from tests.shared_data import LONG
+from tests.shared_data import LONG, long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,61 +39,29 @@ def write(folder: Path, format_: FileFormat, packed: Compression) -> None:
         for i, text in enumerate(TEXTS):
             (folder / f"{i:02}.txt{suffix}").write_bytes(pack(text.encode(), packed))
         return
-    for name, begin, end in (("a", 0, 10), ("b", 10, len(TEXTS))):
-        records = [{"text": TEXTS[i], "n": i} for i in range(begin, end)]
+    for name, texts in (("a", TEXTS[:10]), ("b", TEXTS[10:])):
         if format_ == "parquet":
-            table = pa.Table.from_pylist(records)
-            pq.write_table(table, folder / f"{name}.parquet", row_group_size=4)
+            pq.write_table(pa.table({"text": texts}), folder / f"{name}.parquet", row_group_size=4)
             continue
         if format_ not in ("lines", "jsonl"):
             raise NotImplementedError(format_)
-        lines = [json.dumps(r) if format_ == "jsonl" else str(r["text"]) for r in records]
+        lines = [json.dumps({"text": text}) if format_ == "jsonl" else text for text in texts]
         data = "".join(line + "\n" for line in lines).encode()
         (folder / f"{name}.{format_}{suffix}").write_bytes(pack(data, packed))
 
 
-def rows(folder: Path) -> list[dict[str, Any]]:
-    return [
-        row
-        for path in sorted(folder.glob("data/*.parquet"))
-        for row in pq.read_table(path).to_pylist()
-    ]
-
-
-# In the short form, the mixed corpus below has every compression and all formats but lines; modes
-# have their rows in test_encode_rows, and columns pass through in test_keep.
-@pytest.mark.long
-@pytest.mark.parametrize(("format_", "packed"), CASES)
-def test_the_matrix(model: Path, tmp_path: Path, format_: FileFormat, packed: Compression) -> None:
-    write(tmp_path / "in", format_, packed)
-    inputs = InputSettings(patterns=(str(tmp_path / "in"),), format=format_, split_size=400)
-    modes = dict(MODES)
-    if format_ in WITH_COLUMNS:
-        modes |= {f"{name}, kept": replace(mode, keep=("n",)) for name, mode in MODES.items()}
-    for name, settings in modes.items():
-        ids = tmp_path / name
-        summary = encode(inputs, model, ids, encoding=settings)
-        assert jobs.verify(directory=str(ids), inputs=inputs).documents == len(TEXTS), name
-        stream = io.BytesIO()
-        jobs.decode(directory=str(ids), stream=stream)
-        found = [json.loads(line)["text"] for line in stream.getvalue().decode().splitlines()]
-        assert found == TEXTS, name
-        stored = sum(len(row["input_ids"]) for row in rows(ids))
-        assert stored == summary.tokens, name
-        if settings.keep:
-            assert [row["n"] for row in rows(ids)] == list(range(len(TEXTS))), name
-    assert count(inputs, tmp_path / "counts").documents == len(TEXTS)
-    assert jobs.verify(directory=str(tmp_path / "counts"), inputs=inputs).documents == len(TEXTS)
-
-
-def test_formats_and_compressions_mix_in_one_corpus(model: Path, tmp_path: Path) -> None:
+# A file of lines looks like any text: it is asked for.
+@pytest.mark.parametrize("asked", long_but(["auto", "lines"], "auto"))
+def test_formats_and_compressions_mix_in_one_corpus(
+    model: Path, tmp_path: Path, asked: Literal["auto", "lines"]
+) -> None:
     for format_, packed in CASES:
-        if format_ != "lines":  # a file of lines looks like any text: it is asked for by --format
-            write(tmp_path / "in", format_, packed)
-            (tmp_path / "in").rename(tmp_path / f"{format_} {packed}")
+        if (format_ == "lines") == (asked == "lines"):
+            write(tmp_path / f"{format_} {packed}", format_, packed)
     corpus = [str(path) for path in sorted(tmp_path.iterdir())]
-    inputs = InputSettings(patterns=tuple(corpus), split_size=1000)
+    inputs = InputSettings(patterns=tuple(corpus), format=asked, split_size=1000)
     for name, settings in islice(MODES.items(), 0, None, 1 if LONG else 3):
         encode(inputs, model, tmp_path / name, encoding=settings)
         verified = jobs.verify(directory=str(tmp_path / name), inputs=inputs)
         assert verified.documents == len(corpus) * len(TEXTS)
+        assert [text for _, text in decoded(tmp_path / name)] == len(corpus) * TEXTS
