@@ -24,6 +24,7 @@ from tests import jobs
 from tests.pipelines.corpora import (
     Corpus,
     begun,
+    decoded,
     encode,
     encoded_manifest,
     make_units,
@@ -63,8 +64,6 @@ def test_every_document_has_its_row(corpus: Corpus, model: Path, tmp_path: Path)
     assert files["tokenizer.json"] == model.read_bytes()
     manifest = encoded_manifest(tmp_path / "ids")
     assert [part["file"] for part in manifest["parts"]] == parts
-    assert [part["bytes"] for part in manifest["parts"]] == [len(files[name]) for name in parts]
-    assert manifest["totals"]["documents"] == len(corpus.documents)
     assert manifest["totals"]["bytes"] == summary.output_bytes
     assert [source["name"] for source in manifest["inputs"]][:2] == ["a ünï.txt", "b/docs.jsonl"]
     assert str(tmp_path) not in files["manifest.json"].decode()  # it may be moved
@@ -75,7 +74,7 @@ def test_an_empty_split_has_its_part(model: Path, tmp_path: Path) -> None:
     summary = encode(corpus.inputs(), model, tmp_path / "ids")
     assert (summary.parts, summary.documents, summary.tokens) == (1, 0, 0)
     assert summary.bytes_per_token is None
-    assert len(rows(tmp_path / "ids")) == 0
+    assert decoded(tmp_path / "ids") == []
 
 
 def test_large_vocabularies_have_32_bit_ids(tmp_path: Path) -> None:
@@ -109,17 +108,15 @@ def test_ids_are_stored_split_into_bytes_or_plainly(model: Path, tmp_path: Path)
     assert rows(tmp_path / "plain").schema.field("input_ids").type == pa.list_(pa.uint16())
 
 
-def request_of(corpus: Corpus, model: Path, output: OutputSettings) -> EncodeRequest:
-    return EncodeRequest.of(
-        inputs=corpus.inputs(), tokenizer=str(model), output=output, encoding=EncodeSettings()
-    ).started()
-
-
 def test_a_tokenizer_that_changes_under_the_job_is_noticed(
     corpus: Corpus, model: Path, tmp_path: Path
 ) -> None:
-    output = OutputSettings(directory=str(tmp_path / "ids"))
-    request = request_of(corpus, model, output)
+    request = EncodeRequest.of(
+        inputs=corpus.inputs(),
+        tokenizer=str(model),
+        output=OutputSettings(directory=str(tmp_path / "ids")),
+        encoding=EncodeSettings(),
+    ).started()
     begun(request)
     other = bpe.train(bpe.count_pretokens(["aaaa bbbb"]), vocab_size=258)
     other.save(tmp_path / "ids" / "tokenizer.json")

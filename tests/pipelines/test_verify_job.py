@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from pipelines.count.check_parts import (
 )
 from pipelines.encode.parts import open_part
 from pipelines.errors import InputError, JobError, VerificationError
-from pipelines.output.names import dead_letters_file
+from pipelines.output.names import dead_letters_file, manifest_bytes
 from pipelines.settings import EncodeSettings, Execution, InputSettings, PretokenSettings
 from pipelines.stage.beam import RunJob
 from pipelines.verify.base import Verification, VerifyJob
@@ -32,6 +33,7 @@ from tests import jobs
 from tests.pipelines.corpora import (
     Corpus,
     count,
+    decoded,
     edit_manifest,
     encode,
     flip,
@@ -104,25 +106,9 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda ids: (ids / "tokenizer.json").unlink(),
         "tokenizer.json is missing: put back the tokenizer.json that it was encoded with",
     ),
-    "total": (
-        lambda ids: edit_manifest(ids, lambda m: m["totals"].update(documents=1)),
-        "total of documents is 1, its parts add up to",
-    ),
-    "settings": (
-        lambda ids: edit_manifest(ids, lambda m: m["settings"].update(text_field="other")),
-        "made from other inputs or with other settings",
-    ),
-    "size of an input": (
-        lambda ids: edit_manifest(ids, lambda m: m["inputs"][0].update(size=1)),
-        "made from other inputs or with other settings",
-    ),
     "range of an input": (
         lambda ids: edit_manifest(ids, lambda m: m["parts"][2]["inputs"][0].update(end=1)),
         r"train-00002-of-\d+\.parquet: it was made from other inputs",
-    ),
-    "name of an input": (
-        lambda ids: edit_manifest(ids, lambda m: m["inputs"][1].update(name="other")),
-        r"train-00001-of-\d+\.parquet: it was made from other inputs",
     ),
     "one input more": (
         lambda ids: edit_manifest(ids, lambda m: m["inputs"].append(m["inputs"][0])),
@@ -151,6 +137,54 @@ def test_damage_is_found_and_named(ids: Path, how: str) -> None:
     damage(ids)
     with pytest.raises(VerificationError, match=message):
         jobs.verify(directory=str(ids))
+
+
+def put(ids: Path, *where: str | int, value: object) -> None:
+    """Write another value into the manifest."""
+    whole = json.loads((ids / "manifest.json").read_bytes())
+    inner = whole
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[where[-1]] = value
+    (ids / "manifest.json").write_bytes(manifest_bytes(whole))
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "error", "message"),
+    [
+        (("settings", "text_field"), "no", VerificationError, "made from other inputs or with"),
+        (("inputs", 0, "size"), 1, VerificationError, "made from other inputs or with other"),
+        (("inputs", 1, "name"), "no", VerificationError, r"train-00001-of-\d+\.parquet: .* other"),
+        (("rows", "dropout"), 0.5, VerificationError, "made from other inputs or with other"),
+        (("rows", "append_token"), "no", VerificationError, "made from other inputs or with other"),
+        (("rows", "parquet_encoding"), "x", InputError, "manifest.json: damaged"),
+        (("rows", "dropout_seed"), 2.5, InputError, "manifest.json: damaged"),
+        (("rows", "allow_special"), [1], InputError, "manifest.json: damaged"),
+        (("settings", "keep"), [{"name": "a", "type": "b"}], InputError, "'b' is no type"),
+        (("settings", "keep"), [{"name": 1, "type": "int8"}], InputError, "manifest.json: damaged"),
+        (("totals", "tokens"), 1, VerificationError, "total of tokens is 1, its parts add up to"),
+        (("duplicate_ids", "documents"), 1, VerificationError, "says 1 duplicate ids, the parts"),
+        (("totals", "tokens"), None, InputError, "manifest.json: damaged"),
+        (("totals", "tokens"), True, InputError, "totals.tokens must be an integer from 0, got"),
+        (("records",), [{"file": "x"}], InputError, "records must be an object"),
+        (("id_type",), "int8", InputError, "damaged: id_type must be"),
+    ],
+)
+def test_a_manifest_that_says_something_else_is_found(
+    ids: Path, where: tuple[str | int, ...], value: object, error: type[Exception], message: str
+) -> None:
+    put(ids, *where, value=value)
+    with pytest.raises(error, match=message):
+        jobs.verify(directory=str(ids))
+    if error is InputError:
+        with pytest.raises(error, match=message):
+            decoded(ids)
+
+
+def test_a_token_of_no_tokenizer_cannot_be_left_out(ids: Path) -> None:
+    put(ids, "rows", "append_token", value="no")
+    with pytest.raises(InputError, match="contradicts itself: `append_token`: 'no'"):
+        decoded(ids)
 
 
 def rewrite(ids: Path, number: int, change: Callable[[pa.Table], pa.Table]) -> None:
