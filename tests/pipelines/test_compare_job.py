@@ -22,12 +22,20 @@ from pipelines.compare import result as comparing
 from pipelines.compare import totals as totals_module
 from pipelines.compare.pieces import Difference, PieceCutter, add_differences
 from pipelines.compare.result import read_comparison
-from pipelines.compare.tokenizers import ComparedTokenizer, parse_tokenizers
+from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.compare.totals import WHOLE, ComparisonTotals, Meter, described
 from pipelines.errors import ConfigError, InputError, RecordError
 from pipelines.settings import Execution, InputSettings
 from tests import jobs
-from tests.pipelines.corpora import ONE, TWO, Corpus, sentence, write_corpus, write_jsonl
+from tests.pipelines.corpora import (
+    ONE,
+    SPLIT,
+    TWO,
+    patterns,
+    sentence,
+    write_corpus,
+    write_jsonl,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,21 +60,21 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def files(models: Path, *names: str) -> tuple[ComparedTokenizer, ...]:
-    return parse_tokenizers([f"{models}/{name}" for name in names])
-
-
 def compare(
-    corpus: Corpus | Path, models: Path, *, execution: Execution = ONE, **options: Any
+    corpus: Path,
+    models: Path,
+    *,
+    names: tuple[str, ...] = ("small.json", "large.json"),
+    execution: Execution = ONE,
+    split_size: int | None = SPLIT,
+    max_failures: int = 0,
+    **options: Any,
 ) -> dict[str, Any]:
-    inputs = options.pop("inputs", None)
-    if inputs is None:
-        assert isinstance(corpus, Corpus)
-        inputs = corpus.inputs()
-    names = options.pop("names", ("small.json", "large.json"))
-    return jobs.compare(
-        inputs=inputs, tokenizers=files(models, *names), execution=execution, **options
-    )
+    """Compare tokenizers over a file or a folder."""
+    found = patterns(corpus) if corpus.is_dir() else (str(corpus),)
+    inputs = InputSettings(patterns=found, split_size=split_size, max_failures=max_failures)
+    tokenizers = parse_tokenizers([f"{models}/{name}" for name in names])
+    return jobs.compare(inputs=inputs, tokenizers=tokenizers, execution=execution, **options)
 
 
 def spans(tokenizer: Tokenizer, text: str) -> set[tuple[int, int]]:
@@ -105,70 +113,57 @@ def load(models: Path, *names: str) -> list[Tokenizer]:
     return [bpe.Tokenizer.load(models / name) for name in names]
 
 
-def test_every_format_is_compared_as_encoding_each_document_says(
+def test_every_format_is_compared_whatever_the_workers_and_the_splits(
     models: Path, tmp_path: Path
 ) -> None:
-    corpus = write_corpus(tmp_path / "corpus")
-    result = compare(corpus, models)
-    total = result["total"]
-    assert total["documents"] == len(corpus.texts)
-    assert total["bytes"] == sum(len(text.encode()) for text in corpus.texts)
-    tokenizers = load(models, "small.json", "large.json")
-    assert total["tokenizers"] == [
-        expected(one, corpus.texts, first=tokenizers[0]) for one in tokenizers
-    ]
-    assert result["groups"] == []
-    assert [one["name"] for one in result["tokenizers"]] == ["small", "large"]
-
-
-def test_the_same_bytes_whatever_the_workers_and_the_splits(models: Path, tmp_path: Path) -> None:
+    """Each document as its encoding says, and the same bytes in any job."""
     corpus = write_corpus(tmp_path / "corpus")
     written = []
     for number, (execution, size) in enumerate(((ONE, 10**6), (TWO, 700))):
         path = tmp_path / f"{number}.json"
-        result = compare(
-            corpus,
-            models,
-            execution=execution,
-            inputs=corpus.inputs(split_size=size),
-            by="file",
-            examples=5,
-            output=str(path),
-        )
+        asked: dict[str, Any] = {"by": "file", "examples": 5, "output": str(path)}
+        result = compare(corpus.folder, models, execution=execution, split_size=size, **asked)
         assert read_comparison(str(path)) == result
         written.append(path.read_bytes())
     assert written[0] == written[1]
-    groups = json.loads(written[0])["groups"]
-    assert {group["name"] for group in groups} == {
+    tokenizers = load(models, "small.json", "large.json")
+    totals = [expected(one, corpus.texts, first=tokenizers[0]) for one in tokenizers]
+    assert result["total"]["tokenizers"] == totals
+    assert result["total"]["documents"] == len(corpus.texts)
+    assert result["total"]["bytes"] == sum(len(text.encode()) for text in corpus.texts)
+    assert [one["name"] for one in result["tokenizers"]] == ["small", "large"]
+    assert {group["name"] for group in result["groups"]} == {
         *("a ünï.txt", "b/docs.jsonl", "b/more.jsonl.gz", "c.parquet")
     }
-    sizes = [group["bytes"] for group in groups]
+    sizes = [group["bytes"] for group in result["groups"]]
     assert sizes == sorted(sizes, reverse=True)
 
 
 def test_by_a_column_of_either_format(models: Path, tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
     languages = ["en", "de", None]
     rows = [{"text": text, "lang": languages[i % 3]} for i, text in enumerate(TEXTS)]
+    (corpus := tmp_path / "corpus").mkdir()
     (corpus / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:20]))
-    table = pa.table(
-        {
-            "text": [row["text"] for row in rows[20:]],
-            "lang": pa.array([row["lang"] for row in rows[20:]]).dictionary_encode(),
-        }
-    )
-    pq.write_table(table, corpus / "b.parquet")
-    inputs = InputSettings(patterns=(str(corpus),), split_size=300)
-    result = compare(corpus, models, inputs=inputs, by="lang")
+    table = pa.Table.from_pylist(rows[20:])
+    coded = table.set_column(1, "lang", table["lang"].dictionary_encode())
+    pq.write_table(coded, corpus / "b.parquet")
+    result = compare(corpus, models, split_size=300, by="lang")
     tokenizers = load(models, "small.json", "large.json")
     assert {group["name"] for group in result["groups"]} == {"en", "de", None}
     for group in result["groups"]:
         texts = [str(row["text"]) for row in rows if row["lang"] == group["name"]]
         assert group["documents"] == len(texts)
-        assert group["tokenizers"] == [
-            expected(one, texts, first=tokenizers[0]) for one in tokenizers
-        ]
+        totals = [expected(one, texts, first=tokenizers[0]) for one in tokenizers]
+        assert group["tokenizers"] == totals
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    """A file of documents that each have a URL of their own."""
+    records = ({"id": i, "text": "low", "tags": ["a"], "url": f"u{i}"} for i in range(6))
+    path = tmp_path / "c.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
 
 
 @pytest.mark.parametrize(
@@ -177,36 +172,24 @@ def test_by_a_column_of_either_format(models: Path, tmp_path: Path) -> None:
         ("lang", "`by` lang: .* no such field"),
         ("id", "each document has its own"),
         ("tags", "name a column of text or numbers"),
+        ("url", "`by` url: more than 5 values"),
     ],
 )
-def test_a_column_that_gives_no_groups(models: Path, tmp_path: Path, by: str, message: str) -> None:
-    path = tmp_path / "c" / "c.jsonl"
-    path.parent.mkdir()
-    path.write_text('{"id": "1", "text": "low", "tags": ["a"]}\n')
-    inputs = InputSettings(patterns=(str(path),))
-    with pytest.raises(ConfigError, match=message):
-        compare(path, models, inputs=inputs, by=by)
-
-
-def test_too_many_groups(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_column_that_gives_no_groups(
+    models: Path, pages: Path, by: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(comparing, "MAX_GROUPS", 5)
-    path = tmp_path / "c.jsonl"
-    path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(6)))
-    with pytest.raises(ConfigError, match="`by` url: more than 5 values"):
-        compare(path, models, inputs=InputSettings(patterns=(str(path),)), by="url")
+    with pytest.raises(ConfigError, match=message):
+        compare(pages, models, by=by)
 
 
 def test_used_ids_are_left_out_of_many_groups(
-    models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    models: Path, pages: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(totals_module, "USED_GROUPS", 2)
-    path = tmp_path / "c.jsonl"
-    path.write_text("".join(json.dumps({"text": "low", "url": f"u{i}"}) + "\n" for i in range(3)))
-    result = compare(
-        path, models, inputs=InputSettings(patterns=(str(path),), split_size=30), by="url"
-    )
+    result = compare(pages, models, split_size=120, by="url")
     used = [one["vocabulary_used"] for group in result["groups"] for one in group["tokenizers"]]
-    assert used == [None] * 6
+    assert used == [None] * 12
     assert all(one["vocabulary_used"] for one in result["total"]["tokenizers"])
 
 
@@ -214,9 +197,8 @@ def test_bad_records_end_the_job_or_are_counted(models: Path, tmp_path: Path) ->
     path = tmp_path / "c.jsonl"
     path.write_bytes(b'{"text": "low"}\nno json\n{"text": "lower"}\n')
     with pytest.raises(RecordError, match=r"c\.jsonl, record at byte 16"):
-        compare(path, models, inputs=InputSettings(patterns=(str(path),)))
-    inputs = InputSettings(patterns=(str(path),), max_failures=1)
-    result = compare(path, models, inputs=inputs)
+        compare(path, models)
+    result = compare(path, models, max_failures=1)
     assert (result["failures"], result["total"]["documents"]) == (1, 2)
     assert result["bad_records"][0]["place"] == 16
 
@@ -224,21 +206,18 @@ def test_bad_records_end_the_job_or_are_counted(models: Path, tmp_path: Path) ->
 def test_what_one_tokenizer_cannot_encode_is_a_bad_record_for_all(
     models: Path, tmp_path: Path
 ) -> None:
-    counts = bpe.count_pretokens(["low lower"], pretokenizer="words")
-    closed = bpe.train(counts, vocab_size=12, model=bpe.CharacterLevel())
+    closed = trained(pretokenizer="words", vocab_size=40, model=bpe.CharacterLevel())
     closed.save(tmp_path / "closed.json", dialect="beam-bpe")
-    corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low", "high", "lower low"])
-    inputs = corpus.inputs()
-    tokenizers = parse_tokenizers([f"{models}/small.json", f"{tmp_path}/closed.json"])
-    with pytest.raises(RecordError, match=r"closed: the character 'h' .* has no token"):
-        jobs.compare(inputs=inputs, tokenizers=tokenizers, execution=ONE)
-    result = jobs.compare(
-        inputs=corpus.inputs(max_failures=1), tokenizers=tokenizers, execution=ONE
-    )
-    assert (result["failures"], result["total"]["documents"]) == (1, 2)
     small = bpe.Tokenizer.load(models / "small.json")
+    small.save(tmp_path / "small.json")
+    write_jsonl(tmp_path / "c.jsonl", ["the fox", "HIGH", "lazy dog,"])
+    names = ("small.json", "closed.json")
+    with pytest.raises(RecordError, match=r"closed: the character 'H' .* has no token"):
+        compare(tmp_path / "c.jsonl", tmp_path, names=names)
+    result = compare(tmp_path / "c.jsonl", tmp_path, names=names, max_failures=1)
+    assert (result["failures"], result["total"]["documents"]) == (1, 2)
     ours, characters = result["total"]["tokenizers"]
-    assert ours == expected(small, ["low", "lower low"])
+    assert ours == expected(small, ["the fox", "lazy dog,"])
     assert characters["same_tokens"] is characters["same_document_share"] is None
 
 
@@ -254,7 +233,7 @@ def test_tokens_that_take_whitespace_are_not_compared_by_bytes(
         bpe.Tokenizer(**small.parts.__getstate__() | state | flags).save(tmp_path / name)
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["hello <x>  b", "tail end"])
     for order in (names, names[::-1]):
-        tokenizers = compare(corpus, tmp_path, names=order)["total"]["tokenizers"]
+        tokenizers = compare(corpus.folder, tmp_path, names=order)["total"]["tokenizers"]
         assert tokenizers[1]["same_tokens"] is tokenizers[1]["same_documents"] is None
     first, second = load(tmp_path, *names)
     lists = [one.encode_arrow(["hello <x>  b", "tail end"]) for one in (first, second)]
@@ -263,9 +242,8 @@ def test_tokens_that_take_whitespace_are_not_compared_by_bytes(
 
 
 def test_a_corpus_without_documents(models: Path, tmp_path: Path) -> None:
-    path = tmp_path / "empty.jsonl"
-    path.touch()
-    result = compare(path, models, inputs=InputSettings(patterns=(str(path),)), by="file")
+    (tmp_path / "empty.jsonl").touch()
+    result = compare(tmp_path / "empty.jsonl", models, by="file")
     assert result["total"]["documents"] == 0
     assert [one["bytes_per_token"] for one in result["total"]["tokenizers"]] == [None, None]
 
@@ -274,15 +252,15 @@ def test_a_tiktoken_file_takes_its_pretokenizer_behind_a_colon(
     models: Path, tmp_path: Path
 ) -> None:
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", TEXTS)
-    result = compare(corpus, models, names=("small.json", "bare.tiktoken:cl100k"))
+    result = compare(corpus.folder, models, names=("small.json", "bare.tiktoken:cl100k"))
     assert result["tokenizers"][1]["pretokenizer"] == "cl100k"
     bare = bpe.Tokenizer.load(models / "bare.tiktoken", pretokenizer="cl100k")
     small = bpe.Tokenizer.load(models / "small.json")
     assert result["total"]["tokenizers"][1] == expected(bare, TEXTS, first=small)
     with pytest.raises(ConfigError, match=r"bare\.tiktoken:cl100k"):
-        compare(corpus, models, names=("small.json", "bare.tiktoken"))
+        compare(corpus.folder, models, names=("small.json", "bare.tiktoken"))
     with pytest.raises(InputError, match=r"none\.json"):
-        compare(corpus, models, names=("small.json", "none.json"))
+        compare(corpus.folder, models, names=("small.json", "none.json"))
 
 
 @pytest.mark.parametrize(
@@ -315,7 +293,7 @@ def test_a_runner_elsewhere_needs_a_place_for_the_result(models: Path, tmp_path:
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", ["low"])
     execution = Execution(runner="PortableRunner", beam_args=("--job_endpoint=127.0.0.1:1",))
     with pytest.raises(ConfigError, match=r"`output` FILE\.json"):
-        compare(corpus, models, execution=execution)
+        compare(corpus.folder, models, execution=execution)
 
 
 def test_files_that_workers_cannot_see_are_refused_before_anything_is_written(
@@ -327,7 +305,7 @@ def test_files_that_workers_cannot_see_are_refused_before_anything_is_written(
         beam_args=("--job_endpoint=cluster.invalid:8099", "--environment_type=DOCKER"),
     )
     with pytest.raises(ConfigError, match=r"is read by the DOCKER workers .*`shared_paths`"):
-        compare(corpus, models, execution=away, output=str(tmp_path / "out" / "result.json"))
+        compare(corpus.folder, models, execution=away, output=str(tmp_path / "out" / "result.json"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
 
 
