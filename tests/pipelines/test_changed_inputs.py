@@ -37,7 +37,6 @@ from tests.pipelines.corpora import (
     encode,
     make_units,
     sentence,
-    small_tokenizer,
     train,
     tree,
 )
@@ -47,6 +46,8 @@ from tests.shared_data import long_but
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from pipelines.stage.stage import Job
 
 OLD, NEW = "quick", "QUICK"
 LINES = [f"{sentence(i)} the {OLD} fox {i}" for i in range(100)]
@@ -141,40 +142,31 @@ def encode_request(
     ).started()
 
 
-def encode_while(request: EncodeRequest, act: Callable[[], None]) -> None:
-    """Encode, and do something between planning and reading."""
-    request.begin()
-    act()
-    run(lambda p, failures: p | RunJob(request, failures), execution=ONE, pieces=1)
-
-
-def run_while(job: str, inputs: InputSettings, out: Path, act: Callable[[], None]) -> None:
-    """Count or encode, and do something between planning and reading."""
-    if job == "encode":
-        tokenizer = str(out.parent / "tokenizer.json")
-        encode_while(encode_request(inputs, tokenizer, str(out)), act)
-        return
-    request = CountRequest.of(
+def count_request(inputs: InputSettings, _: str, out: str) -> CountRequest:
+    return CountRequest.of(
         inputs=inputs,
         pretokens=PretokenSettings(),
-        output=OutputSettings(directory=str(out)),
+        output=OutputSettings(directory=out),
         settings=CountSettings(),
     ).started()
+
+
+def run_while(request: Job, act: Callable[[], None]) -> None:
+    """Run a job, and do something between planning and reading."""
     request.begin()
     act()
     run(lambda p, failures: p | RunJob(request, failures), execution=ONE, pieces=1)
 
 
-@pytest.mark.parametrize("job", long_but(["count", "encode"], "encode"))
+@pytest.mark.parametrize("job", long_but([count_request, encode_request], encode_request))
 @every_way(short=len(NAMES))
 def test_a_file_that_is_replaced_after_it_was_planned_ends_the_job(
-    tmp_path: Path, name: str, way: Callable[[Corpus], None], job: str
+    tmp_path: Path, model: Path, name: str, way: Callable[[Corpus], None], job: Callable[..., Job]
 ) -> None:
-    small_tokenizer(tmp_path / "tokenizer.json")
     corpus, out = Corpus(tmp_path, name), tmp_path / "out"
     inputs = corpus.inputs(max_failures=1000)  # no bad record: there is nothing to set aside
     with pytest.raises(InputError, match=rf"{name} was changed or replaced while the job"):
-        run_while(job, inputs, out, lambda: way(corpus))
+        run_while(job(inputs, str(model), str(out)), lambda: way(corpus))
     assert not (out / "manifest.json").exists()
 
 
@@ -192,15 +184,12 @@ def blocks(inputs: InputSettings, between: Callable[[], None]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["docs.jsonl", "docs.parquet"])
-def test_an_edit_while_a_split_is_read_is_found_at_its_end(tmp_path: Path, name: str) -> None:
+def test_a_split_that_is_read_is_of_the_file_it_opened(tmp_path: Path, name: str) -> None:
+    """One that is put in its place changes nothing; an edit is found at the end."""
     corpus = Corpus(tmp_path, name)
     with pytest.raises(ChangedFileError, match="run the job again"):
         blocks(corpus.inputs(), corpus.edit)
-
-
-@pytest.mark.parametrize("name", ["docs.jsonl", "docs.parquet"])
-def test_a_split_that_was_begun_is_of_the_file_it_opened(tmp_path: Path, name: str) -> None:
-    corpus = Corpus(tmp_path, name)
+    corpus.path.write_bytes(corpus.old)
     expected = blocks(corpus.inputs(), lambda: None)
     assert blocks(corpus.inputs(), corpus.replace) == expected
 
@@ -288,7 +277,7 @@ def test_in_a_store_tags_tell_versions_of_the_same_second(stored: str) -> None:
     inputs = InputSettings(patterns=(stored,), split_size=3000)
     tokenizer = "store://bucket/tokenizer.json"
     with pytest.raises(InputError, match=f"{stored} was changed or replaced"):
-        encode_while(encode_request(inputs, tokenizer, "store://bucket/out"), other)
+        run_while(encode_request(inputs, tokenizer, "store://bucket/out"), other)
     assert "store://bucket/out/manifest.json" not in ObjectStore.objects
     output = OutputSettings(directory="store://bucket/out", resume=True)
     jobs.encode(inputs=inputs, tokenizer=tokenizer, output=output, execution=ONE)
