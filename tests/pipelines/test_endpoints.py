@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
@@ -39,14 +39,8 @@ def error_of(
 ) -> str:
     """The one error of a command that is to write to a store."""
     (tmp_path / "a.txt").write_text("a rose is a rose")
-    job = (
-        "count",
-        "--input",
-        tmp_path / "a.txt",
-        "--output",
-        f"{scheme}://bucket/counts",
-        "--quiet",
-    )
+    output = f"{scheme}://bucket/counts"
+    job = ("count", "--input", tmp_path / "a.txt", "--output", output, "--quiet")
     done = bpe(
         *job,
         *(f"--storage-option={one}" for one in (f"endpoint_override={endpoint}", *more)),
@@ -61,32 +55,23 @@ def error_of(
     return line
 
 
-def test_nobody_listens(tmp_path: Path) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))  # and does not listen
-        endpoint = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        line = error_of(tmp_path, endpoint, *KEYS)
-    assert "s3://bucket/counts: cannot " in line
-    assert "Could not connect to server" in line
-    assert endpoint.removeprefix("http://").partition(":")[2] in line
-    assert "correct --storage-option endpoint_override=URL" in line
+NOBODY = r"Could not connect to server.*\b9\b.*correct --storage-option endpoint_override=URL"
 
 
-def test_another_protocol_is_spoken(tmp_path: Path, server: str) -> None:
-    line = error_of(tmp_path, f"https://{server}", *KEYS)
-    assert "s3://bucket/counts: cannot " in line
-    assert "SSL" in line
-
-
-def test_the_address_is_none(tmp_path: Path) -> None:
-    line = error_of(tmp_path, "storage", *KEYS, scheme="s3a")
-    assert " s3a://bucket/counts: cannot " in line
-    assert "Could not resolve host: storage" in line
-
-
-def test_nothing_signs_the_requests(tmp_path: Path, server: str) -> None:
-    line = error_of(tmp_path, f"http://{server}")
-    assert "s3://bucket/counts: cannot " in line
+@pytest.mark.parametrize(
+    ("endpoint", "options", "scheme", "said"),
+    [
+        pytest.param("http://127.0.0.1:9", KEYS, "s3", NOBODY, id="nobody listens"),
+        pytest.param("https://{server}", KEYS, "s3", "SSL", id="another protocol"),
+        pytest.param("storage", KEYS, "s3a", "Could not resolve host: storage", id="no address"),
+        pytest.param("http://{server}", (), "s3", "", id="nothing signs"),
+    ],
+)
+def test_a_store_that_does_not_answer_is_named(
+    tmp_path: Path, server: str, endpoint: str, options: tuple[str, ...], scheme: str, said: str
+) -> None:
+    line = error_of(tmp_path, endpoint.format(server=server), *options, scheme=scheme)
+    assert re.search(f" {scheme}://bucket/counts: cannot .*{said}", line)
 
 
 def test_a_request_is_sent_as_often_as_the_environment_says(tmp_path: Path) -> None:

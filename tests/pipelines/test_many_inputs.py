@@ -101,12 +101,3 @@ def test_counting_very_many_files(corpus: Path, tmp_path: Path) -> None:
     few = inputs(corpus, "0000?.txt")
     count(few, directory, overwrite=True)
     assert jobs.verify(directory=str(directory), inputs=few).documents == 10
-
-
-def test_some_thousand_inputs_stand_in_the_manifest(corpus: Path, tmp_path: Path) -> None:
-    for number in range(MOST):
-        (tmp_path / f"in-{number}.txt").touch()
-    count(inputs(tmp_path, "in-*"), tmp_path / "counts")
-    manifest = json.loads((tmp_path / "counts" / "manifest.json").read_text())
-    assert len(manifest["inputs"]) == MOST
-    assert not (tmp_path / "counts" / INPUTS).exists()

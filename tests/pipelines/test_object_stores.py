@@ -200,34 +200,25 @@ def test_a_forked_process_is_told(store: Store) -> None:
     assert storage.read(path) == b"x"
 
 
-def test_options_are_text_numbers_and_truth() -> None:
-    made = StorageOptions.parse(
-        [
-            "anonymous=true",
-            "connect_timeout=2.5",
-            "load_frequency=60",
-            "endpoint_override=http://a:1/x=y",
-            "s3.region=here",
-            's3.access_key="123"',
-            "gs.endpoint_override=b",
-            "hf.token=secret",
-            "hf.expand_info=false",
-            "region=first",
-            "region=second",
-        ]
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("true", True), ("false", False), ("2.5", 2.5), ("60", 60), ('"123"', "123")),
+        *(("secret", "secret"), ("http://a:1/x=y", "http://a:1/x=y")),
+    ],
+)
+def test_options_are_text_numbers_and_truth(text: str, value: object) -> None:
+    assert repr(StorageOptions.parse([f"s3.key={text}"]).of("s3")) == repr({"key": value})
+
+
+def test_an_option_is_of_one_store_or_of_all() -> None:
+    given = StorageOptions.parse(
+        ["region=first", "region=second", "s3.region=here", "gs.scheme=b", "hf.token=secret"]
     )
-    everywhere = {
-        "anonymous": True,
-        "connect_timeout": 2.5,
-        "load_frequency": 60,
-        "endpoint_override": "http://a:1/x=y",
-        "region": "second",
-    }
-    s3 = {**everywhere, "region": "here", "access_key": "123"}
-    assert made.of("s3") == made.of("s3a") == s3
-    assert made.of("gs") == {**everywhere, "endpoint_override": "b"}
-    assert made.of("hf") == {"token": "secret", "expand_info": False}
-    assert made.of("memory") == {}
+    assert given.of("s3") == given.of("s3a") == {"region": "here"}
+    assert given.of("gs") == {"region": "second", "scheme": "b"}
+    assert given.of("hf") == {"token": "secret"}
+    assert given.of("memory") == {}
 
 
 @pytest.mark.parametrize(

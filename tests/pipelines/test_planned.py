@@ -30,15 +30,12 @@ from pipelines.progress import Progress
 from pipelines.run import metric, run
 from pipelines.settings import (
     CountSettings,
-    CountsInput,
     EncodeSettings,
     InputSettings,
     OutputSettings,
     PretokenSettings,
-    TrainSettings,
 )
 from pipelines.stage.beam import RunJob
-from pipelines.train import TrainRequest
 from pipelines.transforms import counts_files, token_ids
 from tests import jobs
 from tests.pipelines.beam_runs import pipeline
@@ -49,7 +46,6 @@ from tests.pipelines.corpora import (
     encode,
     make_units,
     small_tokenizer,
-    train,
     tree,
     write_jsonl,
 )
@@ -96,14 +92,6 @@ class Place:
             settings=CountSettings(),
         ).started()
 
-    def train_request(self, out: str) -> TrainRequest:
-        return TrainRequest(
-            output=OutputSettings(directory=str(self.folder / out)),
-            counts=(CountsInput(directory=str(self.folder / out / "counts")),),
-            special_tokens=(),
-            training=TrainSettings(vocab_size=300),
-        ).started()
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
@@ -134,20 +122,12 @@ def test_a_restarted_encoding_goes_on_with_its_first_plan(place: Place) -> None:
     assert tree(place.folder / "ids") == tree(place.folder / "expected")
 
 
-@pytest.mark.parametrize("kind", ["count", "train"])
-def test_a_restarted_job_goes_on_with_its_first_plan(place: Place, kind: str) -> None:
-    request: Job
-    if kind == "count":
-        count(place.inputs, place.folder / "expected")
-        request = place.count_request("out")
-        begun(request)
-        (place.folder / "out" / "data").mkdir()
-        (place.folder / "out" / "data" / "part-00003-of-00016.parquet").write_bytes(b"half")
-    else:
-        train(place.folder / "expected", inputs=place.inputs)
-        request = place.train_request("out")
-        assert request.begin()
-        count(place.inputs, place.folder / "out" / "counts")
+def test_a_restarted_count_goes_on_with_its_first_plan(place: Place) -> None:
+    count(place.inputs, place.folder / "expected")
+    request = place.count_request("out")
+    begun(request)
+    (place.folder / "out" / "data").mkdir()
+    (place.folder / "out" / "data" / "part-00003-of-00016.parquet").write_bytes(b"half")
     place.add()
     for _ in range(2):
         run_job(request)
@@ -302,14 +282,6 @@ def test_what_the_command_looked_at_decides_nothing(place: Place) -> None:
         progress=When(place.add),
     )
     assert encoded.documents == len(TEXTS) + 1
-    counted = jobs.count(
-        inputs=place.inputs,
-        pretokens=PretokenSettings(),
-        output=OutputSettings(directory=str(place.folder / "counts")),
-        execution=ONE,
-        progress=When(lambda: place.add("y.jsonl")),
-    )
-    assert counted.documents == len(TEXTS) + 2
 
 
 def graph(folder: Path, tokenizer: Path, run: str) -> bytes:
