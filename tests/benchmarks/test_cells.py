@@ -20,9 +20,8 @@ def test_a_ratio_is_to_the_best_of_those_who_share_a_name() -> None:
     outcome = Ratio(measure="cold", against="peer", must=2.5, aim=2.6).outcome(medians)
     assert outcome is not None
     assert (outcome["value"], outcome["against"]) == (2.5, "peer, fast way")
-    assert holds(outcome, outcome["must"]) is True
-    assert holds(outcome, outcome["aim"]) is False
-    assert holds(outcome, None) is None
+    bounds = (outcome["must"], outcome["aim"], None)
+    assert [holds(outcome, bound) for bound in bounds] == [True, False, None]
 
 
 def test_without_the_peer_there_is_no_ratio() -> None:
@@ -31,8 +30,7 @@ def test_without_the_peer_there_is_no_ratio() -> None:
 
 def test_a_limit_is_kept_from_below() -> None:
     outcome = Limit(measure="train", unit="s", must=1, aim=0.5).outcome({"beam-bpe": {"train": 1}})
-    assert holds(outcome, outcome["must"]) is True
-    assert holds(outcome, outcome["aim"]) is False
+    assert [holds(outcome, bound) for bound in (outcome["must"], outcome["aim"])] == [True, False]
 
 
 def test_a_speedup_is_of_two_ways_of_ours() -> None:
@@ -41,8 +39,7 @@ def test_a_speedup_is_of_two_ways_of_ours() -> None:
     outcome = cell.outcome(medians)
     assert (outcome["what"], outcome["value"]) == ("count, 2 threads", 1.5)
     assert outcome["against"] == "1 thread"
-    assert holds(outcome, outcome["must"]) is True
-    assert holds(outcome, outcome["aim"]) is False
+    assert [holds(outcome, bound) for bound in (outcome["must"], outcome["aim"])] == [True, False]
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])

@@ -14,15 +14,11 @@ from pipelines.corpus.splits import plan_splits
 from pipelines.output.names import MAX_PARTS
 
 
-def test_the_tables_of_the_page_are_those_of_the_results() -> None:
-    page = PAGE.read_text("utf-8")
-    assert with_tables(page) == page, "python -m benchmarks plan --page writes them"
-
-
 def test_a_figure_that_was_changed_by_hand_is_put_right() -> None:
     page = PAGE.read_text("utf-8")
     assert "| 3,726 |" in page
-    assert with_tables(page.replace("| 3,726 |", "| 4,000 |")) == page
+    changed = page.replace("| 3,726 |", "| 4,000 |")
+    assert with_tables(changed) == page, "python -m benchmarks plan --page writes them"
 
 
 @pytest.mark.parametrize("bundles", [1, 5, 16])

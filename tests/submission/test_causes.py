@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.causes import first_cause
-from pipelines.cli.logs import OWN_HANDLER, job_log
+from pipelines.cli.logs import job_log
 from pipelines.errors import JobError, RecordError
 from pipelines.failures import WorkerError, error_in
 
@@ -74,40 +74,6 @@ def test_what_was_logged_helps_where_beam_knows_nothing() -> None:
     found = error_in(RuntimeError("Pipeline x failed in state FAILED: unknown error"), [JAVA])
     assert type(found) is JobError
     assert str(found).startswith("the job failed: IOException: Cannot run")
-
-
-def test_the_log_of_a_job_goes_to_a_file_and_not_to_the_command(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    shown: list[str] = []
-
-    class Terminal(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            shown.append(record.getMessage())
-
-    root, handler = logging.getLogger(), Terminal()
-    handler.set_name(OWN_HANDLER)
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.WARNING)
-    try:
-        with job_log() as log:
-            logging.getLogger("apache_beam.runners").info("the state changed")
-            logging.error("a stack\n\tof 200 lines")  # noqa: LOG015 - as Beam logs it
-            logging.getLogger("pipelines.count").warning("ours")
-            logging.getLogger("pipelines.count").info("not before, not now")
-            path = Path(log.keep())
-            assert len(log.errors) == 1
-        logging.getLogger("apache_beam.runners").info("over")
-        logging.getLogger("apache_beam.runners").warning("as before")
-    finally:
-        root.removeHandler(handler)
-        root.setLevel(level)
-    text = path.read_text()
-    path.unlink()
-    assert shown == ["ours", "as before"]
-    assert "the state changed" in text
-    assert "of 200 lines" in text
 
 
 def test_the_log_of_a_job_that_ended_well_is_removed() -> None:

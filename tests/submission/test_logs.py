@@ -17,11 +17,16 @@ logs.set_up_logging()
 from pipelines.cli.logs import job_log
 with job_log() as log:
     logging.getLogger("pipelines.count").warning("ours")
-    logging.getLogger("apache_beam").warning("of Beam")
+    logging.getLogger("apache_beam").error("of Beam")
+    logging.getLogger("apache_beam.runners").info("the state changed")
+    logging.getLogger("pipelines.count").info("no news")
     warnings.warn_explicit("of a library", UserWarning, "/elsewhere/library.py", 1)
     print("a traceback", file=sys.stderr)
-    log.flush()
-    print(log.path.read_text())
+    print(len(log.errors), "error")
+    log.keep()
+logging.getLogger("apache_beam").info("the end")
+print(log.path.read_text())
+log.path.unlink()
 print("afterwards", file=sys.stderr)
 """
 
@@ -35,8 +40,9 @@ def test_warnings_of_this_package_reach_the_user(form: str) -> None:
         text=True,
         check=True,
     )
-    for said in ("ours", "of Beam", "a traceback"):
+    for said in ("ours", "of Beam", "the state changed", "a traceback", "1 error"):
         assert said in done.stdout
+    assert "the end" not in done.stdout
     lines = done.stderr.splitlines()
     assert lines[-1] == "afterwards"
     if form == "text":
