@@ -136,11 +136,6 @@ def test_errors_name_the_option_that_the_declaration_names() -> None:
     assert as_options(said) == ("--split-size, --special-token, --leave-out, --shared-path, `tea`")
 
 
-def test_help_of_a_command_with_an_argument_asks_for_none() -> None:
-    for asked in ("--help", "--help-all"):
-        assert bpe("run", asked).stdout.startswith("Usage: bpe run ")
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_help_fits_a_screen(name: str) -> None:
     short = bpe(name, "--help", COLUMNS="80").stdout

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.pages import anchors, blocks, is_elsewhere, links, make_folder, run_page
+from tests.cli.pages import blocks, is_elsewhere, make_folder, run_page
 from tests.cli.process import ROOT
 
 if TYPE_CHECKING:
@@ -68,11 +68,3 @@ def test_the_index_says_what_is_not_run() -> None:
     assert set(re.findall(r"\]\((\w+\.md)\)", named)) == shown
     elsewhere = [page for page in PAGES for one in blocks(page) if is_elsewhere(one)]
     assert not elsewhere, "make, pip and git are of the README alone"
-
-
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
-def test_relative_links_lead_somewhere(page: Path) -> None:
-    for file, anchor in links(page):
-        target = page.parent / file if file else page
-        assert target.exists(), file
-        assert not anchor or anchor in anchors(target), f"{file}#{anchor}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import click
 import pytest
 import yaml
 
@@ -71,19 +70,21 @@ def test_a_preset_runs_a_whole_job(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_does_not_go_with_another_choice_is_dropped_with_the_preset(tmp_path: Path) -> None:
-    tutorial = ("--preset", "word-tutorial")
-    found = training(tmp_path, *tutorial, "--symbols", "bytes", "--vocab-size", "264")
-    assert found["model"] == {"type": "ByteLevel"}
-    found = training(tmp_path, *tutorial, "--model", "wordpiece", "--vocab-size", "40")
-    assert found["model"]["type"] == "WordPiece"
-    assert found["model"]["unknown"] == "<unk>"
-    found = training(tmp_path, *tutorial, "--normalizer", "none", "--max-merges", "1")
-    assert found["counts"]["normalizer"] is None
-    found = training(tmp_path, *tutorial, "--pattern", r"\S", "--max-merges", "1")
-    assert found["counts"]["pattern"] == r"\S"
-    found = training(tmp_path, *tutorial, "--end-of-word", "", "--max-merges", "1")
-    assert found["model"]["end_of_word"] == ""
+@pytest.mark.parametrize(
+    ("chosen", "part", "key", "value"),
+    [
+        ("--symbols bytes --vocab-size 264", "model", "type", "ByteLevel"),
+        ("--model wordpiece --vocab-size 40", "model", "unknown", "<unk>"),
+        ("--normalizer none --max-merges 1", "counts", "normalizer", None),
+        (r"--pattern \S --max-merges 1", "counts", "pattern", r"\S"),
+        ("--end-of-word= --max-merges 1", "model", "end_of_word", ""),
+    ],
+)
+def test_what_does_not_go_with_another_choice_is_dropped_with_the_preset(
+    tmp_path: Path, chosen: str, part: str, key: str, value: str | None
+) -> None:
+    found = training(tmp_path, "--preset", "word-tutorial", *chosen.split())
+    assert found[part][key] == value
 
 
 @pytest.mark.parametrize(
@@ -105,10 +106,11 @@ def test_what_does_not_go_together(
     refused(message, *train, *arguments, cwd=tmp_path, status=(2,))
 
 
-def test_an_end_must_be_said(tmp_path: Path) -> None:
-    for name in ("word-tutorial", "byte-level"):
-        said = bpe("train", "--preset", name, "--input", "a", "--output", "m", status=2).stderr
-        assert "training needs a limit: give --vocab-size N, or --max-merges N" in said
+@pytest.mark.parametrize("name", ["word-tutorial", "byte-level"])
+def test_an_end_must_be_said(tmp_path: Path, name: str) -> None:
+    train = ("train", "--preset", name, "--input", "a", "--output", "m")
+    said = "training needs a limit: give --vocab-size N, or --max-merges N"
+    refused(said, *train, cwd=tmp_path, status=(2,))
 
 
 def test_too_small_a_vocabulary_warns(tmp_path: Path) -> None:
@@ -124,17 +126,3 @@ def test_words_by_other_settings() -> None:
     facts = json.loads(bpe("words", "low low", "low", "--max-merges", "1", "--json").stdout)
     assert facts["merges"] == [{"left": "l", "right": "o", "count": 3}]
     assert "no words: give some as arguments" in bpe("words", status=2).stderr
-
-
-def test_every_command_that_trains_or_counts_takes_one() -> None:
-    from pipelines.cli.commands import NAMES, command_of  # noqa: PLC0415
-
-    taking = {
-        name
-        for name in NAMES
-        if any(
-            isinstance(one, click.Option) and one.name == "preset"
-            for one in command_of(name).params
-        )
-    }
-    assert taking == {"count", "train", "run", "words"}

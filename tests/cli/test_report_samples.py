@@ -34,8 +34,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of many splits with ids and texts that would act, and a tokenizer."""
     folder = tmp_path_factory.mktemp("samples")
     lines = [
-        json.dumps({"id": f"{n} <b>{EVIL}", "text": TEXTS[n % 5] * (1 + 40 * (n % 11 == 7))})
-        for n in range(150)
+        json.dumps({"id": f"{n} <b>{EVIL}", "text": TEXTS[n % 5] * (1 + 40 * (n % 11 == 8))})
+        for n in range(153)
     ]
     (folder / "a.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     counts = library.count_pretokens(["the newest and the lowest"], special_tokens=(END,))
@@ -93,35 +93,24 @@ def test_documents_are_spread_over_the_corpus(
     report(str(corpus))
     page = corpus / "report.html"
     rows = expected(all_rows(corpus))
-    if parts > 1:
-        assert len({file for file, *_ in rows}) == SAMPLES
+    assert len({file for file, *_ in rows}) == min(SAMPLES, parts)
+    lengths = [row["num_tokens"] for *_, row in rows]
+    assert (min(lengths), max(lengths) > MOST_TOKENS) == (1, True)
     tokenizer = library.Tokenizer.load(folder / "tokenizer.json")
     for block, (file, number, row) in zip(blocks(page), rows, strict=True):
         check_boxes(block, row["input_ids"][:MOST_TOKENS], tokenizer)
         colours = [int(box[0]) for box in _BOX.findall(block)]
         assert colours == [place % 6 for place in range(len(colours))]
+        assert block.count("<br>") == block.count(">\\n</span><br>") == block.count(">\\n<")
         said = html.unescape(text(block))
         assert said.startswith(f"Document {row['id'].partition(' ')[0]}␣<b></script>")
         assert f"(row {number} of {file}, from 0)" in said
-        cut = f"; cut here after the first {MOST_TOKENS} (" in said
-        assert cut == (row["num_tokens"] > MOST_TOKENS)
+        cut = f"{row['num_tokens']:,} tokens; cut here after the first {MOST_TOKENS} (row"
+        assert (cut in said) == (row["num_tokens"] > MOST_TOKENS)
         assert EVIL not in block
     before = page.read_bytes()
     report(str(corpus))
     assert page.read_bytes() == before
-
-
-def test_a_long_document_says_where_it_was_cut(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"id": "long", "text": "lowest\n" * 1000}))
-    corpus = tmp_path / "ids"
-    inputs = InputSettings(patterns=(f"{tmp_path}/a.jsonl",))
-    encode(inputs, folder / "tokenizer.json", corpus)
-    report(str(corpus))
-    ((_, _, row),) = all_rows(corpus)
-    (block,) = blocks(corpus / "report.html")
-    assert f"{row['num_tokens']:,} tokens; cut here after the first 200 (row 0 of" in block
-    assert len(_BOX.findall(block)) == MOST_TOKENS
-    assert block.count(">\\n</span><br>") == len(re.findall(r">\\n</span>", block)) > 10
 
 
 def test_sources_say_what_they_hold(folder: Path, tmp_path: Path) -> None:

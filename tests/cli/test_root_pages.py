@@ -1,4 +1,4 @@
-"""Pages at the top of the repository name modules, functions and files that exist."""
+"""Pages name modules, functions, files and headings that exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.cli.process import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGES = sorted(ROOT.glob("*.md"))
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 CODE = re.compile(r"`([^`\n]+)`")
 NAME = re.compile(r"(bpe|pipelines)(\.\w+)+")
 FOLDERS = ("bpe", "pipelines", "tests", "configs", "docs", "scripts", "benchmarks", ".github")

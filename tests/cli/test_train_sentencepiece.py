@@ -89,14 +89,11 @@ def test_other_names_and_cuts(folder: Path) -> None:
         ("--character-coverage 2", "2.0 is not a share above 0"),
         ("--pretokenizer gpt2 --normalizer nfc", "needs spaces as marks"),
         ("--ties huggingface", "is for byte-level models"),
+        ("--counts counts", "needs spaces as marks, and text is split with gpt2"),
     ],
 )
 def test_what_does_not_go_together(folder: Path, arguments: str, named: str) -> None:
-    train = ("train", "--input", "corpus.jsonl", *MODEL, "--output", "model")
-    refused(named, *train, *arguments.split(), cwd=folder, status=(2,))
-
-
-def test_counts_of_other_pretokens(folder: Path) -> None:
-    bpe("count", "--input", "corpus.jsonl", "--output", "counts", cwd=folder)
-    said = "needs spaces as marks, and text is split with gpt2"
-    refused(said, "train", "--counts", "counts", *MODEL, "--output", "x", cwd=folder)
+    library.count_pretokens(TEXTS).save(folder / "counts")
+    train = ("train", *MODEL, "--output", "model", *arguments.split())
+    text = () if "--counts" in train else ("--input", "corpus.jsonl")
+    refused(named, *train, *text, cwd=folder)
