@@ -35,7 +35,8 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("worked")
     (folder / "corpus").mkdir()
     for name, texts in (("a", TEXTS[:60]), ("b", TEXTS[60:])):
-        lines = [json.dumps({"id": f"{name}{i}", "text": text}) for i, text in enumerate(texts)]
+        rows = ({"id": f"{name}{i}", "text": text, "lang": "en"} for i, text in enumerate(texts))
+        lines = map(json.dumps, rows)
         (folder / "corpus" / f"{name}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
     common = ("--input", "corpus/*.jsonl", "--special-token", "<|endoftext|>")
     trained = bpe("train", *common, "--vocab-size", "320", "--output", "model", cwd=folder)

@@ -36,26 +36,20 @@ def read(tmp_path: Path, text: str | bytes) -> dict[str, object]:
     return dict(read_config(str(path), KEYS, owner=owner))
 
 
-def test_reads_each_type(tmp_path: Path) -> None:
-    values = read(
-        tmp_path,
-        "input: [a, b]\nvocab-size: 32_000\nsplit_size: 64 MiB\noverwrite: true\nformat: lines\n",
-    )
-    assert values == {
-        "input": ("a", "b"),
-        "vocab_size": 32_000,
-        "split_size": 64 * 2**20,
-        "overwrite": True,
-        "format": "lines",
-    }
-
-
-def test_one_value_is_a_list_of_one(tmp_path: Path) -> None:
-    assert read(tmp_path, "input: 'corpus/*.txt'") == {"input": ("corpus/*.txt",)}
-
-
-def test_empty_file_says_nothing(tmp_path: Path) -> None:
-    assert read(tmp_path, "# nothing yet\n") == {}
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("vocab-size: 32_000", {"vocab_size": 32_000}),
+        ("vocab_size: 32k", {"vocab_size": 32_000}),
+        ("split_size: 64 MiB", {"split_size": 64 * 2**20}),
+        ("overwrite: true\nformat: lines", {"overwrite": True, "format": "lines"}),
+        ("input: [a, b]", {"input": ("a", "b")}),
+        ("input: 'corpus/*.txt'", {"input": ("corpus/*.txt",)}),
+        ("# nothing yet", {}),
+    ],
+)
+def test_reads_each_type(tmp_path: Path, text: str, values: dict[str, object]) -> None:
+    assert read(tmp_path, text) == values
 
 
 @pytest.mark.parametrize(
@@ -63,23 +57,19 @@ def test_empty_file_says_nothing(tmp_path: Path) -> None:
     [
         ("vocab_sise: 10", "job.yaml: vocab_sise: unknown key; did you mean vocab_size?"),
         ("VocabSize: 10", "did you mean vocab_size?"),
-        ("inputs: a", "did you mean input?"),
         ("1: a", "job.yaml: 1: unknown key"),
         ("tokenizer: t.json", "an option of bpe encode, not of this command"),
         ("vocab_size: '10'", "vocab_size: '10' is text; write a whole number"),
         ("vocab_size: 3.5", "3.5 is a number; write a whole number"),
         ("dropout: often", "dropout: 'often' is text; write a number"),
-        ("vocab_size: 32e3", "'32e3' is text; write a whole number"),
         ("vocab_size: true", "True is true or false; write a whole number"),
         ("vocab_size: 0", "0 is out of range: use 1 or more"),
         ("vocab_size: 9223372036854775808", "9223372036854775808 is out of range: use 9,223"),
         ("vocab_size:", "vocab_size: no value"),
         ("vocab_size: [1]", "is a list; write a whole number"),
-        ("overwrite: 'yes please'", "write true or false"),
         ("overwrite: 1", "1 is a number; write true or false"),
         ("split_size: 10 furlongs", "'10 furlongs' is not a size"),
         ("split_size: 0", "below one byte"),
-        ("split_size: -1", "not a size"),
         ("split_size: true", "write a size"),
         ("format: words", "'words' is unknown: use one of text, lines"),
         ("output: 10", "10 is a number; write text, in quotes"),
@@ -95,7 +85,6 @@ def test_empty_file_says_nothing(tmp_path: Path) -> None:
         ("output: *nobody", "not a YAML file: line 1"),
         ("output: !!python/object/apply:os.system [ls]", "not a YAML file: line 1"),
         (b"output: \xff\xfe", "not a YAML file"),
-        (b"output: \x00", "not a YAML file"),
         ("a: 1\n---\nb: 2", "not a YAML file"),
         ("? [1, 2]\n: x", "not a YAML file"),
         ("[" * 1000, "not a YAML file"),
@@ -138,7 +127,3 @@ def test_parses_whole_numbers(text: str, number: int | None) -> None:
         return
     with pytest.raises(ValueError, match="is not a whole number"):
         parse_whole(text)
-
-
-def test_whole_numbers_with_a_unit_in_a_file(tmp_path: Path) -> None:
-    assert read(tmp_path, "vocab_size: 32k\n") == {"vocab_size": 32_000}

@@ -68,6 +68,7 @@ def test_the_command_line_has_what_is_declared() -> None:
         (["--leaf", "a", "--minutes", "10"], "10 is not between 1 and 9"),
         (["--leaf", "a", "--milk", "soy"], "'soy' is unknown: use one of oat, cow"),
         (["--leaf", "a", "--sugar", "4"], "4 is out of range: use 3 or less"),
+        (["--leaf", "a", "--sugar", "some"], "'some' is not a whole number"),
     ):
         assert named in CliRunner().invoke(brew, wrong).output
 

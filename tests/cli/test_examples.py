@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import shlex
 import shutil
@@ -43,48 +42,33 @@ def invoke(*arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(work: Path) -> Path:
     """All that the examples name: corpora, counts, tokenizers in each format, ids."""
-    folder = tmp_path_factory.mktemp("examples")
-    lines = "".join(
-        json.dumps({"id": str(number), "text": text, "lang": "en"}) + "\n"
-        for number, text in enumerate(TEXTS)
-    )
-    for name in ("corpus", "landing", "web", "code"):
-        (folder / name).mkdir()
-        (folder / name / "a.jsonl").write_text(lines, "utf-8")
-    with gzip.open(folder / "corpus" / "b.jsonl.gz", "wt", encoding="utf-8") as file:
-        file.write(lines)
-    shutil.copytree(ROOT / "configs", folder / "configs")
-    (folder / "demo" / "corpus").mkdir(parents=True)
-    shutil.copy(__file__, folder / "demo" / "corpus")
-    special = ("<|endoftext|>",)
-    counts = library.count_pretokens(TEXTS, special_tokens=special)
+    for name in ("landing", "web", "code"):
+        shutil.copytree(work / "corpus", work / name)
+    (work / "corpus" / "b.jsonl.gz").write_bytes(gzip.compress((work / "web/a.jsonl").read_bytes()))
+    shutil.copytree(ROOT / "configs", work / "configs")
+    (work / "demo" / "corpus").mkdir(parents=True)
+    shutil.copy(__file__, work / "demo" / "corpus")
     for name in ("counts", "english", "german"):
-        counts.save(folder / name)
-    model = library.train(counts, vocab_size=300)
-    library.count_runs(TEXTS, tokenizer=model).save(folder / "runs")
-    for name in ("model/tokenizer.json", "words/tokenizer.json", "old/tokenizer.json", "a.json"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        model.save(folder / name)
-    assert model.training is not None
-    model.training.save(folder / "model" / "training.json")
-    (folder / "new").mkdir()
+        shutil.copytree(work / "model" / "counts", work / name)
+    model = library.Tokenizer.load(work / "model")
+    library.count_runs(TEXTS, tokenizer=model).save(work / "runs")
+    for name in ("words/tokenizer.json", "old/tokenizer.json", "a.json"):
+        model.save(work / name)
     for name in ("new/tokenizer.json", "b.json"):
-        model.truncated(280).save(folder / name)
+        model.truncated(280).save(work / name)
     counts = library.count_pretokens(TEXTS, pretokenizer="cl100k")
-    library.train(counts, vocab_size=300).save(folder / "mine.tiktoken")
+    library.train(counts, vocab_size=300).save(work / "mine.tiktoken")
+    for name in ("ids-web", "ids-code"):
+        shutil.copytree(work / "ids", work / name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        model_file = ("--tokenizer", "model/tokenizer.json")
-        invoke("encode", "--input", "corpus/*.jsonl", *model_file, "--output", "ids")
+        patch.chdir(work)
         superwords = ("--max-merges", "40", "--superwords", "3", "--output", "super")
         invoke("train", "--input", "corpus/*.jsonl", *superwords)
         invoke("export", "ids", "--to", "bin", "--output", "training-data")
-        for name in ("ids-web", "ids-code"):
-            shutil.copytree("ids", name)
         invoke("compare", "a.json", "b.json", "--input", "corpus", "--output", "compared.json")
-    return folder
+    return work
 
 
 PUBLISHED = re.compile(r"\b\w+_base\.tiktoken")

@@ -91,8 +91,6 @@ def test_what_does_not_go_with_another_choice_is_dropped_with_the_preset(
     ("arguments", "message"),
     [
         (("--end-of-word", "_"), "--end-of-word _ needs --symbols characters"),
-        (("--unknown-token", "<u>"), "--unknown-token <u> needs --symbols characters"),
-        (("--initial-alphabet", "ab"), "--initial-alphabet ab needs --symbols characters"),
         (("--model", "wordpiece", "--symbols", "bytes"), "--symbols bytes needs --model bpe"),
         (("--model", "wordpiece", "--end-of-word", "_"), "needs --model bpe"),
         (("--preset", "word"), "'word' is unknown: use one of byte-level, interview"),

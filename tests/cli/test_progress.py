@@ -6,16 +6,13 @@ import pty
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from pipelines.cli.commands import bpe as group
 from pipelines.progress import (
     BarProgress,
     LineProgress,
-    Progress,
     SlotWriter,
     Snapshot,
     duration,
@@ -25,9 +22,6 @@ from pipelines.progress import (
 from pipelines.progress.shown import JsonProgress
 from pipelines.progress.steps import StageProgress
 from tests.cli.streams import wait_for
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_slots_add_up_and_count_a_repeated_part_once() -> None:
@@ -163,14 +157,6 @@ def test_a_step_that_fails_says_so(shown: type[LineProgress], said: str) -> None
     assert said in stream.getvalue().splitlines()[-1]
 
 
-def test_nobody_watches() -> None:
-    progress = Progress()
-    progress.log("not seen")
-    with progress.stage("count", 10) as stage:
-        stage.advance(1, 2)
-        assert stage.slots is None
-
-
 def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     master, slave = pty.openpty()
@@ -191,26 +177,9 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[" in drawn
 
 
-def test_a_command_says_something_every_ten_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """That of a run is not waited for: it is what its thread waits between two looks."""
-    waits = set()
-    wait = threading.Event.wait
-
-    def seen(event: threading.Event, timeout: float | None = None) -> bool:
-        if threading.current_thread().name == "progress-count":
-            waits.add(timeout)
-        return wait(event, timeout)
-
-    monkeypatch.setattr(threading.Event, "wait", seen)
-    (tmp_path / "c.jsonl").write_text('{"text": "low lower lowest"}\n')
-    command = ["count", "--input", str(tmp_path), "--output", str(tmp_path / "counts")]
-    done = CliRunner().invoke(group, command, catch_exceptions=False)
-    assert done.exit_code == 0
-    assert "bpe: count: done in " in done.stderr
-    assert waits == {10.0}
-    assert JsonProgress(io.StringIO()).interval == 10.0
+@pytest.mark.parametrize("shown", [LineProgress, JsonProgress])
+def test_a_line_every_ten_seconds(shown: type[LineProgress]) -> None:
+    assert shown(io.StringIO()).interval == 10.0
 
 
 @pytest.mark.parametrize("term", ["", "dumb"])

@@ -83,7 +83,6 @@ def test_other_names_and_cuts(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ("--symbols bytes", "--symbols bytes needs --model bpe"),
         ("--end-of-word </w>", "--end-of-word </w> needs --model bpe"),
         ("--unk <a> --unknown-token <b>", "differ: leave one out"),
         ("--character-coverage 2", "2.0 is not a share above 0"),
