@@ -130,6 +130,7 @@ SPEED = "25%: 9 documents, 1.00 MB of 4.00 MB read, 10.0 kB/s"
 )
 def test_what_is_said_of_a_moment(moment: dict[str, Any], said: str) -> None:
     assert Snapshot(**moment).running().startswith(said)
+    assert Snapshot(**moment).seconds_left is None or "no progress" not in said
 
 
 def test_what_moves_is_what_workers_and_runners_tell() -> None:
