@@ -49,6 +49,7 @@ from tests.bpe.fuzz_tokenizers import (
 )
 from tests.bpe.oracle import (
     ByReference,
+    known,
     learn,
     learn_superwords,
     learnt,
@@ -61,6 +62,8 @@ from tests.bpe.oracle import (
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Mapping, Sequence
+
+    from bpe.training_report import SuperwordTraining
 
 MOST = 300  # bytes that the reference sees
 KINDS = (pa.binary(), pa.large_binary())
@@ -380,12 +383,14 @@ def check_encode(data: bytes, dice: random.Random) -> Seen:
 def check_superwords(data: bytes, dice: random.Random) -> Seen:
     """Runs of the tokens of words, the superwords that are learnt from them, and their ids."""
     rows = parts_of(data, dice)
+    if dice.random() < 0.3:  # with frequent short runs, which are certain whatever else is cut
+        rows += [b" a" * dice.choice((2, 5)), *dice.choice(([b" a b"] * 9, [b" a b"] * 30))]
     cut: dict[str, Any] = {
         "merge_pattern": dice.choice((MERGE_PATTERN, MERGE_PATTERN, "", r"^[^ab]", r"\d|\s")),
         "max_run": dice.choice((None, None, 2, 3, 7)),
     }
     is_trained = dice.random() < 0.7
-    words = drawn_words(data, dice)
+    words = drawn_words(b"".join(rows), dice)
     if not is_trained:
         words = bpe.Tokenizer(replace(of_bytes(data, dice).parts, superwords=Merges()))
     counts = count_runs(column(rows, dice), tokenizer=words, **cut)
@@ -416,27 +421,31 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
         "pair_counts": dice.choice(PAIR_COUNTS),
         "min_frequency": dice.choice((1, 1, 2)),
     }
-    limit = None if boundless else more
-    tokenizer = bpe.train_superwords(
-        counts, tokenizer=words, superwords=limit, boundless=boundless, **settings
-    )
-    training = tokenizer.training
-    if short and training is not None and training.superwords is not None:
+    below = dice.choice((1, 1, 2, 3))
+    limits = {"superwords": None if boundless else more, "boundless": boundless}
+    how = {"tokenizer": words, **settings, **limits}
+    tokenizer = bpe.train_superwords(counts, prune_below=below, **how)
+    training = training_of(tokenizer)
+    learnt_across = known(training.superwords)
+    if short:
         most = len(words) + (0 if boundless else more)
-        runs = dict(runs_of(counts.sorted_counts, 2))
+        runs = dict(runs_of((counts.pruned(below) if below > 1 else counts).sorted_counts, 2))
         wanted = learn_superwords(words, runs, boundless=boundless, most=most, **settings)
-        same(list(training.superwords.merges), wanted.merges, "superwords,", settings)
-        same(training.superwords.tied, wanted.tied, "superwords that the rule chose,", settings)
+        same(list(learnt_across.merges), wanted.merges, "superwords,", settings)
+        same(learnt_across.tied, wanted.tied, "superwords that the rule chose,", settings)
         tokens = [token for token in tokenizer.tokens if token is not None]
         same(tokens, wanted.tokens, "tokens,", settings)
-        if boundless and words.training is not None:
-            same(list(training.superwords.steps_before), wanted.before, "steps before,", settings)
-            same(steps_of(training), steps_of(words.training)[: wanted.steps], "steps,", settings)
+        if boundless:
+            same(list(learnt_across.steps_before), wanted.before, "steps before,", settings)
+            steps = steps_of(training_of(words))[: wanted.steps]
+            same(steps_of(training), steps, "steps,", settings)
+    all_runs = count_runs(column(rows, dice), tokenizer=words, **cut | {"max_run": None})
+    full = known(training_of(bpe.train_superwords(all_runs, **how)).superwords)
+    check_same_superwords(learnt_across, full)
     if not boundless and len(tokenizer) > len(words):
         smaller = dice.randint(len(words) + 1, len(tokenizer))
-        less = bpe.train_superwords(
-            counts, tokenizer=words, superwords=smaller - len(words), **settings
-        )
+        fewer = how | {"superwords": smaller - len(words)}
+        less = bpe.train_superwords(counts, prune_below=below, **fewer)
         same(tokenizer.truncated(smaller), less, "a truncated tokenizer,", settings)
     by_reference = ByReference(tokenizer)
     for row, ids in zip(rows, tokenizer.encode_arrow(column(rows, dice)).to_pylist(), strict=True):
@@ -444,6 +453,17 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
             same(ids, by_reference.ids(row), "ids of", tokenizer)
     longest = max(map(len, runs_of(counts.sorted_counts, 2)), default=0)
     return boundless, size(len(counts)), size(longest), size(len(tokenizer.superwords))
+
+
+def check_same_superwords(found: SuperwordTraining, full: SuperwordTraining) -> int | None:
+    """Up to the named superword, those of runs that were cut or dropped are those of all runs."""
+    lost = found.pruned or found.cut
+    before = None if lost is None else lost["first_affected_merge"]
+    pairs, expected = (
+        [(merge.left, merge.right) for merge in one.merges[:before]] for one in (found, full)
+    )
+    same(pairs, expected, "superwords of all runs")
+    return before
 
 
 def cut_of_runs(runs: Mapping[tuple[int, ...], int], max_run: int) -> CutRuns:
@@ -466,7 +486,7 @@ def check_decode(data: bytes, dice: random.Random) -> Seen:
         int.from_bytes(numbers[i : i + width], "little") % most
         for i in range(0, len(numbers), width)
     ]
-    known = [id_ for id_ in ids if id_ < len(tokens) and tokens[id_] is not None]
+    valid = [id_ for id_ in ids if id_ < len(tokens) and tokens[id_] is not None]
     special = {token.encode() for token in tokenizer.special_tokens}
 
     def expected(row: list[int], skip: bool) -> bytes:
@@ -479,19 +499,19 @@ def check_decode(data: bytes, dice: random.Random) -> Seen:
         )
 
     skip = dice.random() < 0.5
-    half = dice.randint(0, len(known))
-    lists = [known, [], known[half:], known[:half]]
+    half = dice.randint(0, len(valid))
+    lists = [valid, [], valid[half:], valid[:half]]
     texts = [expected(row, skip) for row in lists]
     array = pa.array(lists, dice.choice((pa.list_(pa.uint32()), pa.large_list(pa.int64()))))
     found = tokenizer.decode_arrow(array, skip_special_tokens=skip).to_pylist()
     same(found, texts, "bytes of any ids,", tokenizer, skip)
-    same(tokenizer.decode_bytes(known, skip_special_tokens=skip), texts[0], "decode_bytes")
-    seen: Seen = type(tokenizer.model).__name__, skip, size(len(known)), size(len(texts[0]))
-    if len(known) == len(ids):
+    same(tokenizer.decode_bytes(valid, skip_special_tokens=skip), texts[0], "decode_bytes")
+    seen: Seen = type(tokenizer.model).__name__, skip, size(len(valid)), size(len(texts[0]))
+    if len(valid) == len(ids):
         return seen
     calls: list[Callable[[], object]] = [
         lambda: tokenizer.decode_bytes(ids),
-        lambda: tokenizer.decode_arrow(pa.array([known, ids])),
+        lambda: tokenizer.decode_arrow(pa.array([valid, ids])),
     ]
     return *seen, *(refused(call, "ids without tokens were decoded") for call in calls)
 

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,9 +15,10 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe import PretokenCounts, Tokenizer, Training
-from bpe.counts import CutRuns, Runs, combine
+from bpe.counts import Runs, combine
 from bpe.errors import TrainingError
 from bpe.pair_counts import PAIR_COUNTS
+from tests.bpe.fuzz_targets import check_same_superwords, cut_of_runs
 from tests.bpe.oracle import known, training_of
 from tests.bpe.test_counts_of_runs import counts_of
 
@@ -39,23 +39,6 @@ def counts_for(words: Tokenizer, runs: IdRuns) -> PretokenCounts:
 def learnt_by(counts: PretokenCounts, **settings: Any) -> SuperwordTraining:
     """The report of superwords that are trained on runs."""
     return known(training_of(bpe.train_superwords(counts, **settings)).superwords)
-
-
-def check_same(one: SuperwordTraining, other: SuperwordTraining, first: int | None) -> None:
-    """Compare the merges before the first that may differ."""
-    pairs, expected = (
-        [(merge.left, merge.right) for merge in some.merges[:first]] for some in (one, other)
-    )
-    assert pairs == expected
-
-
-TEXTS = st.lists(
-    st.lists(
-        st.sampled_from(["a", "ab", " a", " ab", " b", " ba", "-", "1", "\n"]), max_size=12
-    ).map("".join),
-    min_size=1,
-    max_size=6,
-)
 
 
 CORPUS = ["to be or not to be, that is the question: to be or to have"] * 3
@@ -87,44 +70,6 @@ def test_a_tokenizer_without_a_record_of_its_training_gets_one() -> None:
     assert tokenizer == bpe.train_superwords(RUNS, tokenizer=WORDS_OF_CORPUS, superwords=2)
 
 
-@pytest.mark.parametrize("boundless", [False, True])
-@given(
-    texts=TEXTS,
-    times=st.integers(1, 3),
-    max_run=st.integers(2, 4),
-    merges=st.integers(0, 6),
-    superwords=st.integers(0, 8),
-    below=st.integers(1, 3),
-    least=st.integers(1, 3),
-    pair_counts=st.sampled_from(PAIR_COUNTS),
-)
-def test_superwords_are_exact_up_to_the_first_that_cuts_may_have_changed(
-    boundless: bool,
-    texts: list[str],
-    times: int,
-    max_run: int,
-    merges: int,
-    superwords: int,
-    below: int,
-    least: int,
-    pair_counts: str,
-) -> None:
-    texts = [" a ab" * 20 * times, *texts]
-    words = bpe.train(bpe.count_pretokens([*texts, "ab"]), max_merges=merges)
-    limit = {"superwords": None if boundless else superwords, "boundless": boundless}
-    settings: dict[str, Any] = {"min_frequency": least, "pair_counts": pair_counts, **limit}
-    exact, cut = (
-        learnt_by(
-            bpe.count_runs(texts, tokenizer=words, max_run=longest),
-            tokenizer=words,
-            prune_below=below if longest else 1,
-            **settings,
-        )
-        for longest in (None, max_run)
-    )
-    check_same(cut, exact, known(cut.cut)["first_affected_merge"])
-
-
 AMBIGUOUS = Tokenizer(  # in runs, abc is one token, or two in two ways
     tokens=[*(bytes([byte]) for byte in range(256)), b"ab", b"abc", b"bc"],
     merges=[(97, 98, 256), (256, 99, 257), (98, 99, 258)],
@@ -138,24 +83,18 @@ def check_certain(runs: IdRuns, max_run: int | None, **settings: Any) -> int | N
     kept = counts
     if max_run is not None and counts.runs is not None:
         pieces: Counter[tuple[int, ...]] = Counter()
-        pairs: Counter[tuple[int, int]] = Counter()
         for run, count in runs.items():
             for at in range(0, len(run) - 1, max_run):
                 pieces[run[at : at + max_run]] += count
-            for pair in pairwise(run) if len(run) > max_run else ():
-                pairs[pair] += count
         kept = replace(
             counts_of(dict(pieces), replace(counts.runs, max_run=max_run)),
             pretokenizer=counts.pretokenizer,
-            cut=CutRuns(pairs=pairs.total(), max_pair=max(pairs.values(), default=0)),
+            cut=cut_of_runs(runs, max_run),
         )
     below = settings.pop("prune_below", 1)
     full = learnt_by(counts, tokenizer=AMBIGUOUS, **settings)
     less = learnt_by(kept, tokenizer=AMBIGUOUS, prune_below=below, **settings)
-    lost = less.pruned or less.cut
-    first = None if lost is None else lost["first_affected_merge"]
-    check_same(less, full, first)
-    return first
+    return check_same_superwords(less, full)
 
 
 RUN_IDS = st.sampled_from([97, 98, 99, 100, 256, 257, 258])
