@@ -9,13 +9,13 @@ import gc
 import sys
 from array import array
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 import bpe
-from bpe import _native, formats
+from bpe import _native
 from bpe.errors import BpeError
 from bpe.normalizer import normalize_column
 from bpe.ties import TIES
@@ -118,26 +118,40 @@ def counting() -> dict[str, Callable[[], object]]:
     }
 
 
-@pytest.mark.parametrize("name", [*counting(), *encoding()])
-def test_calls_keep_nothing(name: str) -> None:
-    call = (counting() | encoding())[name]
-    assert kept(call, 100) < 0.5
-
-
-@pytest.mark.parametrize(
-    ("ties", "model"),
-    [
-        *((ties, bpe.ByteLevel()) for ties in TIES),
-        *(("id-min", model) for model in (bpe.CharacterLevel(), bpe.WordPiece())),
-    ],
-)
-def test_training_keeps_nothing(ties: str, model: bpe.models.Model) -> None:
+def training() -> dict[str, Callable[[], object]]:
     counts = bpe.count_pretokens(
         TEXTS, pretokenizer="words", never_split=("url",), track_order=True
     )
-    call = lambda: bpe.train(counts, max_merges=10, ties=ties, model=model)  # noqa: E731
+    settings: list[dict[str, Any]] = [{"ties": ties} for ties in TIES]
+    settings += [{"model": bpe.CharacterLevel()}, {"model": bpe.WordPiece()}]
+    return {
+        f"train {one}": functools.partial(bpe.train, counts, max_merges=10, **one)
+        for one in settings
+    }
+
+
+def vocabularies() -> dict[str, Callable[[], object]]:
+    tokens = [*BYTES, b"ab", b"abab"]
+    data = b"".join(tokens)
+    offsets = array("q", [0, *accumulate(map(len, tokens))])
+    merges = bytes(memoryview(_native.merges_of_ranks(data, offsets)))
+    unfit = {"tokens": [*BYTES, b"ab"], "merges": [(97, 98, 99)]}
+    return {
+        "merges of ranks": lambda: _native.merges_of_ranks(data, offsets),
+        "merges that happen": lambda: _native.merges_that_happen(data, offsets, merges),
+        "a vocabulary that does not fit": refused(
+            lambda: bpe.Tokenizer(**unfit, pretokenizer=bpe.Pretokenizer("gpt2"))
+        ),
+    }
+
+
+CALLS = {**counting(), **encoding(), **training(), **vocabularies()}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_keep_nothing(name: str) -> None:
     # Python's cache of attributes fills with 20 to 30 names, whatever the number of calls.
-    assert kept(call, 100) < 0.5
+    assert kept(CALLS[name], 100) < 0.5
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -146,28 +160,8 @@ def test_vocabularies_keep_nothing(name: str, tmp_path: Path) -> None:
     for file, content in FORMATS[name].items():
         path = tmp_path / file
         path.write_bytes(content)
-    name_of_cut = cut_of(path)
-    cut = None if name_of_cut is None else bpe.Pretokenizer(name_of_cut)
-    parts = formats.read(path, pretokenizer=cut, special_tokens=None)
+    parts = bpe.Tokenizer.load(path, pretokenizer=cut_of(path)).parts
     assert kept(lambda: bpe.Tokenizer(parts), 20) < 0.5
-
-
-def test_merges_of_ranks_keep_nothing() -> None:
-    tokens = [*BYTES, b"ab", b"abab"]
-    data = b"".join(tokens)
-    offsets = array("q", [0, *accumulate(map(len, tokens))])
-    merges = bytes(memoryview(_native.merges_of_ranks(data, offsets)))
-    assert kept(lambda: _native.merges_of_ranks(data, offsets), 100) < 0.5
-    assert kept(lambda: _native.merges_that_happen(data, offsets, merges), 100) < 0.5
-
-
-def test_a_vocabulary_that_does_not_fit_keeps_nothing() -> None:
-    call = refused(
-        lambda: bpe.Tokenizer(
-            tokens=[*BYTES, b"ab"], merges=[(97, 98, 99)], pretokenizer=bpe.Pretokenizer("gpt2")
-        )
-    )
-    assert kept(call, 20) < 0.5
 
 
 def test_a_kept_object_would_be_seen() -> None:
