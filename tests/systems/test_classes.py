@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -59,8 +58,6 @@ def test_the_values_of_the_description(name: str) -> None:
     assert system.pairs.items() <= found.items()
     if system.pairs:
         assert [n for _, n in found.most_common(len(system.pairs))] == list(system.pairs.values())
-    if name == "A without new":
-        assert found == Counter(system.pairs)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -116,14 +113,6 @@ def test_vocab_size_counts_everything() -> None:
         assert len(tokenizer.merges) == size - 15
 
 
-def test_too_small_a_size_trains_nothing_and_says_so() -> None:
-    with pytest.warns(UserWarning, match="no merge was trained: .* are 15 tokens, vocab_size is 9"):
-        tokenizer = WordTutorialTokenizer().train(values.FREQUENCIES, vocab_size=9)
-    assert tokenizer.merges == []
-    assert tokenizer.tokenize("low") == ["l", "o", "w", "</w>"]
-    assert tokenizer.training.stopped == "vocabulary full"
-
-
 def test_encoding_and_decoding() -> None:
     tokenizer = tutorial()
     ids = tokenizer.encode("New  LOWEST\nquiz", add_special_tokens=True)
@@ -140,17 +129,13 @@ def test_encoding_and_decoding() -> None:
 
 def test_dropout_is_seeded_and_off_by_default() -> None:
     tokenizer = tutorial()
-    plain = tokenizer.encode("newest lowest")
-    assert tokenizer.encode("newest lowest", dropout=0.0, seed=5) == plain
-    assert tokenizer.decode(tokenizer.encode("newest lowest", dropout=0.5, seed=1)) == (
-        "newest lowest"
-    )
-    drawn = {tuple(tokenizer.encode("newest lowest", dropout=0.5, seed=i)) for i in range(20)}
-    assert len(drawn) > 1
-    again = tokenizer.encode("newest lowest", dropout=0.5, seed=7)
-    assert again == tokenizer.encode("newest lowest", dropout=0.5, seed=7)
-    single = tokenizer.encode("newest", dropout=1.0)
-    assert len(single) == len("newest") + 1
+    text = "newest lowest"
+    drawn = [tuple(tokenizer.encode(text, dropout=0.5, seed=i % 20)) for i in range(40)]
+    assert drawn[:20] == drawn[20:]
+    assert len(set(drawn)) > 1
+    assert {tokenizer.decode(ids) for ids in drawn} == {text}
+    assert tokenizer.encode(text, dropout=0.0, seed=5) == tokenizer.encode(text)
+    assert len(tokenizer.encode("newest", dropout=1.0)) == len("newest") + 1
 
 
 def test_verbose_prints_every_merge(capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,17 +153,19 @@ def test_verbose_prints_every_merge(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize("kind", [WordTutorialTokenizer, InterviewTokenizer])
+@pytest.mark.parametrize(
+    "untrained",
+    [WordTutorialTokenizer(), WordTutorialTokenizer(case_sensitive=True), InterviewTokenizer()],
+)
 def test_one_json_file_holds_it(
-    kind: type[WordTutorialTokenizer | InterviewTokenizer], tmp_path: Path
+    untrained: WordTutorialTokenizer | InterviewTokenizer, tmp_path: Path
 ) -> None:
-    tokenizer = kind().train(values.INTERVIEW_TEXTS, vocab_size=30)
+    tokenizer = untrained.train(values.INTERVIEW_TEXTS, vocab_size=30)
     tokenizer.save(tmp_path / "t.json")
     assert [path.name for path in tmp_path.iterdir()] == ["t.json"]
-    loaded = kind.load(tmp_path / "t.json")
-    assert type(loaded) is kind
+    loaded = type(untrained).load(tmp_path / "t.json")
+    assert type(loaded) is type(untrained)
     assert loaded.tokenizer == tokenizer.tokenizer
-    assert loaded.preset.pretokenizer == tokenizer.preset.pretokenizer
     text = "the Newest 日本"
     assert loaded.encode(text, add_special_tokens=True) == tokenizer.encode(
         text, add_special_tokens=True
@@ -186,12 +173,6 @@ def test_one_json_file_holds_it(
     assert repr(loaded) == repr(tokenizer)
     with pytest.raises(BpeError, match="loaded"):
         _ = loaded.word_counts
-
-
-def test_case_is_remembered(tmp_path: Path) -> None:
-    kept = WordTutorialTokenizer(case_sensitive=True).train(["Low Low"], 20)
-    kept.save(tmp_path / "t.json")
-    assert WordTutorialTokenizer.load(tmp_path / "t.json").case_sensitive
 
 
 def test_before_training_it_says_what_to_do() -> None:
@@ -236,33 +217,15 @@ def test_special_tokens_are_atomic() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_every_text_comes_back(text: str) -> None:
-    tokenizer = BYTES
-    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert BYTES.decode(BYTES.encode(text)) == text
 
 
 BYTES = ByteLevelTokenizer().train(values.EATS.texts, 262, special_tokens=["<|end|>"])
 
 
-@pytest.mark.parametrize(
-    "text", ["", "\ufeffhe eats", "\x00\x1f\x7f", "👩‍👩‍👧 é e\u0301", "<|end|>"]
-)
-def test_everything_is_bytes(text: str) -> None:
-    assert BYTES.decode(BYTES.encode(text)) == text
-    if not text:
-        assert BYTES.encode(text) == []
-
-
-def test_half_a_character_is_replaced() -> None:
-    half = BYTES.encode("é")[:1]
-    assert BYTES.decode(half) == "\ufffd"
-
-
 def test_the_pair_of_files(tmp_path: Path) -> None:
     BYTES.save(tmp_path / "pair")
-    assert sorted(path.name for path in (tmp_path / "pair").iterdir()) == [
-        "merges.txt",
-        "vocab.json",
-    ]
+    assert {path.name for path in (tmp_path / "pair").iterdir()} == {"merges.txt", "vocab.json"}
     assert ByteLevelTokenizer.load(tmp_path / "pair").tokenizer == BYTES.tokenizer
 
 

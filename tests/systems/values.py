@@ -36,6 +36,12 @@ class System:
     ids: dict[str, list[int]] = field(default_factory=dict)
 
 
+def read(merges: str) -> Merges:
+    """Merges of symbols without spaces, as ``bpe words`` prints them: ``l o 3, lo w 3``."""
+    rows = (merge.split(" ") for merge in merges.split(", "))
+    return [(left, right, int(count)) for left, right, count in rows]
+
+
 def repeated(counts: dict[str, int]) -> list[str]:
     return [word for word, count in counts.items() for _ in range(count)]
 
@@ -47,18 +53,10 @@ TUTORIAL = System(
     preset="word-tutorial",
     texts=repeated(FREQUENCIES),
     options={"max_merges": 10},
-    merges=[
-        ("n", "e", 10),
-        ("ne", "w", 10),
-        ("e", "s", 9),
-        ("es", "t", 9),
-        ("est", "</w>", 9),
-        ("l", "o", 7),
-        ("lo", "w", 7),
-        ("new", "est</w>", 6),
-        ("low", "</w>", 5),
-        ("new", "</w>", 4),
-    ],
+    merges=read(
+        "n e 10, ne w 10, e s 9, es t 9, est </w> 9, l o 7, lo w 7, new est</w> 6, "
+        "low </w> 5, new </w> 4"
+    ),
     splits={
         "lower": "low e r </w>",
         "lowest": "low est</w>",
@@ -76,29 +74,10 @@ TUTORIAL_WITHOUT_NEW = System(
         ("s", "t"): 9,
         ("t", "</w>"): 9,
         ("w", "e"): 8,
-        ("l", "o"): 7,
-        ("o", "w"): 7,
-        ("n", "e"): 6,
-        ("e", "w"): 6,
-        ("w", "</w>"): 5,
-        ("w", "i"): 3,
-        ("i", "d"): 3,
-        ("d", "e"): 3,
-        ("e", "r"): 2,
-        ("r", "</w>"): 2,
     },
-    merges=[
-        ("e", "s", 9),
-        ("es", "t", 9),
-        ("est", "</w>", 9),
-        ("l", "o", 7),
-        ("lo", "w", 7),
-        ("n", "e", 6),
-        ("ne", "w", 6),
-        ("new", "est</w>", 6),
-        ("low", "</w>", 5),
-        ("w", "i", 3),
-    ],
+    merges=read(
+        "e s 9, es t 9, est </w> 9, l o 7, lo w 7, n e 6, ne w 6, new est</w> 6, low </w> 5, w i 3"
+    ),
     splits={"low": "low</w>", "widest": "wi d est</w>"},
 )
 NOTEBOOK = System(
@@ -110,23 +89,10 @@ NOTEBOOK = System(
         "Is this the first document?",
     ],
     pairs={("s", "</w>"): 8, ("i", "s"): 7, ("t", "h"): 7, ("h", "i"): 5, ("h", "e"): 4},
-    merges=[
-        ("s", "</w>", 8),
-        ("i", "s</w>", 7),
-        ("t", "h", 7),
-        ("th", "e", 4),
-        ("the", "</w>", 4),
-        ("d", "o", 4),
-        ("do", "c", 4),
-        ("doc", "u", 4),
-        ("docu", "m", 4),
-        ("docum", "e", 4),
-        ("docume", "n", 4),
-        ("documen", "t", 4),
-        ("i", "r", 3),
-        (".", "</w>", 3),
-        ("d", "</w>", 3),
-    ],
+    merges=read(
+        "s </w> 8, i s</w> 7, t h 7, th e 4, the </w> 4, d o 4, do c 4, doc u 4, "
+        "docu m 4, docum e 4, docume n 4, documen t 4, i r 3, . </w> 3, d </w> 3"
+    ),
     splits={
         "This": "T h is</w>",
         "document.": "document .</w>",
@@ -181,23 +147,10 @@ INTERVIEW_TEXTS = [
 INTERVIEW = System(
     preset="interview",
     texts=INTERVIEW_TEXTS,
-    merges=[
-        ("w", "e", 7),
-        ("w", "</w>", 7),
-        ("n", "e", 7),
-        ("l", "o", 7),
-        ("t", "</w>", 5),
-        ("s", "t</w>", 5),
-        ("we", "st</w>", 4),
-        ("r", "</w>", 4),
-        ("o", "l", 4),
-        ("ol", "d", 4),
-        ("lo", "w</w>", 4),
-        ("we", "r</w>", 3),
-        ("ne", "w</w>", 3),
-        ("old", "e", 2),
-        ("old", "</w>", 2),
-    ],
+    merges=read(
+        "w e 7, w </w> 7, n e 7, l o 7, t </w> 5, s t</w> 5, we st</w> 4, r </w> 4, "
+        "o l 4, ol d 4, lo w</w> 4, we r</w> 3, ne w</w> 3, old e 2, old </w> 2"
+    ),
     splits={
         "low": "low</w>",
         "lower": "lo wer</w>",
@@ -212,14 +165,7 @@ INTERVIEW_20 = System(
     preset="interview",
     texts=INTERVIEW_TEXTS,
     options={"max_merges": 20},
-    merges=[
-        *INTERVIEW.merges,
-        ("ne", "west</w>", 2),
-        ("ne", "wer</w>", 2),
-        ("lo", "west</w>", 2),
-        ("t", "h", 1),
-        ("th", "e", 1),
-    ],
+    merges=[*INTERVIEW.merges, *read("ne west</w> 2, ne wer</w> 2, lo west</w> 2, t h 1, th e 1")],
     splits={},
     size=35,
     ids={"low newer oldest": [25, 31, 28, 20], "the lowest new old": [34, 4, 32, 27, 29]},
