@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -13,6 +13,8 @@ from tests.pipelines.corpora import encode, sentence, small_tokenizer
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    Ids: TypeAlias = Callable[[str], Path]  # the directory of a corpus, by its name
 
 SPLIT = 400  # bytes: sixteen empty documents
 CORPORA: dict[str, list[dict[str, Any]]] = {
@@ -38,7 +40,7 @@ COLUMNS = {"web": ("lang", "score"), "code": ("lang", "stars")}
 
 
 @pytest.fixture(scope="session")
-def ids(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def ids(tmp_path_factory: pytest.TempPathFactory) -> Ids:
     """The directory of a corpus, by its name."""
     folder = tmp_path_factory.mktemp("ids")
     small_tokenizer(folder / "tokenizer.json")

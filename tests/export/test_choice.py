@@ -18,15 +18,14 @@ from tests.export.oracle import Options
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from tests.export.conftest import Ids
 
 MIX = {"web": "70%", "code": "30%"}
 
 
-def test_a_larger_budget_or_share_keeps_the_documents_of_a_smaller_one(
-    ids: Callable[[str], Path],
-) -> None:
+def test_a_larger_budget_or_share_keeps_the_documents_of_a_smaller_one(ids: Ids) -> None:
     """Of the oracle, beside which exports are tested; held-out documents are never chosen."""
     documents = oracle.read({"web": ids("web"), "code": ids("code")})
     options = [
@@ -42,9 +41,7 @@ def test_a_larger_budget_or_share_keeps_the_documents_of_a_smaller_one(
     assert not held_out[1] & {one.id for one in share["train"]}
 
 
-def test_a_source_of_which_all_is_asked_for_is_taken_entirely(
-    ids: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_source_of_which_all_is_asked_for_is_taken_entirely(ids: Ids, tmp_path: Path) -> None:
     """With the empty documents, which have the last hash or any other."""
     documents = oracle.read({"web": ids("web")})
     tokens = sum(len(one.ids) for one in documents)
@@ -56,7 +53,7 @@ def test_a_source_of_which_all_is_asked_for_is_taken_entirely(
 
 @pytest.mark.parametrize("bins", [1, 3])
 def test_a_coarser_histogram_chooses_the_same(
-    ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bins: int
+    ids: Ids, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bins: int
 ) -> None:
     monkeypatch.setattr("pipelines.export.choose.BINS", bins)
     sources = {"edges": ids("edges"), "code": ids("code"), "web": ids("web")}
@@ -68,7 +65,7 @@ def test_a_coarser_histogram_chooses_the_same(
 
 @pytest.mark.parametrize("shuffle", [None, pytest.param(4, marks=pytest.mark.long)])
 def test_of_equal_documents_the_first_are_taken(
-    ids: Callable[[str], Path], tmp_path: Path, shuffle: int | None
+    ids: Ids, tmp_path: Path, shuffle: int | None
 ) -> None:
     for budget in range(1, 1200, 199 if LONG else 400):
         options = Options(token_budget=budget, shuffle=shuffle)
@@ -85,7 +82,7 @@ def test_of_equal_documents_the_first_are_taken(
     unit_tokens=st.sampled_from([20, 100, 10**6]),
 )
 def test_any_mixture(
-    ids: Callable[[str], Path],
+    ids: Ids,
     tmp_path_factory: pytest.TempPathFactory,
     *,
     web: int,
@@ -124,7 +121,7 @@ PADDED = Options(pack=8, pack_remainder="pad")
     ],
 )
 def test_what_sources_or_tokenizer_do_not_have_is_refused(
-    ids: Callable[[str], Path],
+    ids: Ids,
     tmp_path: Path,
     sources: tuple[str, ...],
     options: Options,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.export.conftest import Ids
+
 Rows = list[dict[str, Any]]
 SHAPES = {
     "documents": Options(),
@@ -35,9 +37,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_column_that_a_source_lacks_is_null(
-    ids: Callable[[str], Path], tmp_path: Path, shape: str
-) -> None:
+def test_a_column_that_a_source_lacks_is_null(ids: Ids, tmp_path: Path, shape: str) -> None:
     sources = {"edges": ids("edges"), "web": ids("web"), "code": ids("code")}
     export_and_check(sources, tmp_path / "out", SHAPES[shape])
     for path in (tmp_path / "out" / "data").glob("*"):
@@ -59,7 +59,7 @@ def encoded(folder: Path, model: Path, values: Rows, **settings: Any) -> Path:
     return folder / "ids"
 
 
-def test_a_column_of_two_types_is_refused(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_a_column_of_two_types_is_refused(ids: Ids, tmp_path: Path) -> None:
     model = ids("web") / "tokenizer.json"
     one = encoded(tmp_path / "one", model, [{"score": "high"}] * 5, keep=("score",))
     with pytest.raises(ConfigError, match=r"score.*string.*double|score.*double.*string"):
@@ -67,9 +67,7 @@ def test_a_column_of_two_types_is_refused(ids: Callable[[str], Path], tmp_path: 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_number_that_is_none_is_the_same_when_it_is_made_again(
-    ids: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_a_number_that_is_none_is_the_same_when_it_is_made_again(ids: Ids, tmp_path: Path) -> None:
     values: Rows = [{"score": float("nan")}, {"score": 1.5}] * 4
     source = encoded(tmp_path, ids("web") / "tokenizer.json", values, keep=("score:double",))
     export_plainly({"one": source}, tmp_path / "out", Options(pack=16))
@@ -77,7 +75,7 @@ def test_a_number_that_is_none_is_the_same_when_it_is_made_again(
     assert jobs.verify(directory=str(tmp_path / "out"), inputs=inputs).compared
 
 
-def test_other_ids_are_refused(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_other_ids_are_refused(ids: Ids, tmp_path: Path) -> None:
     model = ids("web") / "tokenizer.json"
     wide = encoded(tmp_path / "wide", model, [{}] * 5, id_type="uint32")
     with pytest.raises(ConfigError, match=r"uint32.*uint16|uint16.*uint32"):
@@ -90,9 +88,7 @@ def test_other_ids_are_refused(ids: Callable[[str], Path], tmp_path: Path) -> No
     assert not (tmp_path / "out").exists()
 
 
-def test_columns_of_every_type_travel_with_their_documents(
-    ids: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_columns_of_every_type_travel_with_their_documents(ids: Ids, tmp_path: Path) -> None:
     values: Rows = [
         {"n": i, "tags": [f"t{i}"] * (i % 3), "at": {"x": i / 2} if i % 7 else None}
         for i in range(60)
@@ -134,7 +130,7 @@ def by_pandas(directory: Path) -> Rows:
 @pytest.fixture(scope="module", params=["ids", *SHAPES])
 def opened(
     request: pytest.FixtureRequest,
-    ids: Callable[[str], Path],
+    ids: Ids,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """The ids themselves, or an export; with a temporary file left in it."""
@@ -168,7 +164,7 @@ def test_transformers_has_the_tokenizer(opened: Path) -> None:
     assert len(AutoTokenizer.from_pretrained(str(opened))) == 320
 
 
-def test_datasets_loads_both_halves(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_datasets_loads_both_halves(ids: Ids, tmp_path: Path) -> None:
     export_plainly({"web": ids("web")}, tmp_path / "out", Options(validation="25%"))
     loaded = datasets.load_dataset(str(tmp_path / "out"), streaming=True)
     assert {name: list(loaded[name]) for name in loaded} == {

@@ -18,12 +18,13 @@ from tests.pipelines.corpora import flip
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from tests.export.conftest import Ids
 
 
 @pytest.fixture
-def folder(ids: Callable[[str], Path], tmp_path: Path) -> Path:
+def folder(ids: Ids, tmp_path: Path) -> Path:
     for name, corpus in (("a/ids", "web"), ("b/ids", "code"), ("my ids!", "edges"), ("a=b", "web")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).symlink_to(ids(corpus))

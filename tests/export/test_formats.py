@@ -30,8 +30,9 @@ from tests.pipelines.object_store import ObjectStore
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from tests.export.conftest import Ids
 
 SHAPES: dict[str, dict[str, Any]] = {
     "documents": {},
@@ -68,7 +69,7 @@ CASES = [*itertools.product(FORMATS, SHAPES, TAKEN, ORDERS)]
     CASES if LONG else CASES[::23],  # 23 divides no number of choices: they take turns
 )
 def test_the_matrix(
-    ids: Callable[[str], Path], tmp_path: Path, *, to: str, shape: str, taken: str, order: str
+    ids: Ids, tmp_path: Path, *, to: str, shape: str, taken: str, order: str
 ) -> None:
     names = ("web", "code") if "mix" in TAKEN[taken] else ("edges", "code", "blank")
     options = Options(**SHAPES[shape], **TAKEN[taken], shuffle=ORDERS[order])
@@ -77,9 +78,7 @@ def test_the_matrix(
 
 @pytest.mark.parametrize("to", FORMATS if LONG else ["bin", "litdata"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_parts_of_empty_documents_are_there(
-    ids: Callable[[str], Path], tmp_path: Path, to: str, shape: str
-) -> None:
+def test_parts_of_empty_documents_are_there(ids: Ids, tmp_path: Path, to: str, shape: str) -> None:
     """They were left out once, and their rows counted; those of padding alone even in a stream."""
     for name in ("edges", "blank"):
         options = Options(**SHAPES[shape])
@@ -91,7 +90,7 @@ TWICE = replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",))
 
 # Parquet on other workers: tests/contract/test_promises.py.
 @pytest.mark.parametrize("to", FORMATS if LONG else ["mds"])
-def test_workers_change_no_byte(ids: Callable[[str], Path], tmp_path: Path, to: str) -> None:
+def test_workers_change_no_byte(ids: Ids, tmp_path: Path, to: str) -> None:
     """However many there are, and where they do everything twice."""
     sources = {"web": ids("web"), "code": ids("code")}
     options = Options(pack=16, shuffle=1, validation="20%", mix={"web": "60%", "code": "40%"})
@@ -101,7 +100,7 @@ def test_workers_change_no_byte(ids: Callable[[str], Path], tmp_path: Path, to: 
         assert tree(tmp_path / str(number)) == tree(tmp_path / "plain")
 
 
-def test_in_a_store_it_is_the_same(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_in_a_store_it_is_the_same(ids: Ids, tmp_path: Path) -> None:
     options = Options(pack=16, shuffle=1, validation="20%", token_budget=900)
     for path in ids("web").rglob("*"):
         if path.is_file():
@@ -119,7 +118,7 @@ def test_in_a_store_it_is_the_same(ids: Callable[[str], Path], tmp_path: Path) -
         ObjectStore.objects.clear()
 
 
-def test_bin_has_the_header_of_llm_c(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_bin_has_the_header_of_llm_c(ids: Ids, tmp_path: Path) -> None:
     options = Options(validation="20%")
     export_plainly({"web": ids("web")}, tmp_path / "out", options, to="bin", header="llm.c")
     for half, parts in expected({"web": ids("web")}, options).items():
@@ -130,7 +129,7 @@ def test_bin_has_the_header_of_llm_c(ids: Callable[[str], Path], tmp_path: Path)
             assert readers.flat_ids(path, "<u2", 1024) == stream
 
 
-def test_ids_of_32_bits(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_ids_of_32_bits(ids: Ids, tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i) for i in range(9)])
     model = ids("web") / "tokenizer.json"
     encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(id_type="uint32"))
@@ -147,7 +146,7 @@ def test_ids_of_32_bits(ids: Callable[[str], Path], tmp_path: Path) -> None:
     assert np.fromfile(path, "<i4", 2).tolist() == [20240801, 7]
 
 
-def test_mds_has_the_ids_of_documents(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_mds_has_the_ids_of_documents(ids: Ids, tmp_path: Path) -> None:
     options = Options(max_tokens=7, shuffle=2)
     export_plainly(
         {"web": ids("web")}, tmp_path / "out", options, to="mds", with_id=True, shard_size=900
@@ -161,7 +160,7 @@ def test_mds_has_the_ids_of_documents(ids: Callable[[str], Path], tmp_path: Path
 @pytest.mark.parametrize("to", ["mds", "litdata"])
 @pytest.mark.parametrize("shard_size", [1, 600, 64 << 20])
 def test_shards_are_filled_up_to_their_size(
-    ids: Callable[[str], Path], tmp_path: Path, to: Any, shard_size: int
+    ids: Ids, tmp_path: Path, to: Any, shard_size: int
 ) -> None:
     sources = {"web": ids("web"), "edges": ids("edges")}
     export_and_check(sources, tmp_path / "out", to=to, shard_size=shard_size, unit_tokens=10**6)
@@ -177,7 +176,7 @@ def test_shards_are_filled_up_to_their_size(
 
 
 def test_ids_that_a_format_does_not_hold_are_refused(
-    ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ids: Ids, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_megatron(1 << 31, "uint32")
     with pytest.raises(ConfigError, match="ids are int32 there, and the greatest id may be 2,147,"):
@@ -188,7 +187,7 @@ def test_ids_that_a_format_does_not_hold_are_refused(
 
 
 def test_row_groups_are_read_one_after_the_other(
-    ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ids: Ids, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipelines.parquet_writer.ROW_GROUP_ROWS", 3)
     texts = [f"{i} the quick " * (i % 9) for i in range(40)]
@@ -202,26 +201,26 @@ def test_row_groups_are_read_one_after_the_other(
 # The readers above go by the same descriptions, and always run.
 
 
-def rows_of(ids: Callable[[str], Path]) -> list[list[int]]:
+def rows_of(ids: Ids) -> list[list[int]]:
     (rows,) = expected({"web": ids("web")}, Options(), unit_tokens=10**6)["train"]
     return [row["input_ids"] for row in rows]
 
 
-def test_megatron_reads_it(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_megatron_reads_it(ids: Ids, tmp_path: Path) -> None:
     reader = pytest.importorskip("megatron.core.datasets.indexed_dataset")
     export_plainly({"web": ids("web")}, tmp_path / "out", to="megatron", unit_tokens=10**6)
     dataset = reader.IndexedDataset(str(tmp_path / "out" / "train-00000-of-00001"))
     assert [dataset[i].tolist() for i in range(len(dataset))] == rows_of(ids)
 
 
-def test_streaming_reads_it(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_streaming_reads_it(ids: Ids, tmp_path: Path) -> None:
     streaming = pytest.importorskip("streaming")
     export_plainly({"web": ids("web")}, tmp_path / "out", to="mds", shard_size=900)
     dataset = streaming.StreamingDataset(local=str(tmp_path / "out"), batch_size=1)
     assert [dataset[i]["input_ids"].tolist() for i in range(len(dataset))] == rows_of(ids)
 
 
-def test_litdata_reads_it(ids: Callable[[str], Path], tmp_path: Path) -> None:
+def test_litdata_reads_it(ids: Ids, tmp_path: Path) -> None:
     litdata = pytest.importorskip("litdata")
     export_plainly({"web": ids("web")}, tmp_path / "out", to="litdata")
     loader = litdata.TokensLoader(block_size=1)

@@ -11,11 +11,12 @@ from tests.export.exports import export_and_check
 from tests.export.oracle import Options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
+    from tests.export.conftest import Ids
 
-def test_seeds_and_epochs_have_orders_of_their_own(ids: Callable[[str], Path]) -> None:
+
+def test_seeds_and_epochs_have_orders_of_their_own(ids: Ids) -> None:
     """Of the oracle, beside which exports are tested."""
     documents = oracle.read({"code": ids("code")})
     budget = 3 * sum(len(one.ids) for one in documents)
@@ -36,14 +37,14 @@ def test_seeds_and_epochs_have_orders_of_their_own(ids: Callable[[str], Path]) -
     ],
 )
 def test_an_exchange_of_two_levels_gives_the_same(
-    ids: Callable[[str], Path], tmp_path: Path, fan_in: int, options: Options
+    ids: Ids, tmp_path: Path, fan_in: int, options: Options
 ) -> None:
     sources = {"web": ids("web"), "edges": ids("edges"), "code": ids("code")}
     export_and_check(sources, tmp_path / "out", options, unit_tokens=100, fan_in=fan_in)
 
 
 def test_less_memory_gives_the_same(
-    ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ids: Ids, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sorted runs of a few documents, portions of a few ids, and parts that are read twice."""
     for name, value in (

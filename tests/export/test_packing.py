@@ -20,8 +20,9 @@ from tests.export.oracle import Options
 from tests.pipelines.corpora import END, encode, sentence, write_jsonl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    from tests.export.conftest import Ids
 
 
 lengths = st.lists(st.integers(0, 9), max_size=14)
@@ -52,7 +53,7 @@ def shapes(draw: Any) -> dict[str, Any]:
     split_size=st.sampled_from([60, 200, None]),
 )
 def test_any_rows(
-    ids: Callable[[str], Path],
+    ids: Ids,
     tmp_path_factory: pytest.TempPathFactory,
     *,
     sizes: list[int],
@@ -73,7 +74,7 @@ def test_any_rows(
 
 
 def test_a_row_names_no_endless_number_of_documents(
-    ids: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ids: Ids, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipelines.export.rows.MAX_ROW_DOCUMENTS", 20)
     export_plainly({"web": ids("web")}, tmp_path / "few", Options(pack=16))

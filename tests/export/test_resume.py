@@ -18,10 +18,10 @@ from tests.pipelines.corpora import edit_manifest, flip, sentence, tree, write_j
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from pipelines.settings import ExportFormat
+    from tests.export.conftest import Ids
 
 SHUFFLED = Options(
     shuffle=5, validation="20%", pack=16, mix={"web": "60%", "code": "40%"}, token_budget=3000
@@ -30,7 +30,7 @@ PLAIN = Options(validation="20%", pack=16)
 
 
 @pytest.fixture
-def sources(ids: Callable[[str], Path], tmp_path: Path) -> dict[str, Path]:
+def sources(ids: Ids, tmp_path: Path) -> dict[str, Path]:
     """Copies, which a test may change."""
     return {
         name: shutil.copytree(ids(name), tmp_path / "sources" / name) for name in ("web", "code")
@@ -92,7 +92,7 @@ def test_a_part_that_does_not_hold_what_its_record_says_is_named(
 
 
 def test_parts_added_afterwards_change_nothing(
-    ids: Callable[[str], Path], sources: dict[str, Path], tmp_path: Path
+    ids: Ids, sources: dict[str, Path], tmp_path: Path
 ) -> None:
     """An export that was stopped goes on with the parts that it began with."""
     model = ids("web") / "tokenizer.json"

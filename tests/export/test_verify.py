@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.export.conftest import Ids
+
 OPTIONS = {
     "plain": Options(validation="20%"),
     "chunks": Options(max_tokens=9, shuffle=2),
@@ -42,7 +44,7 @@ OPTIONS = {
 
 
 @pytest.fixture(scope="module")
-def sources(ids: Callable[[str], Path]) -> dict[str, Path]:
+def sources(ids: Ids) -> dict[str, Path]:
     return {"web": ids("web"), "code": ids("code")}
 
 
@@ -240,7 +242,7 @@ def test_files_that_nobody_names_are_found(exported: Callable[..., Path], tmp_pa
 
 
 def test_other_sources_are_refused(
-    ids: Callable[[str], Path], sources: dict[str, Path], exported: Callable[..., Path]
+    ids: Ids, sources: dict[str, Path], exported: Callable[..., Path]
 ) -> None:
     for other in (
         {"web": ids("web")},

@@ -81,20 +81,6 @@ def test_documents_in_are_rows_out(
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-@pytest.mark.parametrize("format_", ["lines", "jsonl"])
-def test_blocks_larger_than_a_step_of_the_decoder(
-    tmp_path: Path, format_: FileFormat, compression: Compression
-) -> None:
-    texts = [f"{i} " + "word " * (i % 977) for i in range(2000)]
-    write(tmp_path / "plain", format_, texts)
-    path = tmp_path / "f"
-    path.write_bytes(pack((tmp_path / "plain").read_bytes(), compression))
-    found = read(whole(path, format_, compression), options=ReadOptions(block_bytes=300_000))
-    assert found.texts == texts
-    assert found.blocks > 10
-
-
-@pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_an_empty_text_is_a_document_and_an_empty_list_of_lines_is_none(
     tmp_path: Path, compression: Compression
 ) -> None:

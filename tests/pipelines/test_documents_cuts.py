@@ -6,8 +6,6 @@ import random
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,36 +129,3 @@ def test_any_cut_of_any_lines_with_any_blocks(
         assert all(record.size == len(record.raw) for record in expected.bad)
         long = [record for record in expected.bad if record.size > limit]
         assert len(long) == sum(len(line) > limit for line, _ in records)
-
-
-COLUMNS = {
-    "string": pa.string(),
-    "large_string": pa.large_string(),
-    "string_view": pa.string_view(),
-    "binary": pa.binary(),
-    "large_binary": pa.large_binary(),
-    "dictionary": pa.dictionary(pa.int8(), pa.string()),
-}
-
-
-@pytest.mark.parametrize("kind", COLUMNS)
-def test_parquet_cut_at_every_byte(tmp_path: Path, kind: str) -> None:
-    texts = ["", "one", "日本語", "one", None, "𝔘\r\n", "x" * 40, "", "last"]
-    values = pa.array(texts).cast(pa.binary() if "binary" in kind else pa.string())
-    if kind == "dictionary":
-        values = values.dictionary_encode().cast(COLUMNS[kind])
-    else:
-        values = values.cast(COLUMNS[kind])
-    path = tmp_path / "f.parquet"
-    pq.write_table(pa.table({"text": values}), path, row_group_size=2, write_statistics=False)
-    source = whole(path, "parquet")
-    expected = read(source)
-    assert expected.texts == [text for text in texts if text is not None]
-    assert expected.places == [0, 1, 2, 3, 5, 6, 7, 8]
-    assert expected.ids == [f"f.parquet:{place}" for place in expected.places]
-    assert [(record.place, record.reason) for record in expected.bad] == [(4, "the text is null")]
-    # Where a file is cut has nothing to do with its types: once is enough for every byte of it.
-    step = 1 if LONG else 3 if kind == "string" else 30
-    for k in range(0, source.file_size + 1, step):
-        pieces = [cut(source, 0, k), cut(source, k, source.file_size)]
-        same(read(*pieces), expected)

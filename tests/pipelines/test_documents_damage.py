@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
+from pipelines.corpus.documents import ReadOptions
 from tests.pipelines.corpus_files import COMPRESSIONS, Found, pack, read, whole
 from tests.shared_data import LONG
 
@@ -34,7 +35,7 @@ def packed_data(compression: Compression) -> bytes:
 def read_packed(tmp_path: Path, data: bytes, compression: Compression) -> Found:
     path = tmp_path / f"f.{compression}"
     path.write_bytes(data)
-    return read(whole(path, "lines", compression))
+    return read(whole(path, "lines", compression), options=ReadOptions(block_bytes=30_000))
 
 
 @pytest.mark.parametrize("compression", PACKED)
@@ -80,6 +81,7 @@ def test_garbage_behind_the_data_is_reported(
 ) -> None:
     found = read_packed(tmp_path, packed_data(compression) + garbage, compression)
     assert found.texts == LINES
+    assert found.blocks > 8
     (bad,) = found.bad
     assert bad.place == len(DATA)
     assert LABEL[compression] in bad.reason

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,21 +31,25 @@ def whole_file(path: Path, **options: Any) -> Found:
 texts = st.lists(st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]))))
 
 
-@examples(40)
+@examples(200)
 @given(
     groups=st.lists(texts, max_size=6),
+    bounds=st.lists(st.floats(0, 1), max_size=5),
     block_bytes=st.integers(1, 60),
-    kind=st.sampled_from(["string", "large_string", "binary", "dictionary"]),
+    kind=st.sampled_from(
+        ["string", "large_string", "string_view", "binary", "large_binary", "dictionary"]
+    ),
     encoding=st.sampled_from(["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", None]),
 )
 def test_rows_come_back_however_they_are_stored(
     tmp_path_factory: pytest.TempPathFactory,
     groups: list[list[str | None]],
+    bounds: list[float],
     block_bytes: int,
     kind: str,
     encoding: str | None,
 ) -> None:
-    """Also in no row group, and next to some without rows."""
+    """Also in no row group, and next to some without rows; wherever the file is cut."""
     path = tmp_path_factory.mktemp("parquet") / "f.parquet"
     layout: dict[str, Any] = {}
     if encoding and kind != "dictionary":  # pyarrow cannot read the others back as a dictionary
@@ -55,11 +59,14 @@ def test_rows_come_back_however_they_are_stored(
         for group in groups:
             writer.write_table(pa.table({"text": pa.array(group, pa.string()).cast(text)}))
     values = list(chain.from_iterable(groups))
-    found = whole_file(path, block_bytes=block_bytes)
-    assert found.texts == [value for value in values if value is not None]
-    assert found.places == [row for row, value in enumerate(values) if value is not None]
-    assert [bad.place for bad in found.bad] == [
-        row for row, value in enumerate(values) if value is None
+    source = whole(path, "parquet")
+    ends = sorted([0, source.file_size, *(round(bound * source.file_size) for bound in bounds)])
+    pieces = [cut(source, a, b) for a, b in pairwise(ends)]
+    found = read(*pieces, options=ReadOptions(block_bytes=block_bytes))
+    rows = [(f"f.parquet:{row}", value, row) for row, value in enumerate(values)]
+    assert found.documents == [one for one in rows if one[1] is not None]
+    assert [(bad.place, bad.reason) for bad in found.bad] == [
+        (row, "the text is null") for _, value, row in rows if value is None
     ]
 
 
