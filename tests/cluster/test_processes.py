@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import ROOT
-from tests.cluster import cache
-from tests.cluster.processes import HOST, Program, ProgramError, free_ports, is_running, wait_until
+from tests.cluster.processes import Program, ProgramError, free_ports, is_running, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,22 +68,3 @@ def test_a_program_that_fails_says_why(tmp_path: Path) -> None:
         program.wait_for(free_ports(1)[0])
     with pytest.raises(ProgramError, match="No such file"):
         Program("ghost", [str(tmp_path / "ghost")], folder=tmp_path)
-
-
-def test_free_ports_differ() -> None:
-    assert HOST == "127.0.0.1"
-    assert len(set(free_ports(20))) == 20
-
-
-@pytest.mark.long
-def test_workers_lack_our_package(pieces: None, tmp_path: Path) -> None:
-    code = "import apache_beam, pyarrow, zstandard; import bpe"
-    done = subprocess.run(
-        [cache.worker_python(), "-c", code],
-        cwd=tmp_path,
-        env={"PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stderr.rstrip().endswith("ModuleNotFoundError: No module named 'bpe'")
