@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cluster import cache, prism, workers
-from tests.cluster.flink import Flink, JobServer, flags, start_local
+from tests.cluster.flink import Flink, JobServer, flags
 from tests.cluster.jobs import Job, Submission, write_corpus
-from tests.cluster.package import Package
+from tests.cluster.package import staged
 from tests.cluster.processes import wait_until
 from tests.cluster.setup import missing_tools
 from tests.cluster.spark import Spark
@@ -54,7 +54,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     apart = tmp_path / "cluster"
     apart.mkdir()
     for path in root.glob("*") if root.exists() else ():
-        if path.name not in ("running", "running.pid"):
+        if path.name != "running":
             (apart / path.name).symlink_to(path)
     monkeypatch.setenv("BPE_CLUSTER", str(apart))
     return apart
@@ -71,8 +71,18 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 @pytest.fixture(scope="module")
 def flink_local(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submission]:
     """Flink inside its job server; workers are threads of the command."""
-    with start_local(tmp_path_factory.mktemp("flink")) as server:
+    with JobServer.started(tmp_path_factory.mktemp("flink")) as server:
         yield Submission.of(*flags(server.endpoint, parallelism=2), environment="LOOPBACK")
+
+
+@pytest.fixture(scope="module")
+def bare_flink(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Submission]:
+    """Flink inside its job server, which starts workers that lack our package."""
+    folder = tmp_path_factory.mktemp("bare-flink")
+    config = json.dumps({"command": str(workers.boot_command(folder))})
+    with JobServer.started(folder) as server:
+        options = flags(server.endpoint, parallelism=2)
+        yield Submission.of(*options, environment="PROCESS", config=config)
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +90,7 @@ def prism_program(
     pieces: None, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Program, Submission]]:
     """Prism, whose workers are threads of the command; the process, and how to use it."""
-    program, endpoint = prism.start(tmp_path_factory.mktemp("prism"))
-    with program:
+    with prism.started(tmp_path_factory.mktemp("prism")) as (program, endpoint):
         yield program, Submission.of(f"--job_endpoint={endpoint}", environment="LOOPBACK")
 
 
@@ -94,7 +103,7 @@ def on_prism(prism_program: tuple[Program, Submission]) -> Submission:
 @pytest.fixture(scope="module")
 def spark(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spark]:
     """A standalone Spark: a master, two workers and a job server."""
-    with Spark.start(tmp_path_factory.mktemp("spark")) as cluster:
+    with Spark.started(tmp_path_factory.mktemp("spark")) as cluster:
         yield cluster
 
 
@@ -105,9 +114,9 @@ def on_spark(spark: Spark, pool: Pool) -> Submission:
 
 
 @pytest.fixture(scope="session")
-def package(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Package:
-    """Our package, as jobs stage it."""
-    return Package.built(tmp_path_factory.mktemp("package"))
+def package(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, ...]]:
+    """The options with which jobs stage our package."""
+    return staged(tmp_path_factory.mktemp("package"))
 
 
 @dataclass
@@ -115,13 +124,15 @@ class Standalone:
     """A Flink cluster with a job server in front of it."""
 
     flink: Flink
-    server: JobServer
     boot: Path
 
-    def restart_server(self) -> None:
-        """Another job server, in the place of one that was killed."""
-        self.server.stop()
-        self.server = JobServer.start(self.flink.folder, master=self.flink.master)
+    def __post_init__(self) -> None:
+        self.start_server()
+
+    def start_server(self) -> None:
+        """A job server, or another in the place of one that was killed."""
+        started = JobServer.started(self.flink.folder, master=self.flink.master)
+        self.server = self.flink.held.enter_context(started)
 
     def external(self, pool: Pool, *, parallelism: int) -> Submission:
         """A job whose workers are those of a pool, and are sent what the options name."""
@@ -139,11 +150,8 @@ class Standalone:
 def standalone(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
     """A JobManager, two TaskManagers and a job server."""
     folder = tmp_path_factory.mktemp("standalone")
-    boot = workers.boot_command(folder)
-    with Flink.start(folder) as cluster:
-        made = Standalone(cluster, JobServer.start(folder, master=cluster.master), boot)
-        yield made
-        made.server.stop()
+    with Flink.started(folder) as flink:
+        yield Standalone(flink, workers.boot_command(folder))
 
 
 @pytest.fixture
@@ -194,15 +202,13 @@ class Pool:
 @pytest.fixture(scope="module")
 def pool(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     """A pool whose workers have our package."""
-    program, address = workers.start_pool(tmp_path_factory.mktemp("pool"))
-    with program:
-        yield Pool(program, address)
+    with workers.started_pool(tmp_path_factory.mktemp("pool")) as pool:
+        yield Pool(*pool)
 
 
 @pytest.fixture(scope="module")
 def bare_pool(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     """A pool whose workers start without our package."""
     folder = tmp_path_factory.mktemp("bare-pool")
-    program, address = workers.start_pool(folder, boot=workers.boot_command(folder))
-    with program:
-        yield Pool(program, address)
+    with workers.started_pool(folder, boot=workers.boot_command(folder)) as pool:
+        yield Pool(*pool)

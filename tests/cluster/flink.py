@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import urllib.request
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.cluster import cache
-from tests.cluster.processes import HOST, Program, free_ports, wait_until
-from tests.cluster.setup import java
+from tests.cluster.processes import HOST, free_ports, java_program, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from typing_extensions import Self
+
+    from tests.cluster.processes import Program
 
 # What Flink reaches into and modules close since Java 17.
 _EXPORTS = ("java.base/sun.net.util", "java.rmi/sun.rmi.registry")
@@ -81,38 +83,32 @@ def flags(endpoint: str, *, parallelism: int) -> list[str]:
     ]
 
 
-def start_local(folder: Path) -> JobServer:
-    """A job server that runs jobs in a Flink inside its own process."""
-    return JobServer.start(folder, master="[local]")
-
-
-@dataclass
+@dataclass(frozen=True)
 class JobServer:
     """Beam's job server in front of a Flink.
 
     Attributes:
         program: that runs.
         endpoint: where jobs are sent.
-        artifacts: where what they stage is sent.
     """
 
     program: Program
     endpoint: str
-    artifacts: str
 
     @classmethod
-    def start(
-        cls, folder: Path, *, master: str, ports: tuple[int, int, int] | None = None
-    ) -> JobServer:
+    @contextlib.contextmanager
+    def started(
+        cls, folder: Path, *, master: str = "[local]", ports: tuple[int, int, int] | None = None
+    ) -> Iterator[Self]:
         """Start it, and wait until it takes jobs.
 
         Args:
             folder: for its log and what is staged.
-            master: ``[local]``, or the address of a JobManager.
+            master: the address of a JobManager; ``[local]`` for a Flink inside its own process.
             ports: of jobs, artifacts and expansion; None for free ones.
         """
         job, artifact, expansion = ports or free_ports(3)
-        program = _program(
+        with _program(
             "job-server",
             folder,
             "org.apache.beam.runners.flink.FlinkJobServerDriver",
@@ -123,23 +119,9 @@ class JobServer:
             f"--expansion-port={expansion}",
             f"--artifacts-dir={folder / 'artifacts'}",
             heap="768m",
-        )
-        try:
+        ) as program:
             program.wait_for(job).wait_for(artifact)
-        except BaseException:
-            program.stop()
-            raise
-        return cls(program, f"{HOST}:{job}", f"{HOST}:{artifact}")
-
-    def stop(self) -> None:
-        """Take it down."""
-        self.program.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
+            yield cls(program, f"{HOST}:{job}")
 
 
 @dataclass
@@ -150,20 +132,22 @@ class Flink:
         folder: for logs and configuration.
         rest: the port of the JobManager's web page.
         jobmanager: the process.
+        held: all processes, those that were killed too: what they started is there until the end.
         taskmanagers: the processes, in the order in which they were started.
     """
 
     folder: Path
     rest: int
     jobmanager: Program
+    held: contextlib.ExitStack
     taskmanagers: list[Program] = field(default_factory=list)
     _started: int = 0
-    _dead: list[Program] = field(default_factory=list)
 
     @classmethod
-    def start(
+    @contextlib.contextmanager
+    def started(
         cls, folder: Path, *, taskmanagers: int = 2, slots: int = 2, rest: int | None = None
-    ) -> Flink:
+    ) -> Iterator[Self]:
         """Start it, and wait until all its slots are there.
 
         Args:
@@ -185,30 +169,26 @@ class Flink:
         }
         text = "".join(f"{key}: {value}\n" for key, value in configuration.items())
         (folder / "flink-conf.yaml").write_text(text, encoding="utf-8")
-        jobmanager = _program(
-            "jobmanager",
-            folder,
-            "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint",
-            *("--configDir", str(folder)),
-            heap="512m",
-        )
-        made = cls(folder, rest, jobmanager)
-        try:
-            jobmanager.wait_for(rest)
+        with contextlib.ExitStack() as held:
+            jobmanager = _program(
+                "jobmanager",
+                folder,
+                "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint",
+                *("--configDir", str(folder)),
+                heap="512m",
+            )
+            flink = cls(folder, rest, held.enter_context(jobmanager).wait_for(rest), held)
             for _ in range(taskmanagers):
-                made.add_taskmanager()
-            made.wait_for_slots(taskmanagers * slots)
-        except BaseException:
-            made.stop()
-            raise
-        return made
+                flink.add_taskmanager()
+            flink.wait_for_slots(taskmanagers * slots)
+            yield flink
 
     @property
     def master(self) -> str:
         """Its address, for a job server."""
         return f"{HOST}:{self.rest}"
 
-    def add_taskmanager(self) -> Program:
+    def add_taskmanager(self) -> None:
         """Start one more TaskManager."""
         self._started += 1
         name = f"taskmanager-{self._started}"
@@ -219,14 +199,12 @@ class Flink:
             *("--configDir", str(self.folder), f"-Dtaskmanager.resource-id={name}"),
             heap="384m",
         )
-        self.taskmanagers.append(added)
-        return added
+        self.taskmanagers.append(self.held.enter_context(added))
 
     def replace(self, taskmanager: Program) -> None:
         """Kill a TaskManager with SIGKILL, and start another one."""
         taskmanager.kill()
         self.taskmanagers.remove(taskmanager)
-        self._dead.append(taskmanager)  # what it started is there until the end
         self.add_taskmanager()
 
     def busy(self) -> list[Program]:
@@ -237,18 +215,13 @@ class Flink:
 
     def wait_for_slots(self, slots: int) -> None:
         """Wait until at least so many slots are registered."""
-        wait_until(
-            lambda: self.overview()["slots-total"] >= slots,
-            f"{slots} slots",
-            tail=self.taskmanagers[-1].tail,
-        )
 
-    def overview(self) -> dict[str, Any]:
-        """The JobManager's overview: ``taskmanagers``, ``slots-total``, and so on."""
-        try:
-            return self._asked("/overview")
-        except OSError:  # not yet
-            return {"slots-total": 0}
+        def registered() -> bool:
+            with contextlib.suppress(OSError):  # it does not answer yet
+                return bool(self._asked("/overview")["slots-total"] >= slots)
+            return False
+
+        wait_until(registered, f"{slots} slots", tail=self.taskmanagers[-1].tail)
 
     def running_jobs(self) -> list[str]:
         """The jobs that have not ended."""
@@ -279,32 +252,24 @@ class Flink:
         Returns:
             False where it ended without.
         """
+        return self._wait_for(
+            "a restart",
+            lambda times: times["RUNNING"] > max(since * 1000, times["RESTARTING"]),
+        )
 
-        def restarted() -> bool:
-            jobs = self.running_jobs()
-            if not jobs:
-                return True
-            times = self._asked(f"/jobs/{jobs[0]}")["timestamps"]
-            return bool(times["RUNNING"] > max(since * 1000, times["RESTARTING"]))
+    def wait_for_state(self, state: str, *, since: float) -> bool:
+        """Wait until the one job there is has come to a state after a moment, or has ended."""
+        return self._wait_for(state, lambda times: times[state] >= since * 1000)
 
-        wait_until(restarted, "a restart", seconds=900, tail=self.jobmanager.tail)
-        return bool(self.running_jobs())
-
-    def wait_for_state(self, state: str, *, since: float) -> None:
-        """Wait until the one job there is has come to a state after a moment, or has ended.
-
-        Args:
-            state: Flink's name of it.
-            since: the moment, in seconds as of ``time.time``.
-        """
+    def _wait_for(self, what: str, holds: Callable[[dict[str, int]], bool]) -> bool:
+        """Wait until it holds of the times of a job's states; False where the job ended before."""
 
         def reached() -> bool:
             jobs = self.running_jobs()
-            return not jobs or bool(
-                self._asked(f"/jobs/{jobs[0]}")["timestamps"][state] >= since * 1000
-            )
+            return not jobs or holds(self._asked(f"/jobs/{jobs[0]}")["timestamps"])
 
-        wait_until(reached, state, seconds=900, tail=self.jobmanager.tail)
+        wait_until(reached, what, seconds=900, tail=self.jobmanager.tail)
+        return bool(self.running_jobs())
 
     def wait_for_jobs(self) -> None:
         """Wait until no job is left."""
@@ -322,27 +287,7 @@ class Flink:
             said: dict[str, Any] = json.load(answer)
             return said
 
-    def stop(self) -> None:
-        """Take all of it down."""
-        for program in (*self.taskmanagers, *self._dead, self.jobmanager):
-            program.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.stop()
-
 
 def _program(name: str, folder: Path, main: str, *arguments: str, heap: str) -> Program:
-    # What is temporary is in the folder, and goes with it. PYTHONPATH would lend our package to
-    # workers that are started from here.
-    env = {**os.environ, "TMPDIR": str(folder)}
-    env.pop("PYTHONPATH", None)
-    command = [java(), f"-Xmx{heap}", *_SHORT_LIVED, *_MODULES, f"-Djava.io.tmpdir={folder}"]
-    return Program(
-        name,
-        [*command, "-cp", f"{cache.jars()}/*", main, *arguments],
-        folder=folder,
-        env=env,
-    )
+    jars, options = f"{cache.jars()}/*", [*_SHORT_LIVED, *_MODULES]
+    return java_program(name, folder, jars, main, *arguments, heap=heap, options=options)

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import zstandard
 
 from tests.cli.process import bpe
+from tests.cluster.processes import wait_until
+from tests.faults.running import running
 from tests.pipelines import corpora
 from tests.pipelines.corpora import sentence, tree
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 BAD_RECORDS = 3
 SECONDS = 1800  # on a machine that is busy
+PATIENCE = 900.0  # seconds: a job may start again several times
 
 
 @dataclass(frozen=True)
@@ -89,9 +94,54 @@ class Job:
 
     def check(self, folder: Path) -> None:
         """Every file is there with the bytes that it has on the local runner, and nothing else."""
-        found = tree(folder)
-        assert sorted(found) == sorted(self.expected)
-        assert [name for name in found if found[name] != self.expected[name]] == []
+        check_same(folder, self.expected)
+
+
+def check_same(folder: Path, expected: Mapping[str, bytes]) -> None:
+    """Every file is there with its bytes, and nothing else."""
+    found = tree(folder)
+    assert sorted(found) == sorted(expected)
+    assert [name for name in found if found[name] != expected[name]] == []
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command whose job runs elsewhere, and the file of what it says on stderr."""
+
+    process: subprocess.Popen[str]
+    log: Path
+
+    @property
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
+
+    def said(self) -> str:
+        return self.log.read_text("utf-8")
+
+    def wait_until(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait until it holds, or the command has ended."""
+        wait_until(lambda: self.has_ended or holds(), what, seconds=PATIENCE, tail=self.said)
+
+    def says(self, pattern: str) -> re.Match[str]:
+        """Wait until it says so."""
+        self.wait_until(lambda: re.search(pattern, self.said()) is not None, pattern)
+        found = re.search(pattern, self.said())
+        assert found is not None, self.said()
+        return found
+
+    def ended(self, status: int) -> str:
+        """Wait for the end; what it said last."""
+        self.process.wait(PATIENCE)
+        assert self.process.returncode == status, self.said()
+        assert "Traceback" not in self.said()
+        return self.said().rstrip().splitlines()[-1]
+
+
+@contextlib.contextmanager
+def started(*arguments: str | Path, log: Path) -> Iterator[Command]:
+    """Start a command; it is gone at the end of the block."""
+    with running(*arguments, log=log) as process:
+        yield Command(process, log)
 
 
 def write_corpus(folder: Path) -> None:

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.cli.pages import blocks, commands_of
@@ -21,33 +20,29 @@ _FILES = ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.m
 _BUILT = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
 
 
-@dataclass(frozen=True)
-class Package:
-    """The package that Beam stages: a wheel, or sources that each worker compiles."""
-
-    wheel: Path
-    setup_file: Path
-
-    @classmethod
-    def built(cls, folder: Path) -> Package:
-        """Make the wheel, and a copy of the sources of this checkout."""
-        sources = _copied_sources(folder / "sources")
-        return cls(built_wheel(folder), sources / "setup.py")
-
-    @property
-    def as_wheel(self) -> tuple[str, ...]:
-        """Options of Beam that stage the wheel."""
-        return (f"--extra_package={self.wheel}",)
-
-    @property
-    def as_sources(self) -> tuple[str, ...]:
-        """Options of Beam that stage the sources, which need pybind11 to be compiled."""
-        return (f"--setup_file={self.setup_file}", "--experiments=pip_use_build_isolation")
+def staged(folder: Path) -> dict[str, tuple[str, ...]]:
+    """Options of Beam that stage a wheel, or sources that each worker compiles with pybind11."""
+    setup_file = _copied_sources(folder / "sources") / "setup.py"
+    return {
+        "wheel": (f"--extra_package={built_wheel(folder)}",),
+        "sources": (f"--setup_file={setup_file}", "--experiments=pip_use_build_isolation"),
+    }
 
 
 def built_wheel(folder: Path) -> Path:
-    """A wheel of this checkout, built in a copy of it."""
-    return _build_wheel(_copied_sources(folder / "tree", with_core=True))
+    """A wheel of a copy of this checkout, by the command of docs/runners.md, without downloads."""
+    sources = _copied_sources(folder / "tree", with_core=True)
+    commands = [
+        shlex.split(command)
+        for block in blocks(ROOT / "docs" / "runners.md")
+        if block.kind == "console"
+        for command in commands_of(block)
+    ]
+    (pip,) = (command for command in commands if command[:2] == ["pip", "wheel"])
+    command = [sys.executable, "-m", *pip, "--no-build-isolation", "--quiet"]
+    subprocess.run(command, cwd=sources, check=True, timeout=1800)
+    (wheel,) = (sources / "dist").iterdir()
+    return wheel
 
 
 def _copied_sources(target: Path, *, with_core: bool = False) -> Path:
@@ -61,18 +56,3 @@ def _copied_sources(target: Path, *, with_core: bool = False) -> Path:
         built.mkdir(parents=True)
         shutil.copy2(ROOT / "bpe" / f"_native{sysconfig.get_config_var('EXT_SUFFIX')}", built)
     return target
-
-
-def _build_wheel(sources: Path) -> Path:
-    """Run the command that docs/runners.md tells people to type, without downloads."""
-    commands = [
-        shlex.split(command)
-        for block in blocks(ROOT / "docs" / "runners.md")
-        if block.kind == "console"
-        for command in commands_of(block)
-    ]
-    (pip,) = (command for command in commands if command[:2] == ["pip", "wheel"])
-    command = [sys.executable, "-m", *pip, "--no-build-isolation", "--quiet"]
-    subprocess.run(command, cwd=sources, check=True, timeout=1800)
-    (wheel,) = (sources / "dist").iterdir()
-    return wheel

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from tests.cluster import cache
 from tests.cluster.processes import HOST, Program, free_ports
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
-def start(folder: Path) -> tuple[Program, str]:
-    """Start it, and wait until it takes jobs; returns it and the endpoint of jobs."""
+@contextlib.contextmanager
+def started(folder: Path) -> Iterator[tuple[Program, str]]:
+    """Start it, and wait until it takes jobs; it and the endpoint of jobs."""
     (port,) = free_ports(1)
     command = [str(cache.prism()), f"-job_port={port}", "-serve_http=false"]
-    program = Program("prism", command, folder=folder)
-    try:
-        program.wait_for(port)
-    except BaseException:
-        program.stop()
-        raise
-    return program, f"{HOST}:{port}"
+    with Program("prism", command, folder=folder) as program:
+        yield program.wait_for(port), f"{HOST}:{port}"

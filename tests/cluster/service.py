@@ -1,24 +1,19 @@
 """A standalone Flink that stays until it is stopped: what ``start`` and ``stop`` do.
 
-A process in the background holds all others; they end with it, whatever it ends of. It also holds
-a lock for its life, on the file that says which process it is: a number alone may by now be that of
-another process.
+A process in the background holds all others; they end with it, whatever it ends of. It is asked by
+a socket: the number of a process may by now be that of another one.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import threading
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from tests.cluster import cache, workers
 from tests.cluster.flink import Flink, JobServer, flags
@@ -65,16 +60,21 @@ class Layout:
 
 
 def folder() -> Path:
-    """The folder of the running cluster's logs and description."""
+    """The folder of the running cluster's logs."""
     return cache.root() / "running"
 
 
-def _ready() -> Path:
-    return folder() / "ready"
+def _control() -> str:
+    """The socket of the process that holds the cluster, which ends when somebody writes to it."""
+    return str(folder() / "control")
 
 
-def _lock() -> Path:
-    return cache.root() / "running.pid"
+def running() -> bool:
+    """Return whether there is a cluster that takes jobs."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as control:
+        control.connect(_control())
+        return True
+    return False
 
 
 def start(layout: Layout) -> None:
@@ -83,19 +83,8 @@ def start(layout: Layout) -> None:
     Raises:
         ServiceError: one runs already, a port is taken, or something does not start.
     """
-    cache.root().mkdir(parents=True, exist_ok=True)
-    with _lock().open("a+", encoding="ascii") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ServiceError(
-                "a cluster is running: stop it first (python -m tests.cluster stop)"
-            ) from error
-        lock.truncate(0)
-        _start(layout, lock)
-
-
-def _start(layout: Layout, lock: TextIO) -> None:
+    if running():
+        raise ServiceError("a cluster is running: stop it first (python -m tests.cluster stop)")
     for port in (layout.web, layout.jobs, layout.artifacts, layout.expansion, layout.pool):
         with socket.socket() as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -113,13 +102,10 @@ def _start(layout: Layout, lock: TextIO) -> None:
             stdout=said,
             stderr=said,
             env=workers.environment(),
-            pass_fds=(lock.fileno(),),  # it has the lock as long as it runs
             start_new_session=True,
         )
-    lock.write(str(process.pid))
-    lock.flush()
     try:
-        wait_until(lambda: _ready().exists() or process.poll() is not None, "the cluster")
+        wait_until(lambda: running() or process.poll() is not None, "the cluster")
     except BaseException:
         process.terminate()
         raise
@@ -128,44 +114,31 @@ def _start(layout: Layout, lock: TextIO) -> None:
 
 
 def serve(layout: Layout) -> None:
-    """Be the process that holds the cluster, until SIGTERM or Ctrl-C."""
-    over = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: over.set())
+    """Be the process that holds the cluster, until somebody stops it."""
     ports = (layout.jobs, layout.artifacts, layout.expansion)
     with contextlib.ExitStack() as held:
-        flink = held.enter_context(
-            Flink.start(
-                folder(),
-                taskmanagers=layout.taskmanagers,
-                slots=layout.slots,
-                rest=layout.web,
-            )
+        started = Flink.started(
+            folder(), taskmanagers=layout.taskmanagers, slots=layout.slots, rest=layout.web
         )
-        held.enter_context(JobServer.start(folder(), master=flink.master, ports=ports))
-        held.enter_context(workers.start_pool(folder(), port=layout.pool)[0])
-        _ready().touch()
-        over.wait()
-
-
-def running() -> int | None:
-    """The process that holds the cluster, 0 if there is none yet; None where none runs."""
-    try:
-        with _lock().open(encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        pass
-    except BlockingIOError:
-        return int(_lock().read_text("ascii") or 0)
-    return None
+        flink = held.enter_context(started)
+        held.enter_context(JobServer.started(folder(), master=flink.master, ports=ports))
+        held.enter_context(workers.started_pool(folder(), port=layout.pool))
+        control = held.enter_context(socket.socket(socket.AF_UNIX))
+        control.bind(_control())
+        control.listen()
+        asked, _ = control.accept()
+        while not asked.recv(1):  # only to see whether there is a cluster
+            asked, _ = control.accept()
+    asked.close()  # whoever stops it waits for this
 
 
 def stop() -> bool:
     """Take the cluster down and remove its logs; whether there was one."""
-    wait_until(lambda: running() != 0, "the beginning of the cluster")
-    process = running()
-    if process is not None:
-        os.kill(process, signal.SIGTERM)
-        wait_until(lambda: running() is None, "the end of the cluster")
+    found = running()
+    if found:
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect(_control())
+            control.sendall(b".")
+            control.recv(1)
     shutil.rmtree(folder(), ignore_errors=True)
-    return process is not None
+    return found

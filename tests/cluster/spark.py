@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tests.cluster import cache
 from tests.cluster.jobs import Submission
-from tests.cluster.processes import HOST, Program, free_ports
-from tests.cluster.setup import java
+from tests.cluster.processes import HOST, free_ports, java_program
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from typing_extensions import Self
+
+    from tests.cluster.processes import Program
 
 # What Spark reaches into and modules close since Java 17 (docs/running.md).
 _OPENS = (
@@ -31,24 +33,21 @@ _MODULES = [
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Spark:
     """A standalone cluster of two workers with a core each.
 
     Attributes:
-        master: the process.
         workers: the processes; each starts an executor for a job.
-        server: Beam's job server.
         endpoint: where jobs are sent.
     """
 
-    master: Program
     workers: list[Program]
-    server: Program
     endpoint: str
 
     @classmethod
-    def start(cls, folder: Path) -> Self:
+    @contextlib.contextmanager
+    def started(cls, folder: Path) -> Iterator[Self]:
         """Start it, and wait until it takes jobs.
 
         Args:
@@ -60,27 +59,29 @@ class Spark:
         (home / "RELEASE").touch()
         port, web, first, second, job, artifact, expansion = free_ports(7)
         address = f"spark://{HOST}:{port}"
-        started: list[Program] = []
+        options = [*_MODULES, f"-Djava.io.tmpdir={folder}"]
+        executors = f"-Dspark.executor.extraJavaOptions={' '.join(options)}"
+        env = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.12", "SPARK_LOCAL_IP": HOST}
 
-        def program(name: str, main: str, *arguments: str, heap: str = "512m") -> Program:
-            env = {
-                **os.environ,
-                "SPARK_HOME": str(home),
-                "SPARK_SCALA_VERSION": "2.12",
-                "SPARK_LOCAL_IP": HOST,
-                "TMPDIR": str(folder),
-            }
-            env.pop("PYTHONPATH", None)
-            options = [*_MODULES, f"-Djava.io.tmpdir={folder}"]
-            executors = f"-Dspark.executor.extraJavaOptions={' '.join(options)}"
-            command = [java(), f"-Xmx{heap}", *options, executors, "-cp", f"{cache.spark()}/*"]
-            started.append(Program(name, [*command, main, *arguments], folder=folder, env=env))
-            return started[-1]
+        with contextlib.ExitStack() as held:
 
-        try:
+            def program(name: str, main: str, *arguments: str, heap: str = "512m") -> Program:
+                return held.enter_context(
+                    java_program(
+                        name,
+                        folder,
+                        f"{cache.spark()}/*",
+                        main,
+                        *arguments,
+                        heap=heap,
+                        options=[*_MODULES, executors],
+                        **env,
+                    )
+                )
+
             deploy = "org.apache.spark.deploy"
             where = ("--host", HOST, "--port", str(port), "--webui-port", str(web))
-            master = program("master", f"{deploy}.master.Master", *where).wait_for(port)
+            program("master", f"{deploy}.master.Master", *where).wait_for(port)
             workers = [
                 program(
                     f"worker-{ui}",
@@ -97,12 +98,9 @@ class Spark:
                 *(f"--artifact-port={artifact}", f"--expansion-port={expansion}"),
                 f"--artifacts-dir={folder / 'artifacts'}",
                 heap="768m",
-            ).wait_for(job)
-        except BaseException:
-            for one in started:
-                one.stop()
-            raise
-        return cls(master, workers, server.wait_for(artifact), f"{HOST}:{job}")
+            )
+            server.wait_for(job).wait_for(artifact)
+            yield cls(workers, f"{HOST}:{job}")
 
     def submission(self, pool: str) -> Submission:
         """Options of a job that takes its workers from the pool at that address."""
@@ -112,10 +110,3 @@ class Spark:
     def busy(self) -> list[Program]:
         """The workers that have an executor."""
         return [worker for worker in self.workers if worker.started(_EXECUTOR)]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for program in (self.server, *self.workers, self.master):
-            program.stop()

@@ -81,10 +81,13 @@ def test_the_five_commands_run_the_demo_on_flink(pieces: None, apart: Path, clon
         assert str(apart) in typed(setup, clone)
         assert "configs/runners/flink-standalone.yaml" in typed(start, clone)
         assert service.running()
+        with pytest.raises(service.ServiceError, match="a cluster is running"):
+            service.start(service.Layout())
         assert "on PortableRunner, job server 127.0.0.1:8099" in typed(run, clone)
         assert (clone / "demo" / "flink" / "encoded" / "manifest.json").exists()
         assert typed(comparison(), clone) == ""
         assert "stopped" in typed(stop, clone)
-        assert service.running() is None
+        assert not service.running()
+        assert not service.folder().exists()
     finally:
         service.stop()

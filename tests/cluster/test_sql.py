@@ -11,14 +11,14 @@ from apache_beam.transforms.external import JavaExternalTransform
 
 from pipelines import EncodeDocuments
 from tests.cluster import cache
-from tests.cluster.processes import HOST, Program, free_ports
-from tests.cluster.setup import java
+from tests.cluster.processes import HOST, free_ports, java_program
 from tests.pipelines.beam_runs import pipeline
 from tests.pipelines.corpora import small_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+EXPANSION = "org.apache.beam.sdk.expansion.service.ExpansionService"
 SQL_TRANSFORM = "org.apache.beam.sdk.extensions.sql.SqlTransform"
 QUERY = """
 SELECT id, lang, input_ids, CARDINALITY(input_ids) AS num_tokens, input_ids[1] AS head
@@ -28,15 +28,6 @@ WHERE CARDINALITY(input_ids) > 0
 TEXTS = ["the fox", "", "naïve café"]
 
 
-def start(folder: Path) -> tuple[Program, int]:
-    """Start an expansion service that runs what it expands; returns it and its port."""
-    (port,) = free_ports(1)
-    command = [java(), "-Xmx512m", "-cp", f"{cache.jars()}/*:{cache.sql()}/*"]
-    options = ["--javaClassLookupAllowlistFile=*", "--alsoStartLoopbackWorker"]
-    main = "org.apache.beam.sdk.expansion.service.ExpansionService"
-    return Program("expansion", [*command, main, str(port), *options], folder=folder), port
-
-
 @pytest.mark.long
 def test_token_ids_are_an_array_of_sql(pieces: None, tmp_path: Path) -> None:
     tokenizer = small_tokenizer(tmp_path / "tokenizer.json")
@@ -44,8 +35,11 @@ def test_token_ids_are_an_array_of_sql(pieces: None, tmp_path: Path) -> None:
         beam.Row(id=number, text=text, lang="en" if number else None)
         for number, text in enumerate(TEXTS)
     ]
-    program, port = start(tmp_path)
-    with program.wait_for(port), pipeline() as p:
+    (port,) = free_ports(1)
+    options = ("--javaClassLookupAllowlistFile=*", "--alsoStartLoopbackWorker")
+    jars = f"{cache.jars()}/*:{cache.sql()}/*"
+    service = java_program("expansion", tmp_path, jars, EXPANSION, str(port), *options)
+    with service.wait_for(port), pipeline() as p:
         sql = JavaExternalTransform(SQL_TRANSFORM, f"{HOST}:{port}").query(QUERY)
         rows = p | beam.Create(documents) | EncodeDocuments(tokenizer=tokenizer)
         # Auto-loading asks for connectors to stores, which are not here.

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from tests.cluster.conftest import Pool, Standalone
     from tests.cluster.jobs import Job
-    from tests.cluster.package import Package
 
 pytestmark = pytest.mark.long
 
@@ -27,26 +26,32 @@ def test_workers_of_a_pool(
     wait_until(lambda: not pool.workers(), "the end of the workers", seconds=300)
 
 
-@pytest.mark.parametrize("parallelism", [1, 4])
-def test_workers_that_are_sent_the_wheel(
-    job: Job, standalone: Standalone, package: Package, tmp_path: Path, parallelism: int
+@pytest.mark.parametrize(
+    ("workers", "form"),
+    [
+        ("bare_flink", "wheel"),
+        ("bare_flink", "sources"),
+        ("standalone", "wheel"),
+        ("standalone", "sources"),
+        ("bare_pool", "wheel"),
+    ],
+)
+def test_workers_that_are_sent_the_package(
+    request: pytest.FixtureRequest,
+    job: Job,
+    standalone: Standalone,
+    package: dict[str, tuple[str, ...]],
+    tmp_path: Path,
+    workers: str,
+    form: str,
 ) -> None:
-    booted = standalone.process(parallelism=parallelism)
-    job.run(tmp_path / "out", booted + package.as_wheel)
-    job.check(tmp_path / "out")
-
-
-def test_workers_that_compile_the_sources(
-    job: Job, standalone: Standalone, package: Package, tmp_path: Path
-) -> None:
-    job.run(tmp_path / "out", standalone.process(parallelism=2) + package.as_sources)
-    job.check(tmp_path / "out")
-
-
-def test_workers_of_a_pool_that_are_sent_the_wheel(
-    job: Job, standalone: Standalone, bare_pool: Pool, package: Package, tmp_path: Path
-) -> None:
-    job.run(tmp_path / "out", standalone.external(bare_pool, parallelism=2) + package.as_wheel)
+    """Started by the job server, by the TaskManagers, or by a pool; sources are compiled there."""
+    submission = standalone.process(parallelism=2)
+    if workers == "bare_flink":
+        submission = request.getfixturevalue(workers)
+    elif workers == "bare_pool":
+        submission = standalone.external(request.getfixturevalue(workers), parallelism=2)
+    job.run(tmp_path / "out", submission + package[form])
     job.check(tmp_path / "out")
 
 

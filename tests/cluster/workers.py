@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.cluster import cache
 from tests.cluster.processes import HOST, Program, free_ports
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _POOL = Path(__file__).with_name("pool.py")
 
@@ -58,10 +63,11 @@ def boot_command(folder: Path) -> Path:
     return script
 
 
-def start_pool(
+@contextlib.contextmanager
+def started_pool(
     folder: Path, *, boot: Path | None = None, port: int | None = None
-) -> tuple[Program, str]:
-    """A pool of workers for ``--environment_type=EXTERNAL``; returns it and its address.
+) -> Iterator[tuple[Program, str]]:
+    """A pool of workers for ``--environment_type=EXTERNAL``; it and its address.
 
     Args:
         folder: for its log.
@@ -70,22 +76,12 @@ def start_pool(
     """
     port = port or free_ports(1)[0]
     command = [sys.executable, str(_POOL), str(port), *([str(boot)] if boot else [])]
-    pool = Program("pool", command, folder=folder, env=environment(TMPDIR=str(folder)))
-    try:
-        pool.wait_for(port)
-    except BaseException:
-        pool.stop()
-        raise
-    return pool, f"{HOST}:{port}"
+    with Program("pool", command, folder=folder, env=environment(TMPDIR=str(folder))) as pool:
+        yield pool.wait_for(port), f"{HOST}:{port}"
 
 
 def environment(**changes: str) -> dict[str, str]:
     """Ours, in which ``python`` is this Python and finds the package of this checkout."""
-    path = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     root = str(Path(__file__).resolve().parents[2])
-    return {
-        **os.environ,
-        "PATH": os.pathsep.join(path),
-        "PYTHONPATH": root,
-        **changes,
-    }
+    return {**os.environ, "PATH": path, "PYTHONPATH": root, **changes}
