@@ -11,6 +11,7 @@ from tests.cli.process import bpe
 from tests.cluster import cache
 from tests.cluster.jobs import HERE, SECONDS, Job, Submission, write_corpus
 from tests.pipelines.corpora import SPLIT, sentence, tree
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,13 +29,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return Job.of(folder / "in", local=folder / "local", superwords=20, max_run=3)
 
 
-def test_the_chain_on_prism(job: Job, on_prism: Submission, tmp_path: Path) -> None:
-    job.run(tmp_path / "out", on_prism)
-    job.check(tmp_path / "out")
-
-
-@long
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("server", long_but(SERVERS, "on_prism"))
 def test_the_chain(request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str) -> None:
     submission: Submission = request.getfixturevalue(server)
     job.run(tmp_path / "out", submission)
@@ -42,53 +37,20 @@ def test_the_chain(request: pytest.FixtureRequest, job: Job, tmp_path: Path, ser
     job.verify(tmp_path / "out", submission)
 
 
-def test_an_encoding_on_flink(job: Job, flink_local: Submission, tmp_path: Path) -> None:
-    encode = ("encode", "--input", job.corpus / "b" / "torn.jsonl.zst", "--max-failures", "2")
-    options = ("--tokenizer", job.local / "tokenizer.json", "-q")
-    for name, where in (("here", HERE), ("there", flink_local)):
-        output = ("--output", tmp_path / name)
-        bpe(*encode, *options, *output, *where.options, seconds=SECONDS)
-    assert tree(tmp_path / "there") == tree(tmp_path / "here")
-
-
-MIXED = ("--mix", "a=70%", "--mix", "b=30%", "--mix-seed", "2", "--token-budget", "900")
+MIXED = "--mix a=70% --mix b=30% --mix-seed 2 --token-budget 900"
 # Every option that decides about rows, and every format.
 EXPORTS = {
-    "megatron": (
-        "--to",
-        "megatron",
-        *MIXED,
-        "--validation",
-        "30%",
-        "--shuffle",
-        "3",
-        "--pack",
-        "16",
-    ),
-    "parquet": (
-        *("--to", "parquet", "--pack", "16", "--packing", "best-fit", "--pack-remainder", "pad"),
-        *("--pad-token", "<|end|>", "--add-column", "document_ids", "--shuffle", "4"),
-    ),
-    "plain": (
-        "--to",
-        "parquet",
-        "--parquet-encoding",
-        "plain",
-        "--pack",
-        "9",
-        "--pack-remainder",
-        "drop",
-    ),
-    "bin": ("--to", "bin", "--header", "llm.c", "--pack", "16", "--shuffle", "5"),
-    "mds": ("--to", "mds", "--with-id", "--shard-size", "1KiB", *MIXED),
-    "litdata": ("--to", "litdata", "--max-tokens", "9", "--validation", "20%"),
+    name: tuple(options.split())
+    for name, options in {
+        "megatron": f"--to megatron {MIXED} --validation 30% --shuffle 3 --pack 16",
+        "parquet": "--to parquet --pack 16 --packing best-fit --pack-remainder pad --shuffle 4 "
+        "--pad-token <|end|> --add-column document_ids",
+        "plain": "--to parquet --parquet-encoding plain --pack 9 --pack-remainder drop",
+        "bin": "--to bin --header llm.c --pack 16 --shuffle 5",
+        "mds": f"--to mds --with-id --shard-size 1KiB {MIXED}",
+        "litdata": "--to litdata --max-tokens 9 --validation 20%",
+    }.items()
 }
-
-
-def export(ids: Path, name: str, output: Path, submission: Submission) -> None:
-    """Export the ids, which are two sources."""
-    rows = (*EXPORTS[name], "--output", str(output), "-q")
-    bpe("export", f"a={ids}", f"b={ids}", *rows, *submission.options, seconds=SECONDS)
 
 
 @long
@@ -97,10 +59,12 @@ def export(ids: Path, name: str, output: Path, submission: Submission) -> None:
 def test_an_export(
     request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str, name: str
 ) -> None:
+    """The ids are two sources."""
     submission: Submission = request.getfixturevalue(server)
     ids = job.local / "encoded"
-    export(ids, name, tmp_path / "here", HERE)
-    export(ids, name, tmp_path / "there", submission)
+    rows = ("export", f"a={ids}", f"b={ids}", *EXPORTS[name], "-q", "--output")
+    bpe(*rows, tmp_path / "here", *HERE.options, seconds=SECONDS)
+    bpe(*rows, tmp_path / "there", *submission.options, seconds=SECONDS)
     here, there = tree(tmp_path / "here"), tree(tmp_path / "there")
     del here[".plan.json"], there[".plan.json"]  # which have the ids of the runs
     assert there == here
@@ -142,14 +106,3 @@ def test_a_prism_that_beam_starts(job: Job, pieces: None, tmp_path: Path) -> Non
     started = f"--prism_location={cache.prism()}"
     job.run(tmp_path / "out", Submission(("--runner", "PrismRunner", "--", started)))
     job.check(tmp_path / "out")
-
-
-def test_the_job_is_one_that_tells_runners_apart(job: Job) -> None:
-    names = list(job.expected)
-    assert sum(name.startswith("encoded/data/train-") for name in names) > 20
-    assert sum(name.startswith("encoded/dead-letters/") for name in names) == 2
-    for counts in ("counts", "runs"):
-        assert sum(name.startswith(f"{counts}/data/part-") for name in names) == 16
-    assert {"words/tokenizer.json", "tokenizer.json"} <= set(names)
-    training = json.loads(job.expected["training.json"])
-    assert len(training["superwords"]["merges"]) == 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
@@ -14,7 +13,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests.cli.pages import blocks
-from tests.cli.process import ROOT, environment
+from tests.cli.process import ROOT
+from tests.faults.running import running, until
 from tests.pipelines.corpora import sentence, small_tokenizer
 from tests.pipelines.test_transforms_windows import (
     EVENTS,
@@ -24,6 +24,8 @@ from tests.pipelines.test_transforms_windows import (
 )
 
 if TYPE_CHECKING:
+    import contextlib
+    import subprocess
     from collections.abc import Iterable
     from pathlib import Path
 
@@ -53,16 +55,12 @@ def arrive(folder: Path, texts: Iterable[str]) -> None:
         time.sleep(0.5)
 
 
-def start(folder: Path, submission: Submission) -> subprocess.Popen[str]:
+def program(
+    folder: Path, submission: Submission
+) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
     """Start the program."""
-    return subprocess.Popen(
-        [sys.executable, "stream.py", *submission.for_beam, "--runner=PortableRunner"],
-        cwd=folder,
-        env=environment(PYTHONPATH=str(ROOT)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    flags = (*submission.for_beam, "--runner=PortableRunner")
+    return running(*flags, program=[sys.executable, "stream.py"], cwd=folder)
 
 
 def written(folder: Path) -> list[tuple[str, list[int]]]:
@@ -77,10 +75,10 @@ def stream(folder: Path, submission: Submission) -> None:
     texts = write_program(folder)
     first, *others = texts
     arrive(folder, [first])
-    program = start(folder, submission)
-    arrive(folder, others)
-    printed, errors = program.communicate(timeout=SECONDS)
-    assert program.returncode == 0, errors
+    with program(folder, submission) as process:
+        arrive(folder, others)
+        printed, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, errors
     tokens = re.findall(r"^tokens (\d+) [\d.]+$", printed, re.MULTILINE)
     assert sum(map(int, tokens)) == sum(map(len, texts.values())), errors
     assert written(folder) == sorted(texts.items())
@@ -95,18 +93,12 @@ def test_a_stream_that_is_killed_starts_again(on_prism: Submission, tmp_path: Pa
     texts = write_program(tmp_path)
     first, *others = texts
     arrive(tmp_path, [first])
-    program = start(tmp_path, on_prism)
-    deadline = time.monotonic() + SECONDS
-    while not list(tmp_path.glob("beam-windows/output-*")):
-        assert program.poll() is None, program.communicate()[1]
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    program.kill()
-    program.communicate()
+    with program(tmp_path, on_prism) as process:
+        until(lambda: list(tmp_path.glob("beam-windows/output-*")), process)
     arrive(tmp_path, others)
-    again = start(tmp_path, on_prism)
-    _, errors = again.communicate(timeout=SECONDS)
-    assert again.returncode == 0, errors
+    with program(tmp_path, on_prism) as process:
+        _, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, errors
     assert dict(written(tmp_path)) == texts  # some in the files of two windows, none in part
     assert all(texts[text] == ids for text, ids in written(tmp_path))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from pipelines.settings import (
     CountSettings,
@@ -27,6 +27,7 @@ from tests.pipelines.corpora import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pipelines.settings import Execution
@@ -76,13 +77,6 @@ class Asked:
         return InputSettings(
             patterns=found, split_size=self.split_size, max_failures=self.max_failures
         )
-
-
-class Make(Protocol):
-    """Runs a job; returns its summary."""
-
-    def __call__(self, asked: Asked) -> Any:
-        """Run it."""
 
 
 def count(asked: Asked) -> Any:
@@ -172,7 +166,7 @@ class Kind:
 
     Attributes:
         name: of the job.
-        make: runs it.
+        make: runs it, and returns its summary.
         parts: a pattern of the files that its units make.
         last: the file that makes it complete.
         changed: what the error says of the other setting.
@@ -183,7 +177,7 @@ class Kind:
     """
 
     name: str
-    make: Make
+    make: Callable[[Asked], Any]
     parts: str
     last: str = "manifest.json"
     changed: str

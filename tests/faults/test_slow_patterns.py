@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -17,17 +16,18 @@ import bpe
 from bpe.regex import search
 from pipelines.compare.tokenizers import ComparedTokenizer
 from pipelines.errors import RecordError
-from pipelines.settings import EncodeSettings, Execution, OutputSettings, PretokenSettings
+from pipelines.settings import EncodeSettings, OutputSettings, PretokenSettings
 from pipelines.transforms.counting import CountPretokens
 from pipelines.transforms.encoding import EncodeDocuments
 from tests import jobs
 from tests.faults.running import running, until
 from tests.pipelines.beam_runs import assert_that, pipeline
-from tests.pipelines.corpora import dead_letters, decoded, write_jsonl
+from tests.pipelines.corpora import ONE, TWO, dead_letters, decoded, encode, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.settings import InputSettings
     from tests.pipelines.corpora import Corpus
 
 SLOW = r"(x|a|aa)+(?<!z)$"
@@ -48,10 +48,6 @@ def corpus(tmp_path: Path) -> Corpus:
     return write_jsonl(tmp_path / "in" / "docs.jsonl", TEXTS)
 
 
-def output(folder: Path) -> OutputSettings:
-    return OutputSettings(directory=str(folder))
-
-
 def reasons(folder: Path) -> list[str]:
     lines = dead_letters(folder)
     assert [json.loads(line["raw"]) if line["raw"][0] == "{" else line["raw"] for line in lines]
@@ -63,29 +59,27 @@ def reasons(folder: Path) -> list[str]:
 def test_counting_sets_such_documents_aside(
     corpus: Corpus, tmp_path: Path, group_by: str | None
 ) -> None:
-    inputs = replace(corpus.inputs(max_failures=2), split_size=None)
-    done = jobs.count(
-        inputs=inputs,
-        pretokens=PretokenSettings(pattern=SLOW),
-        settings=jobs.CountSettings(group_by=group_by),
-        output=output(tmp_path / "counts"),
-        execution=Execution(workers=1),
-    )
+    out = tmp_path / "counts"
+
+    def counted(inputs: InputSettings) -> jobs.CountSummary:
+        return jobs.count(
+            inputs=inputs,
+            pretokens=PretokenSettings(pattern=SLOW),
+            settings=jobs.CountSettings(group_by=group_by),
+            output=OutputSettings(directory=str(out), overwrite=True),
+            execution=ONE,
+        )
+
+    with pytest.raises(RecordError, match=r"docs\.jsonl, record at byte .*too slow"):
+        counted(corpus.inputs(max_failures=1))
+    inputs = corpus.inputs(max_failures=2, split_size=None)
+    done = counted(inputs)
     assert (done.documents, done.failures) == (len(GOOD), 2)
-    assert all(reason.startswith(REASON) for reason in reasons(tmp_path / "counts"))
+    assert all(reason.startswith(REASON) for reason in reasons(out))
     if group_by is None:
         counts = bpe.count_pretokens(GOOD, pattern=SLOW)
         assert (done.pretokens, done.bytes) == (counts.totals.pretokens, counts.totals.bytes)
-        verified = jobs.verify(directory=str(tmp_path / "counts"), inputs=inputs)
-        assert verified.documents == len(GOOD)
-    with pytest.raises(RecordError, match=r"docs\.jsonl, record at byte .*too slow"):
-        jobs.count(
-            inputs=corpus.inputs(max_failures=1),
-            pretokens=PretokenSettings(pattern=SLOW),
-            settings=jobs.CountSettings(group_by=group_by),
-            output=output(tmp_path / "refused"),
-            execution=Execution(workers=1),
-        )
+        assert jobs.verify(directory=str(out), inputs=inputs).documents == len(GOOD)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -94,25 +88,15 @@ def test_encoding_and_comparing_set_them_aside(corpus: Corpus, tmp_path: Path) -
     tokenizer.save(path := tmp_path / "tokenizer.json", dialect="beam-bpe")
     bpe.train(bpe.count_pretokens(GOOD), max_merges=3).save(other := tmp_path / "other.json")
     inputs = corpus.inputs(max_failures=2)
-    done = jobs.encode(
-        inputs=inputs,
-        tokenizer=str(path),
-        encoding=EncodeSettings(dropout=0.1),
-        output=output(tmp_path / "ids"),
-        execution=Execution(workers=2),
-    )
+    encoding = EncodeSettings(dropout=0.1)
+    done = encode(inputs, path, tmp_path / "ids", encoding=encoding, execution=TWO)
     assert (done.documents, done.failures) == (len(GOOD), 2)
     assert [text for _, text in decoded(tmp_path / "ids")] == GOOD
     assert all(reason.startswith(REASON) for reason in reasons(tmp_path / "ids"))
     assert jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs).documents == len(GOOD)
-    compared = jobs.compare(
-        inputs=inputs,
-        tokenizers=(
-            ComparedTokenizer(name="other", path=str(other)),
-            ComparedTokenizer(name="slow", path=str(path)),
-        ),
-        execution=Execution(workers=1),
-    )
+    named = (("other", other), ("slow", path))
+    tokenizers = tuple(ComparedTokenizer(name=name, path=str(one)) for name, one in named)
+    compared = jobs.compare(inputs=inputs, tokenizers=tokenizers, execution=ONE)
     assert compared["total"]["documents"] == len(GOOD)
 
 

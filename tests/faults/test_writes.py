@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MEBIBYTE = 1 << 20
+BEGUN = b"<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
+REFUSED = b"<Error><Code>InvalidPart</Code><Message>no</Message></Error>"
 
 
 class UploadsInParts(BaseHTTPRequestHandler):
@@ -33,40 +35,34 @@ class UploadsInParts(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     asked: list[str]
 
-    def do_POST(self) -> None:
-        self.asked.append(self.requestline)
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.answer(
-            200,
-            b"<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>",
-        )
-
-    def do_PUT(self) -> None:
+    def answer(self) -> None:
         self.asked.append(self.requestline)
         if "chunked" in self.headers.get("Transfer-Encoding", ""):
             while size := int(self.rfile.readline(), 16):
                 self.rfile.read(size + 2)
             self.rfile.readline()
         else:
-            self.rfile.read(int(self.headers["Content-Length"]))
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
         refused = "partNumber=2" in self.path
-        error = b"<Error><Code>InvalidPart</Code><Message>no</Message></Error>"
-        self.answer(400 if refused else 200, error if refused else b"")
-
-    def do_DELETE(self) -> None:
-        self.asked.append(self.requestline)
-        self.answer(204, b"")
-
-    def do_HEAD(self) -> None:
-        self.answer(200, b"")
-
-    def answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
+        body = REFUSED if refused else BEGUN
+        self.send_response(400 if refused else 200)
         self.send_header("ETag", '"1"')
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    def do_POST(self) -> None:
+        self.answer()
+
+    def do_PUT(self) -> None:
+        self.answer()
+
+    def do_DELETE(self) -> None:
+        self.answer()
+
+    def do_HEAD(self) -> None:
+        self.answer()
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
