@@ -10,7 +10,7 @@ From texts to ids, in the order in which modules import each other:
   ``training_report``: ``training.json``.
 - ``parts``: what a tokenizer is made of, which ``formats`` read and write; ``core_encoder``: the
   core's encoder of it; ``truncation``: of fewer tokens.
-- ``dropout``, ``_encoding``, ``tokenizer``: texts to ids; ``explain``, ``diff``: for people.
+- ``dropout``, ``tokenizer``: texts to ids; ``explain``, ``diff``: for people.
 - ``run_counting``: texts to counts of runs of its tokens; ``superword_trainer``: these to
   superwords.
 - ``formats``: tokenizer files; ``regex``: regular expressions; ``presets``: settings by name;

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from array import array
 from copy import deepcopy
-from dataclasses import FrozenInstanceError, replace
-from functools import cached_property
+from dataclasses import FrozenInstanceError, dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
-from bpe._arrow import as_id, binary_array, id_list, id_rows, text_array, utf8
-from bpe._encoding import CacheUse, TextEncoder
+from bpe._arrow import (
+    as_id,
+    binary_array,
+    id_list,
+    id_rows,
+    list_array,
+    text_array,
+    text_column,
+    utf8,
+    values_of,
+)
+from bpe._native import TextColumn
 from bpe.core_encoder import make_encoder
 from bpe.dropout import check_dropout, row_seeds, seed_array
-from bpe.errors import EncodingError, SpecialTokenError, TokenizerError, TokenizerFileError
+from bpe.errors import (
+    BadTextsError,
+    EncodingError,
+    SpecialTokenError,
+    TokenizerError,
+    TokenizerFileError,
+)
 from bpe.explain import Explainer, html_table, superword_steps, unreachable
 from bpe.files import write_atomically
 from bpe.formats import huggingface
@@ -29,6 +46,7 @@ from bpe.models import ByteLevel
 from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
+from bpe.segments import TextCutter
 from bpe.truncation import truncated
 
 if TYPE_CHECKING:
@@ -45,7 +63,25 @@ if TYPE_CHECKING:
     from bpe.training_report import Training
 
 
-__all__ = ["CacheUse", "Tokenizer"]
+@dataclass(kw_only=True)
+class CacheUse:
+    """Hits and misses of the encoder's cache of words; calls add to them.
+
+    The cache starts with the tokens of the vocabulary, and its contents depend on what was encoded
+    before. So only the sum of the two is the same from run to run.
+
+    Attributes:
+        hits: pre-tokens found in the cache.
+        misses: pre-tokens that were merged; with dropout, all.
+    """
+
+    hits: int = 0
+    misses: int = 0
+
+    @property
+    def pretokens(self) -> int:
+        """All pre-tokens."""
+        return self.hits + self.misses
 
 
 class Tokenizer:
@@ -388,8 +424,31 @@ class Tokenizer:
     # Encoding.
 
     @cached_property
-    def _text_encoder(self) -> TextEncoder:
-        return TextEncoder(self._encoder, self.parts)
+    def _cutter(self) -> TextCutter:
+        return TextCutter(self.parts.pretokenizer, flags=self.parts.token_flags)
+
+    @cached_property
+    def _added(self) -> dict[bytes, int]:
+        return {content.encode(): id_ for content, id_ in self.parts.added_tokens.items()}
+
+    def _cut_tokens(self, allowed_special: Collection[str] | str) -> dict[bytes, int]:
+        """The tokens that are cut out of a text, with their ids: the added and the allowed ones."""
+        special = self.parts.special_tokens
+        if isinstance(allowed_special, str):
+            if allowed_special != "all":
+                raise EncodingError(
+                    f"allowed_special is a collection of special tokens or 'all', not "
+                    f"{allowed_special!r}"
+                )
+            allowed_special = special.keys()
+        for content in allowed_special:
+            if content not in special:
+                raise EncodingError(
+                    f"{content!r} is not a special token of this tokenizer, which has "
+                    f"{', '.join(map(repr, special)) or 'none'}"
+                )
+        allowed = {token.encode(): special[token] for token in sorted(set(allowed_special))}
+        return self._added | allowed if allowed else self._added
 
     def encode(
         self,
@@ -417,11 +476,16 @@ class Tokenizer:
                 no unknown token.
             PatternTimeoutError: a pattern backtracks too long on the text.
         """
-        dropout = check_dropout(dropout)
-        seeds = row_seeds(seed, 1) if dropout else None
-        return self._text_encoder.text(
-            utf8(text), allowed_special=allowed_special, dropout=dropout, seeds=seeds
+        dropout, data = check_dropout(dropout), utf8(text)
+        ids, *_ = self._cutter.encode(
+            self._encoder,
+            TextColumn(data, struct.pack("=qq", 0, len(data)), 8, 0, 1),
+            lambda: pa.array([data], pa.large_binary()),
+            self._cut_tokens(allowed_special),
+            dropout=dropout,
+            seeds=values_of(row_seeds(seed, 1)) if dropout else None,
         )
+        return memoryview(ids).cast("I").tolist()
 
     def tokenize(
         self,
@@ -484,14 +548,31 @@ class Tokenizer:
             raise EncodingError(
                 f"id_type uint16: it ends at 65535, and there is an id {self.max_id}"
             )
-        return self._text_encoder.array(
-            texts,
-            allowed_special=allowed_special,
-            dropout=dropout,
-            seeds=drawn,
-            id_type=pa.type_for_alias(id_type),
-            use=CacheUse() if cache_use is None else cache_use,
-        )
+        kind, cut_out = pa.type_for_alias(id_type), self._cut_tokens(allowed_special)
+        is_chunked = isinstance(texts, pa.ChunkedArray)
+        done: list[pa.ListArray] = []
+        asked = missed = first = 0
+        for chunk in texts.chunks if is_chunked else [texts]:
+            has_nulls = chunk.null_count > 0 and not pa.types.is_null(chunk.type)
+            filled = chunk.fill_null(b"") if has_nulls else chunk
+            try:
+                ids, offsets, (pretokens, misses) = self._cutter.encode(
+                    self._encoder,
+                    text_column(filled),
+                    partial(filled.cast, pa.large_binary()),
+                    cut_out,
+                    narrow=kind == pa.uint16(),
+                    dropout=dropout,
+                    seeds=None if drawn is None else values_of(drawn.slice(first, len(chunk))),
+                )
+            except BadTextsError as error:
+                raise error.shifted(first) from None
+            done.append(list_array(ids, offsets, id_type=kind, texts=chunk))
+            asked, missed, first = asked + pretokens, missed + misses, first + len(chunk)
+        if cache_use is not None:
+            cache_use.hits += asked - missed  # nothing is added where there was an error
+            cache_use.misses += missed
+        return pa.chunked_array(done, type=pa.list_(kind)) if is_chunked else done[0]
 
     def encode_batch(
         self,
