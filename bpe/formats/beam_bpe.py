@@ -15,19 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from bpe.byte_alphabet import to_text
 from bpe.errors import PretokenizerError, TokenizerError
-from bpe.formats import token_text
 from bpe.formats.strict_json import shorten
 from bpe.models import MODELS, ByteLevel, Model, model_settings
-from bpe.parts import Merges
 from bpe.pretokenizer import Pretokenizer
 from bpe.regex.syntax import check_size
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bpe.formats.strict_json import Entry
     from bpe.parts import Parts
-    from bpe.token_table import TokenTable
 
 VERSION = "beam-bpe-1"
 
@@ -105,22 +100,6 @@ def read_model(entry: Entry) -> Model:
         return model(**{name: entry.value[name] for name in fields if name in entry.value})
     except TokenizerError as error:
         entry.fail(str(error))
-
-
-def read_tokens(entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int]) -> TokenTable:
-    """Return the bytes of each id of a byte-level model: spelled tokens and added tokens.
-
-    Raises:
-        TokenizerFileError: the tokens are broken.
-    """
-    table = token_text.read_tokens(entry, vocab, {}, Merges())
-    extra: dict[int, bytes] = {}
-    for content, id_ in added.items():
-        data = content.encode()
-        known = table[id_] if id_ < len(table) else None
-        if extra.setdefault(id_, known or data) != data:
-            entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
-    return table.extended(extra)
 
 
 def _strings(entry: Entry) -> tuple[str, ...]:

@@ -18,8 +18,8 @@ from bpe.formats.export_checks import (
 from bpe.formats.format import Format, TokenizerFiles, with_ids
 from bpe.formats.strict_json import Entry, read_bytes, read_json, read_text
 from bpe.formats.token_text import (
+    read_byte_tokens,
     read_merges,
-    read_tokens,
     read_vocab,
     spelled_bytes,
     token_names,
@@ -74,7 +74,7 @@ def read(
         if vocab.get(content, id_) != id_:
             file.get(content).fail(f"has the id {vocab[content]} here, not {id_}")
     return Parts(
-        tokens=read_tokens(file, vocab, special, merges),
+        tokens=read_byte_tokens(file, vocab, special, merges),
         merges=merges,
         pretokenizer=pretokenizer or Pretokenizer("gpt2"),
         special_tokens=special,

@@ -43,8 +43,8 @@ from bpe.formats.post_processor import check_post_processor
 from bpe.formats.strict_json import Entry, read_bytes, read_json, shorten
 from bpe.formats.token_text import (
     CoreVocab,
+    read_byte_tokens,
     read_merges,
-    read_strings,
     read_tokens,
     read_vocab,
     token_names,
@@ -55,7 +55,6 @@ from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 from bpe.special_tokens import TokenFlags, found_in_normalized
-from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -479,11 +478,11 @@ def read_contents(
     )
     ignore_merges = entry.get("ignore_merges").boolean(default=False)
     if not isinstance(model, ByteLevel):
-        tokens = TokenTable.of(read_strings(names, vocab, added))
+        tokens = read_tokens(names, vocab, added, own=vocab)
     elif is_dialect:
-        tokens = beam_bpe.read_tokens(names, vocab, added)
+        tokens = read_tokens(names, vocab, added, own=())
     else:
-        tokens = read_tokens(names, vocab, added, merges, ignore_merges=ignore_merges)
+        tokens = read_byte_tokens(names, vocab, added, merges, ignore_merges=ignore_merges)
     return Parts(
         tokens=tokens,
         merges=merges,

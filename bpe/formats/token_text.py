@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Mapping
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from bpe._native import TokenizerLists
@@ -145,21 +144,22 @@ def _refuse_merge(item: Entry, pair: Any, vocab: Mapping[str, int]) -> None:
 
 
 def read_tokens(
-    entry: Entry,
-    vocab: Mapping[str, int],
-    added: Mapping[str, int],
-    merges: Merges,
-    *,
-    ignore_merges: bool = False,
+    entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int], *, own: Container[str]
 ) -> TokenTable:
     """Return the bytes of each id: spelled in the byte alphabet, or added tokens in UTF-8.
 
+    Args:
+        entry: the vocabulary, for errors.
+        vocab: its ids by name.
+        added: the ids of added tokens.
+        own: the names that are their own bytes.
+
     Raises:
-        TokenizerFileError: a token is not in the byte alphabet, or an added one is ambiguous.
+        TokenizerFileError: a token is empty, not in the byte alphabet, or has the id of another.
     """
-    own = {content: id_ for content, id_ in added.items() if content in vocab}
     if isinstance(vocab, CoreVocab):
-        columns = vocab.lists.tokens(list(own.values()))
+        own_ids = [id_ for content, id_ in added.items() if content in own]
+        columns = vocab.lists.tokens(own_ids)
         if columns is None:
             entry.fail("a token is not in the byte alphabet")
         table = TokenTable.of_columns(*columns)
@@ -167,16 +167,35 @@ def read_tokens(
         table = TokenTable.of(_spelled(entry, vocab, own))
     extra: dict[int, bytes] = {}
     for content, id_ in added.items():
-        if content in own:
-            continue
-        if id_ in extra or (id_ < len(table) and table[id_] is not None):
+        data = _utf8(entry, content)
+        known = extra.get(id_) or (table[id_] if id_ < len(table) else None)
+        if known is None:
+            extra[id_] = data
+        elif known != data:
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
-        extra[id_] = _utf8(entry, content)
+    return table.extended(extra)
+
+
+def read_byte_tokens(
+    entry: Entry,
+    vocab: Mapping[str, int],
+    added: Mapping[str, int],
+    merges: Merges,
+    *,
+    ignore_merges: bool = False,
+) -> TokenTable:
+    """Return the bytes of each id of a byte-level model, with added tokens in its vocabulary.
+
+    Raises:
+        TokenizerFileError: as :func:`read_tokens`, or an added token is ambiguous.
+    """
+    own = {content: id_ for content, id_ in added.items() if content in vocab}
+    table = read_tokens(entry, vocab, added, own=own)
     merging = set(own.values()).intersection(merges.flat)
     for content, id_ in own.items():
         if _is_ambiguous(content, merging=id_ in merging, ignore_merges=ignore_merges):
             entry.fail(f"the added token {shorten(content)} is spelled like other bytes")
-    return table.extended(extra)
+    return table
 
 
 def _spelled(entry: Entry, vocab: Mapping[str, int], own: Container[str]) -> list[bytes | None]:
@@ -200,26 +219,6 @@ def _utf8(entry: Entry, name: str) -> bytes:
         return name.encode()
     except UnicodeEncodeError:
         entry.fail(f"{shorten(name)} holds a lone surrogate, which has no UTF-8")
-
-
-def read_strings(
-    entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int]
-) -> list[bytes | None]:
-    """Return the bytes of each id, where the text of a token is the token itself.
-
-    Raises:
-        TokenizerFileError: a token is empty or has no UTF-8, or two have one id.
-    """
-    size = max(chain(vocab.values(), added.values()), default=-1) + 1
-    tokens: list[bytes | None] = [None] * size
-    for name, id_ in chain(vocab.items(), added.items()):
-        if not name:
-            entry.fail(f"the token with the id {id_} is empty")
-        data = _utf8(entry, name)
-        if tokens[id_] not in (None, data):
-            entry.fail(f"{shorten(name)} is added under the id {id_} of another token")
-        tokens[id_] = data
-    return tokens
 
 
 def spelled_bytes(name: str) -> bytes | None:
