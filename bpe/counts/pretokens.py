@@ -65,13 +65,14 @@ class PretokenCounts(Described):
         if type(self.scale) is not int or self.scale < 1:
             raise CountsError(f"scale is {self.scale!r}, it must be an int from 1 upwards")
         self._check_runs()
-        if (self.order_span is None) != (self.first_documents is None):
+        has_order = self.sorted_counts.documents is not None
+        if (self.order_span is not None) != has_order:
             raise CountsError(
                 f"order_span is {self.order_span}, but the counts "
-                f"{'do not know' if self.first_documents is None else 'know'} the order"
+                f"{'know' if has_order else 'do not know'} the order"
             )
         if self.order_span is not None and len(self):
-            last = pc.max(self.first_documents).as_py()
+            last = pc.max(self._table["first_document"]).as_py()
             if last >= self.order_span:
                 raise CountsError(f"a document has place {last}, order_span is {self.order_span}")
 
@@ -107,20 +108,6 @@ class PretokenCounts(Described):
     def counts(self) -> pa.Int64Array:
         """Return the count of each pre-token, at least 1."""
         return self._table["count"].chunk(0)
-
-    @property
-    def first_documents(self) -> pa.Int64Array | None:
-        """Return the place of the first document with each pre-token, if order is tracked."""
-        return (
-            None if self.sorted_counts.documents is None else self._table["first_document"].chunk(0)
-        )
-
-    @property
-    def first_positions(self) -> pa.Int64Array | None:
-        """Return the index of each pre-token in its first document, if order is tracked."""
-        return (
-            None if self.sorted_counts.positions is None else self._table["first_position"].chunk(0)
-        )
 
     def __len__(self) -> int:
         """Return the number of distinct pre-tokens."""

@@ -197,8 +197,8 @@ def merged(tokenizer: Tokenizer) -> list[tuple[bytes, bytes]]:
 
 def in_order(counts: PretokenCounts) -> list[tuple[bytes, int]]:
     """The pre-tokens in the order of first occurrence."""
-    documents, positions = known(counts.first_documents), known(counts.first_positions)
-    places = zip(documents.to_pylist(), positions.to_pylist(), strict=True)
+    table = counts.to_table().to_pydict()
+    places = zip(table["first_document"], table["first_position"], strict=True)
     return [item for _, item in sorted(zip(places, counts.items(), strict=True))]
 
 
