@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,11 +17,8 @@ from bpe.normalizer import normalize_column
 from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import SpecialCutter, check_special_tokens
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-
 _BLOCK_BYTES = 4 << 20
+_BLOCK_ROWS = 1 << 14
 
 
 def count_pretokens(
@@ -104,8 +100,11 @@ def text_blocks(
             if block.null_count:
                 null = row + pc.index(pc.is_null(block), pa.scalar(True)).as_py()
                 raise CountsError(f"text {null} is null: drop it, or fill it with an empty string")
-            yield _text_array(block)
-            row += len(block)
+            rows = _text_array(block)
+            yield from (
+                rows.slice(first, _BLOCK_ROWS) for first in range(0, len(rows), _BLOCK_ROWS)
+            )
+            row += len(rows)
         return
     held: list[bytes] = []
     size = 0
@@ -129,9 +128,6 @@ def _text_array(array: pa.Array) -> pa.Array:
             f"texts are an Arrow array of {kind}: cast them to large_string first"
         ) from None
     return array
-
-
-_ROWS = 1024  # texts prepared at a time
 
 
 class PretokenCounter:
@@ -199,14 +195,12 @@ class PretokenCounter:
             )
         if places is None or not self._track_order:
             places = pa.array(range(len(texts)), pa.int64())
-        prepared = []
-        for row in range(0, len(texts), _ROWS):
-            try:
-                cut = self._prepare(texts.slice(row, _ROWS), places.slice(row, _ROWS))
-            except PatternTimeoutError as error:
-                raise error.shifted(row) from None
-            prepared.append(cut)
-        return sum(add() for add in prepared)
+        # Cut at special tokens, and normalize the text between.
+        parts, rows = self._cutter.split_column(texts)
+        parts = normalize_column(parts, self._pretokenizer.normalizer, first=self._are_first(texts))
+        if not self._pretokenizer.is_native:
+            parts, rows = self._cut(parts.cast(pa.large_binary()), rows)
+        return self._counter.add(text_column(parts), values_of(places.take(rows)))
 
     def drain(self, shards: int) -> list[SortedCounts]:
         """Sorted counts for each shard; the counter is empty afterwards.
@@ -214,14 +208,6 @@ class PretokenCounter:
         A pre-token belongs to the shard ``stable_hash(pretoken) % shards``.
         """
         return self._counter.drain(shards)
-
-    def _prepare(self, texts: pa.Array, places: pa.Int64Array) -> Callable[[], int]:
-        """Cut texts at special tokens, and normalize the text between; the result counts it."""
-        parts, rows = self._cutter.split_column(texts)
-        parts = normalize_column(parts, self._pretokenizer.normalizer, first=self._are_first(texts))
-        if not self._pretokenizer.is_native:
-            parts, rows = self._cut(parts.cast(pa.large_binary()), rows)
-        return partial(self._counter.add, text_column(parts), values_of(places.take(rows)))
 
     def _are_first(self, texts: pa.Array) -> list[bool] | None:
         """Return whether each part precedes all special tokens; None if that is the same."""

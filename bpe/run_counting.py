@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,8 +23,6 @@ from bpe.regex.search import TimedSearch
 from bpe.segments import TextCutter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bpe._native import Encoder, SortedCounts
     from bpe.tokenizer import Tokenizer
 
@@ -116,10 +115,6 @@ class RunCounter:
         self._counter, self._pairs = (
             Counter(pretokenizer=["none"], special_tokens=[], track_order=False) for _ in range(2)
         )
-
-    def __len__(self) -> int:
-        """Distinct runs since the last drain."""
-        return len(self._counter)
 
     @property
     def nbytes(self) -> int:
