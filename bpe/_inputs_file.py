@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bpe.files import with_checksum
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 INPUTS = "inputs.parquet"
 MOST_INPUTS = 4096  # that a manifest lists itself

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,6 @@ from bpe.normalizer import MARK, PREPENDING
 from bpe.segments import TEXT, Pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from bpe.parts import Parts
     from bpe.token_table import TokenTable
 

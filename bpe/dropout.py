@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import pyarrow as pa
 
 from bpe._native import random_words
 from bpe.errors import EncodingError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _MAX = 2**64
 

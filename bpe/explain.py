@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from bpe.reference.encode import WordEncoder, runs
 from bpe.reference.merge import apply_merges, merge_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from bpe.parts import Parts
     from bpe.reference.merge import MergeStep as MergeStep  # noqa: PLC0414 - callers name it
 

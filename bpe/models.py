@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from bpe.errors import TokenizerError
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
-
 
 BYTE_TOKENS: tuple[bytes, ...] = tuple(f"<0x{byte:02X}>".encode() for byte in range(256))
 """The tokens of byte fallback."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,10 +18,6 @@ import unicodedata2
 from bpe._arrow import binary_rows, int64_array, text_column
 from bpe._native import changed_rows, lowercase, strip_marks
 from bpe.errors import PretokenizerError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
 
 NORMALIZERS: tuple[str, ...] = (
     "nfc",

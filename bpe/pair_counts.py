@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from bpe._native import PAIR_COUNTS as NAMES
 from bpe.errors import TrainingError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 PAIR_COUNTS: tuple[str, ...] = tuple(NAMES)
 """The names of the ways to count: ``overlapping`` and ``disjoint``."""

@@ -9,6 +9,7 @@ import functools
 import math
 import operator
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, cast
 
@@ -19,8 +20,6 @@ from bpe.trainer import MAX_FREQUENCY, TrainingState, WordSettings
 from bpe.training_report import Parity, ParityGroup, TrainedMerge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from bpe._native import Trainer
     from bpe.tokenizer import Tokenizer
     from bpe.training_report import Training

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
@@ -17,8 +18,6 @@ from bpe.special_tokens import TokenFlags, check_special_tokens
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from typing_extensions import Buffer
 
     from bpe.pretokenizer import Pretokenizer

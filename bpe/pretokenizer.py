@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from itertools import chain, pairwise
@@ -28,8 +29,6 @@ from bpe.regex.search import TimedSearch
 from bpe.regex.table import never_split_tables, pattern_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from bpe._native import NativePattern
 
 PRETOKENIZERS: tuple[str, ...] = tuple(name for name, _, _ in NATIVE)

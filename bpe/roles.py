@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bpe.errors import TokenizerError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ROLES = ("bos", "eos", "pad", "unk")
 

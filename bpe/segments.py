@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -19,8 +20,6 @@ from bpe.normalizer import before_marks, normalize_column
 from bpe.special_tokens import SpecialCutter, found_in_normalized
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from bpe._native import Buffer, Encoder, TextColumn
     from bpe.pretokenizer import Pretokenizer
     from bpe.special_tokens import TokenFlags

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -11,9 +11,6 @@ from bpe._arrow import binary_rows, int64_array, text_column
 from bpe._native import SpecialMatcher
 from bpe.errors import SpecialTokenError
 from bpe.normalizer import before_marks, keeps_occurrences, normalize
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ gives the result of ``bpe.reference.superwords``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -36,8 +37,6 @@ from bpe.training_report import Extended, SuperwordTraining, Training, TrainingS
 from bpe.truncation import truncated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from typing_extensions import Buffer
 
     from bpe._native import MergeRow

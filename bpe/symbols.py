@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,8 +23,6 @@ from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.ties import needs_order, sort_never_split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from bpe._native import TextColumn, Trainer
     from bpe.counts import PretokenCounts
 

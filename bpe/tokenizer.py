@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import struct
 from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import FrozenInstanceError, dataclass, replace
 from functools import cached_property, partial
@@ -50,9 +52,6 @@ from bpe.segments import TextCutter
 from bpe.truncation import truncated
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
     from typing_extensions import Self
 
     from bpe._native import Encoder

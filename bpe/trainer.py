@@ -6,6 +6,8 @@ rule ``huggingface``, that of ``tests/bpe/huggingface_trainer.py``.
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -34,9 +36,6 @@ from bpe.tokenizer import Tokenizer
 from bpe.training_report import Extended, Stopped, TrainedMerge, Training, WholeWord
 
 if TYPE_CHECKING:
-    from array import array
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from bpe._native import MergeRow
     from bpe.counts.pruning import Pruned
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -17,8 +17,6 @@ from bpe.files import CHECKSUM, checksum_of, is_intact, write_atomically
 from bpe.models import MODELS, ByteLevel, Model, WordPiece, model_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from typing_extensions import Self
 
     from bpe.tokenizer import Tokenizer

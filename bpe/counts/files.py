@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import io
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,10 +28,6 @@ from bpe.counts.manifest import (
 )
 from bpe.errors import CountsError
 from bpe.files import final_name, write_atomically
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 _COUNTS = (("pretoken", pa.large_binary()), ("count", pa.int64()))
 _ORDER = (("first_document", pa.int64()), ("first_position", pa.int64()))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bpe._codec import from_jsonable, to_jsonable
 from bpe._inputs_file import INPUTS, put_back, take_out
@@ -17,9 +17,6 @@ from bpe.errors import CountsError
 from bpe.files import is_intact, with_checksum
 from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MANIFEST_NAME = "manifest.json"
 MAX_SHARDS = 99_999

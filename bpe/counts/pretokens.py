@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
@@ -28,8 +28,6 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bpe.counts.runs import CutRuns
 
 _MAX_COUNT = 2**63 - 1

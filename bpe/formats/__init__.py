@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError, TokenizerFileError
@@ -18,9 +20,6 @@ from bpe.formats.export_checks import check_leave_out
 from bpe.formats.published import find, of_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
     from bpe.formats.format import Format, SpecialIds, TokenizerFiles
     from bpe.parts import Parts
     from bpe.pretokenizer import Pretokenizer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from bpe._native import merges_of_ranks, merges_that_happen
@@ -14,8 +15,6 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
     from bpe.parts import Parts
 
 LossName: TypeAlias = Literal[

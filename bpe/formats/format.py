@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from bpe.errors import TokenizerFileError
 from bpe.special_tokens import check_special_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from pathlib import Path
-    from typing import TypeAlias
-
     from bpe.formats.export_checks import Loss, LossName
     from bpe.parts import Parts
     from bpe.pretokenizer import Pretokenizer

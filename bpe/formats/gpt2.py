@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError
@@ -28,9 +30,6 @@ from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from pathlib import Path
-
     from bpe.formats.export_checks import LossName
     from bpe.formats.format import SpecialIds
 

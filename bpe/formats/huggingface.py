@@ -8,8 +8,10 @@ Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from bpe._native import TokenizerLists, read_tokenizer_json
@@ -57,9 +59,6 @@ from bpe.roles import Roles
 from bpe.special_tokens import TokenFlags, found_in_normalized
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from bpe.formats.export_checks import Loss, LossName
 
 

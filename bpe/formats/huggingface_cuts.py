@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from bpe.errors import InexpressibleError, PretokenizerError
 from bpe.formats.strict_json import Entry, shorten
@@ -11,10 +12,6 @@ from bpe.normalizer import MARK, PREPENDING
 from bpe.pretokenizer import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.regex.oniguruma import from_huggingface, other_characters, to_huggingface
 from bpe.regex.syntax import check_size
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _MARK_SPACES = "mark-spaces"
 _BERT_FLAGS = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")

@@ -14,9 +14,10 @@ crosses their ends, which :func:`exact_pattern` checks.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import regex
 
@@ -28,9 +29,6 @@ from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import NoReturn
-
     from bpe.formats.strict_json import Entry
 
 PUBLISHED = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"

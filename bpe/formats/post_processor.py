@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bpe.formats.strict_json import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from bpe.formats.strict_json import Entry
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from bpe.errors import TokenizerFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _END = "<|endoftext|>"
 _OPENAI = "https://openaipublic.blob.core.windows.net/encodings/"

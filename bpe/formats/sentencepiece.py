@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import functools
 from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from bpe._native import merges_of_ranks, merges_that_happen
@@ -26,9 +28,6 @@ from bpe.roles import Roles
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from bpe.formats.export_checks import LossName
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Collection, Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe._native import merges_of_ranks
@@ -30,9 +32,6 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from pathlib import Path
-
     from bpe.formats.export_checks import LossName
     from bpe.formats.format import SpecialIds
 

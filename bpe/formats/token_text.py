@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bpe._native import TokenizerLists
@@ -17,8 +17,6 @@ from bpe.parts import Merges
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-
     from bpe.parts import Parts
 
 

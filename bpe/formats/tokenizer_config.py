@@ -7,14 +7,12 @@ change no id of ours: what they ask to add is named in `bpe.Tokenizer.not_applie
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 from bpe.formats.strict_json import Entry, read_bytes, read_json, read_text
 from bpe.roles import ROLES, Roles
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
 CONFIG = "tokenizer_config.json"
 TOKENS_MAP = "special_tokens_map.json"

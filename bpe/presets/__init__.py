@@ -7,7 +7,9 @@ the descriptions.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +24,6 @@ from bpe.ties import needs_order
 from bpe.trainer import train
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from fractions import Fraction
-
     import pyarrow as pa
 
     from bpe.tokenizer import Tokenizer

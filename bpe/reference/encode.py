@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +20,6 @@ from bpe.normalizer import MARK, PREPENDING
 from bpe.reference.merge import MergeStep, Pair, Symbols, merge_steps
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Callable,
-        Collection,
-        Container,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
-
     from bpe.models import Model
 
 

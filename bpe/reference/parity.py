@@ -6,6 +6,7 @@ Foroutan et al., "Parity-Aware Byte-Pair Encoding" (2025), arXiv 2508.04796, sec
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from bpe.reference.merge import Pair, apply_merges, join
 from bpe.reference.train import best, choose, tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from bpe.reference.train import Words
 
 

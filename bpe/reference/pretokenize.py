@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import regex
 import unicodedata2
 
 from bpe.normalizer import HAN, MARK, PREPENDING
 from bpe.pretokenizer import LOSSY, NEVER_SPLIT, PATTERNS, PRETOKENIZERS, Pretokenizer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 def split(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bpe.byte_alphabet import to_text
 from bpe.pair_counts import count_pairs
 from bpe.reference.merge import Pair, Symbols, apply_merges, join
 from bpe.training_report import TrainedMerge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Mapping, Sequence
 
 Words = list[tuple[Symbols, int]]
 """Each distinct word as its symbols, with its count."""

@@ -9,7 +9,8 @@ anchors are rewritten, and everything else is refused by name.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Mapping
+from typing import NoReturn
 
 from bpe.regex.syntax import (
     Anchor,
@@ -22,9 +23,6 @@ from bpe.regex.syntax import (
     is_nullable,
     parse,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # Without flags, which are refused, "^" and "$" are of the whole text in Python.
 _TO_HUGGINGFACE = {"^": r"\A", "$": r"\Z", r"\A": r"\A", r"\Z": r"\z"}

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from bpe.errors import PatternTimeoutError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SECONDS = 5.0
 SECONDS_PER_BYTE = 1e-5

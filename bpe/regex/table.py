@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,9 +43,6 @@ from bpe.regex.syntax import (
     is_nullable,
     parse,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 _CODE_POINTS = 0x110000
 _MAX_CLASSES = 128  # each takes some hundredths of a second

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping  # noqa: TC003 - the codec reads annotations
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
