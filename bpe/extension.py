@@ -16,6 +16,7 @@ from bpe.roles import Roles
 from bpe.special_tokens import found_in_normalized
 from bpe.symbols import Alphabet
 from bpe.tokenizer import Tokenizer
+from bpe.training_report import Extended
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from bpe.counts import PretokenCounts
     from bpe.models import Model
     from bpe.symbols import TrainingWords
+
+
+def extended(tokenizer: Tokenizer) -> Extended:
+    """A tokenizer to extend, as the report names it."""
+    return Extended(tokenizer.sha256, len(tokenizer), len(tokenizer.merges))
 
 
 def check_extended(

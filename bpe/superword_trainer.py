@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from bpe.counts import PretokenCounts
 from bpe.errors import TokenizerError, TrainingError
-from bpe.extension import atomic_tokens, token_alphabet
+from bpe.extension import atomic_tokens, extended, token_alphabet
 from bpe.models import ByteLevel
 from bpe.parts import Merges
 from bpe.symbols import TrainingWords
@@ -33,7 +33,7 @@ from bpe.trainer import (
     most_pruned,
     record,
 )
-from bpe.training_report import Extended, SuperwordTraining, Training, TrainingStep
+from bpe.training_report import SuperwordTraining, Training, TrainingStep
 from bpe.truncation import truncated
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _training(tokenizer: Tokenizer) -> Training:
         initial_bytes=0,
         initial_tokens=0,
         counts={},
-        extends=Extended.of(tokenizer),
+        extends=extended(tokenizer),
         pruned=None,
         repeated=(),
         whole_words=(),

@@ -20,6 +20,7 @@ from bpe.extension import (
     atomic_tokens,
     check_counts,
     check_extended,
+    extended,
     known_merges,
     token_alphabet,
     word_ids,
@@ -33,7 +34,7 @@ from bpe.symbols import Alphabet, TrainingWords, make_alphabet
 from bpe.ties import check_ties
 from bpe.token_table import TokenTable
 from bpe.tokenizer import Tokenizer
-from bpe.training_report import Extended, Stopped, TrainedMerge, Training, WholeWord
+from bpe.training_report import Stopped, TrainedMerge, Training, WholeWord
 
 if TYPE_CHECKING:
     from bpe._native import MergeRow
@@ -429,7 +430,7 @@ class TrainingState:
         self.extends = None
         if extend is not None:
             check_counts(extend, counts, check_special_tokens(special_tokens))
-            self.extends = Extended.of(extend)
+            self.extends = extended(extend)
         else:
             specials = _special_tokens(counts, special_tokens, model)
             if isinstance(model, ByteLevel) and settings.most_tokens < len(specials) + 256:

@@ -19,8 +19,6 @@ from bpe.models import MODELS, ByteLevel, Model, WordPiece, model_settings
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from bpe.tokenizer import Tokenizer
-
 VERSION = 1
 copyreg.pickle(MappingProxyType, lambda mapping: (_frozen, (dict(mapping),)))
 Stopped = Literal["vocabulary full", "no pair left", "merge limit"]
@@ -91,11 +89,6 @@ class Extended:
     sha256: str
     vocab_size: int
     merges: int
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer) -> Extended:
-        """From the tokenizer itself."""
-        return cls(tokenizer.sha256, len(tokenizer), len(tokenizer.merges))
 
 
 @dataclass(frozen=True, slots=True)
