@@ -101,9 +101,8 @@ def text_blocks(
                 null = row + pc.index(pc.is_null(block), pa.scalar(True)).as_py()
                 raise CountsError(f"text {null} is null: drop it, or fill it with an empty string")
             rows = _text_array(block)
-            yield from (
-                rows.slice(first, _BLOCK_ROWS) for first in range(0, len(rows), _BLOCK_ROWS)
-            )
+            for first in range(0, len(rows), _BLOCK_ROWS):
+                yield rows.slice(first, _BLOCK_ROWS)
             row += len(rows)
         return
     held: list[bytes] = []
