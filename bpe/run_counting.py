@@ -116,6 +116,10 @@ class RunCounter:
             Counter(pretokenizer=["none"], special_tokens=[], track_order=False) for _ in range(2)
         )
 
+    def __len__(self) -> int:
+        """Distinct runs since the last drain."""
+        return len(self._counter)
+
     @property
     def nbytes(self) -> int:
         """Bytes of memory for the counts; while they grow, half as much again."""
