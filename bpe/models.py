@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
+from bpe._codec import from_jsonable
 from bpe.errors import TokenizerError
 
 BYTE_TOKENS: tuple[bytes, ...] = tuple(f"<0x{byte:02X}>".encode() for byte in range(256))
@@ -160,6 +161,19 @@ MODELS: Mapping[str, type[Model]] = {model.__name__: model for model in get_args
 def model_settings(model: Model) -> dict[str, Any]:
     """A model as JSON values."""
     return {"type": type(model).__name__, **asdict(model)}
+
+
+def read_model(settings: Any) -> Model:
+    """The model of JSON values, as :func:`model_settings` gives them.
+
+    Raises:
+        ValueError: there is no such model, or a setting is unknown or does not fit.
+    """
+    values = from_jsonable(dict[str, Any], settings)
+    kind = values.pop("type", None)
+    if not isinstance(kind, str) or kind not in MODELS:
+        raise ValueError(f"unknown model {kind!r:.60}: use {', '.join(MODELS)}")
+    return from_jsonable(MODELS[kind], values, exact=True)
 
 
 def _check_string(name: str, value: object, *, least: int = 0) -> None:

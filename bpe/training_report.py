@@ -14,7 +14,7 @@ from bpe._codec import from_jsonable, to_jsonable
 from bpe.byte_alphabet import from_text, to_text
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.files import CHECKSUM, checksum_of, is_intact, write_atomically
-from bpe.models import MODELS, ByteLevel, Model, WordPiece, model_settings
+from bpe.models import ByteLevel, Model, WordPiece, model_settings, read_model
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -517,7 +517,7 @@ class Training(_Record):
                 f"not a training.json that this release reads: version {version!r:.60}, expected "
                 f"{VERSION}"
             )
-        score, model = fields.get("score"), _model(fields.get("model"))
+        score, model = fields.get("score"), read_model(fields.get("model"))
         spelt = from_text if isinstance(model, ByteLevel) else str.encode
         rest = {name: fields[name] for name in fields if name not in {"version", "score", CHECKSUM}}
         training = from_jsonable(cls, {**rest, "model": model}, exact=True, data=spelt)
@@ -573,11 +573,3 @@ def _frozen(settings: Mapping[str, Any]) -> MappingProxyType[str, Any]:
             for name, value in settings.items()
         }
     )
-
-
-def _model(fields: Any) -> Model:
-    kind = fields.get("type") if isinstance(fields, dict) else None
-    if not isinstance(kind, str) or kind not in MODELS:
-        raise ValueError(f"unknown model {kind!r:.60}")
-    values = {name: fields[name] for name in fields if name != "type"}
-    return from_jsonable(MODELS[kind], values, exact=True)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpe.byte_alphabet import to_text
 from bpe.errors import PretokenizerError, TokenizerError
-from bpe.formats.strict_json import shorten
-from bpe.models import MODELS, ByteLevel, Model, model_settings
+from bpe.models import ByteLevel, Model, model_settings, read_model
 from bpe.pretokenizer import Pretokenizer
 from bpe.regex.syntax import check_size
 
@@ -84,21 +83,19 @@ def read_cut(file: Entry) -> Pretokenizer:
         cut.fail(str(error))
 
 
-def read_model(entry: Entry) -> Model:
+_CONTENTS = ("ignore_merges", "vocab", "merges", "superwords")
+
+
+def model_of(entry: Entry) -> Model:
     """Return the model, without its vocabulary.
 
     Raises:
         TokenizerFileError: the model or a setting is unknown.
     """
-    kind = entry.object().get("type")
-    model = MODELS.get(kind.string())
-    if model is None:
-        kind.fail(f"{shorten(kind.value)} is not supported: use {', '.join(MODELS)}")
-    fields = tuple(model.__dataclass_fields__)
-    entry.object("type", *fields, "ignore_merges", "vocab", "merges", "superwords")
+    fields = entry.object().value
     try:
-        return model(**{name: entry.value[name] for name in fields if name in entry.value})
-    except TokenizerError as error:
+        return read_model({name: fields[name] for name in fields if name not in _CONTENTS})
+    except ValueError as error:
         entry.fail(str(error))
 
 

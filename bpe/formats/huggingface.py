@@ -244,7 +244,7 @@ def _read(path: Path, file: Entry) -> Parts:
     entry = file.get("model")
     is_dialect = file.get("version").value == beam_bpe.VERSION
     if is_dialect:
-        model, cut = beam_bpe.read_model(entry), beam_bpe.read_cut(file)
+        model, cut = beam_bpe.model_of(entry), beam_bpe.read_cut(file)
     else:
         check_model_type(entry)  # first: it explains most other errors
         normalizer = read_normalizer(file.get("normalizer"))
