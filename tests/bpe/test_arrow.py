@@ -29,16 +29,6 @@ def test_the_array_may_be_gone_before_its_column() -> None:
     assert memoryview(malformed_rows(column)).cast("q").tolist() == [0, 1, 2]
 
 
-def test_nulls_are_refused_with_the_remedy() -> None:
-    with pytest.raises(ValueError, match="1 of 3 texts are null; fill them first"):
-        text_column(pa.array(["a", None, "b"]))
-
-
-def test_other_types_are_refused_with_the_remedy() -> None:
-    with pytest.raises(TypeError, match="not int64; cast it first"):
-        text_column(pa.array([1, 2]))
-
-
 def test_offsets_outside_the_data_are_refused() -> None:
     offsets = b"".join(n.to_bytes(4, "little") for n in (0, 3, 99))
     with pytest.raises(ValueError, match="row 1 lies outside the data"):

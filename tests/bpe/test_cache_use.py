@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import pyarrow as pa
 import pytest
 
@@ -62,14 +60,6 @@ def test_special_tokens_are_no_pretokens() -> None:
 def test_with_dropout_every_pretoken_is_merged() -> None:
     pretokens = count(TEXTS, pretokenizer="gpt2").total()
     assert encoded(small_tokenizer(), TEXTS, dropout=0.1) == CacheUse(misses=pretokens)
-
-
-def test_threads_count_for_themselves() -> None:
-    tokenizer = small_tokenizer("cl100k")
-    with ThreadPoolExecutor(4) as pool:
-        uses = list(pool.map(lambda _: encoded(tokenizer, TEXTS), range(8)))
-    pretokens = count(TEXTS, pretokenizer="cl100k").total()
-    assert [use.pretokens for use in uses] == [pretokens] * 8
 
 
 def test_it_adds_up_over_calls_and_chunks_and_not_where_there_is_an_error() -> None:

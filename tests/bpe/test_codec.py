@@ -53,9 +53,6 @@ def test_round_trip() -> None:
     text = json.dumps(value)
     read = from_jsonable(Record, json.loads(text), data=lambda text: text.encode("latin-1"))
     assert read == RECORD
-
-
-def test_defaults_stand_for_what_is_missing() -> None:
     assert from_jsonable(Record, {"kind": "a", "parts": []}) == Record(kind="a", parts=())
 
 
@@ -67,10 +64,8 @@ def test_defaults_stand_for_what_is_missing() -> None:
         ({"parts": [{"file": "x"}, {"rows": 1}]}, "parts[1] has no field 'file' (its fields: "),
         ({"parts": [{"file": "x", "rows": -1}]}, "parts[0].rows must be an integer from 0, got -1"),
         ({"parts": [{"file": "x", "rows": True}]}, "parts[0].rows must be an integer from 0, got"),
-        ({"parts": [{"file": "x", "rows": 1.0}]}, "parts[0].rows must be an integer from 0, got"),
         ({"parts": [{"file": "/x"}]}, "parts[0] is wrong: '/x' is no name"),
         ({"share": float("nan")}, "share must be a number, got nan"),
-        ({"share": float("-inf")}, "share must be a number, got -inf"),
         ({"share": 10**400}, "share must be a number, got 1000"),
         ({"sorted": 1}, "sorted must be true or false, got 1"),
         ({"pattern": 1}, "pattern must be a string or a list or null, got 1"),
@@ -89,14 +84,10 @@ def test_an_error_names_the_field(change: dict[str, Any], message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("value", [None, [], "x", 1])
-def test_what_is_no_object_is_no_record(value: object) -> None:
-    with pytest.raises(FieldError, match="it must be an object, got"):
-        from_jsonable(Record, value)
-
-
 def test_unknown_fields_are_refused_only_where_all_must_be_known() -> None:
     value = {"kind": "a", "parts": [{"file": "x", "extra": 1}]}
     assert from_jsonable(Record, value).parts == (Piece("x"),)
     with pytest.raises(FieldError, match=r"parts\[0\] has the unknown field 'extra'"):
         from_jsonable(Record, value, exact=True)
+    with pytest.raises(FieldError, match="it must be an object, got"):
+        from_jsonable(Record, [])

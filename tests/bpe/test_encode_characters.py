@@ -72,19 +72,15 @@ def test_what_does_not_fit_the_model_is_refused(changes: dict[str, Any], named: 
         tutorial(**changes)
 
 
-def test_tokens_are_strings() -> None:
-    with pytest.raises(TokenizerError, match=r"token 1 is b'\\xc3', which is not UTF-8"):
-        bpe.Tokenizer(
-            tokens=[b"</w>", b"\xc3"],
-            merges=[],
-            pretokenizer=bpe.Pretokenizer("words"),
-            model=bpe.CharacterLevel(),
-        )
-
-
-def test_there_is_a_token() -> None:
-    with pytest.raises(TokenizerError, match="at least one token"):
-        make([], model=bpe.CharacterLevel(end_of_word=""))
+def test_there_are_tokens_and_they_are_strings() -> None:
+    words = bpe.Pretokenizer("words")
+    model = bpe.CharacterLevel(end_of_word="")
+    for tokens, message in (
+        ([b"a", b"\xc3"], r"token 1 is b'\\xc3', which is not UTF-8"),
+        ([], "at least one token"),
+    ):
+        with pytest.raises(TokenizerError, match=message):
+            bpe.Tokenizer(tokens=tokens, merges=[], pretokenizer=words, model=model)
 
 
 def test_unreachable_tokens() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,13 @@ from bpe.byte_alphabet import BYTE_OF_CHAR
 from bpe.diff import compare, fit
 from bpe.errors import CountsError, TokenizerError, TokenizerFileError, TrainingError
 from bpe.parts import Merges
+from tests.bpe.models import make
 from tests.bpe.oracle import ByReference
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.vocabularies import BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SPECIAL = "<s>"
@@ -47,7 +48,7 @@ def with_superwords(*pairs: tuple[str, str], **settings: Any) -> bpe.Tokenizer:
     return bpe.Tokenizer(**arguments | settings)
 
 
-# Long runs, many threads.
+# Long runs.
 
 
 @pytest.mark.parametrize("size", [10, 63, 64, 65, 127, 128, 129, 1000])
@@ -66,16 +67,6 @@ def test_runs_of_any_length_cross_every_block(size: int) -> None:
 def test_a_long_run_takes_linear_work(run: str) -> None:
     tokenizer = with_superwords((" a", " a"), (" a a", " a a"), (" a", " b"), (" a b", " a b"))
     assert_linear(lambda size: tokenizer.encode((run * size)[:size]), 50_000)
-
-
-def test_threads_give_the_same_ids() -> None:
-    tokenizer = with_superwords((" a", " b"), (" a b", " c"))
-    generator = random.Random(1)
-    rows = ["".join(generator.choices([" a", " b", " c", "1", " x"], k=300)) for _ in range(50)]
-    expected = [ByReference(tokenizer).ids(row.encode()) for row in rows]
-    with ThreadPoolExecutor(4) as pool:
-        for ids in pool.map(lambda _: tokenizer.encode_batch(rows), range(16)):
-            assert ids == expected
 
 
 # What a tokenizer says and refuses.
@@ -102,15 +93,9 @@ def test_wrong_superwords_are_refused_by_number() -> None:
 
 
 def test_only_byte_level_models_have_them() -> None:
-    for model in (bpe.CharacterLevel(unknown="[UNK]"), bpe.WordPiece()):
+    for model in (bpe.CharacterLevel(end_of_word="", unknown="[UNK]"), bpe.WordPiece()):
         with pytest.raises(TokenizerError, match=f"superwords need .* not {type(model).__name__}"):
-            bpe.Tokenizer(
-                tokens=[b"[UNK]", b"a", b"b", b"ab"],
-                merges=[],
-                superwords=[(1, 2, 3)],
-                pretokenizer=bpe.Pretokenizer("words"),
-                model=model,
-            )
+            make(["[UNK]", "a", "b", "ab"], superwords=[(1, 2, 3)], model=model)
 
 
 def test_other_formats_refuse_them_and_say_why(tmp_path: Path) -> None:
@@ -123,15 +108,14 @@ def test_other_formats_refuse_them_and_say_why(tmp_path: Path) -> None:
         with pytest.raises(TokenizerError, match=message):
             tokenizer.save(tmp_path / name)
         assert not list(tmp_path.iterdir())
-    tokenizer.save(tmp_path / "tokenizer.json", dialect="beam-bpe")
-    text = (tmp_path / "tokenizer.json").read_text()
-    assert '"superwords": [\n' in text
-    (tmp_path / "tokenizer.json").write_text(text.replace('"superwords"', '"superwodrs"'))
-    with pytest.raises(TokenizerFileError, match="superwodrs"):  # as releases before them do
-        bpe.Tokenizer.load(tmp_path / "tokenizer.json")
-    (tmp_path / "tokenizer.json").write_text(text.replace('"\u0120a",\n', '"\u0120zz",\n'))
-    with pytest.raises(TokenizerFileError, match="zz"):
-        bpe.Tokenizer.load(tmp_path / "tokenizer.json")
+    text = tokenizer.to_json(dialect="beam-bpe")
+    # Releases before them refuse them as a field that they do not know.
+    for good, wrong in (('"superwords": [', "superwodrs"), ('"Ġa",', "zz")):
+        assert good in text
+        name = good.split('"')[1]
+        (tmp_path / "tokenizer.json").write_text(text.replace(good, good.replace(name, wrong)))
+        with pytest.raises(TokenizerFileError, match=wrong):
+            bpe.Tokenizer.load(tmp_path / "tokenizer.json")
     assert '"superwords"' not in with_superwords().to_json(dialect="beam-bpe")
 
 
@@ -139,8 +123,9 @@ def test_they_are_part_of_what_a_tokenizer_is() -> None:
     tokenizer, words = with_superwords((" a", " b")), with_superwords()
     same_tokens = bpe.Tokenizer(replace(tokenizer.parts, superwords=Merges()))
     assert tokenizer != same_tokens
-    assert tokenizer.sha256 != same_tokens.sha256
-    assert tokenizer.text_sha256 != same_tokens.text_sha256
+    assert {tokenizer.sha256, tokenizer.text_sha256}.isdisjoint(
+        {same_tokens.sha256, same_tokens.text_sha256}
+    )
     assert "1 superwords" in repr(tokenizer)
     assert "superwords" in tokenizer._repr_html_()
     assert "superwords" not in repr(words) + words._repr_html_()
@@ -168,12 +153,14 @@ def test_the_steps_of_a_run_are_explained() -> None:
 def test_what_cannot_know_them_refuses_them() -> None:
     tokenizer = with_superwords((" a", " b"))
     counts = bpe.count_pretokens([" a b"])
-    with pytest.raises(TrainingError, match="superwords cannot be extended"):
-        bpe.train(counts, max_merges=1, extend=tokenizer)
-    with pytest.raises(CountsError, match="how often superwords occur"):
-        fit(tokenizer, counts)
-    with pytest.raises(CountsError, match="has superwords already"):
-        bpe.count_runs([" a b"], tokenizer=tokenizer)
+    calls: dict[str, Callable[[], object]] = {
+        "superwords cannot be extended": lambda: bpe.train(counts, max_merges=1, extend=tokenizer),
+        "how often superwords occur": lambda: fit(tokenizer, counts),
+        "has superwords already": lambda: bpe.count_runs([" a b"], tokenizer=tokenizer),
+    }
+    for message, call in calls.items():
+        with pytest.raises((TrainingError, CountsError), match=message):
+            call()
 
 
 def test_truncated_drops_the_last_ids_first() -> None:
@@ -182,10 +169,6 @@ def test_truncated_drops_the_last_ids_first() -> None:
     # Special tokens come first where anything is to be dropped.
     arguments = parts | {"special_tokens": {}, "tokens": list(parts["tokens"])[:-1]}
     tokenizer = bpe.Tokenizer(**arguments)
-    for count in range(4):
-        smaller = tokenizer.truncated(262 + count)
-        assert smaller.superwords == tokenizer.superwords[:count]
-        assert smaller.merges == tokenizer.merges
     words = tokenizer.truncated(258)
     assert (len(words.merges), words.superwords) == (2, [])
     swapped = [tokenizer.superwords[2], *tokenizer.superwords[:2]]
@@ -201,12 +184,10 @@ def test_truncated_drops_the_last_ids_first() -> None:
 def test_a_looser_pretokenizer_with_merges_over_spaces_is_read(
     tmp_path: Path, ignore_merges: bool
 ) -> None:
-    words = ["Ġof", "Ġthe", "Ġin"]
     merges = [("Ġ", "o"), ("Ġo", "f"), ("t", "h"), ("th", "e"), ("Ġ", "the"), ("Ġ", "i")]
     merges += [("Ġi", "n"), ("Ġof", "Ġthe"), ("Ġin", "Ġthe"), ("Ġin", "ĠofĠthe")]
     made = [left + right for left, right in merges]
     vocab = {token: id_ for id_, token in enumerate([*BYTE_OF_CHAR, *made])}
-    assert set(words) <= vocab.keys()
     theirs = tokenizers_of(vocab, merges, ignore_merges=ignore_merges)
     path = tmp_path / "tokenizer.json"
     theirs.save(str(path))
