@@ -14,6 +14,7 @@ from pipelines.count.directory import load_counts
 from pipelines.count.runs import RunsOf
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
 from pipelines.settings import (
+    SHARES_OF,
     CountsInput,
     InputSettings,
     OutputSettings,
@@ -89,7 +90,7 @@ def mixed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def by_themselves(
-    counted: Path, output: Path, training: TrainSettings = TRAINING, **settings: Any
+    counted: Path, output: Path, *, training: TrainSettings = TRAINING, **settings: Any
 ) -> bytes:
     """The tokenizer trained on the counts of each source, which has its share."""
     counts = (f"{counted}/web:70%", f"{counted}/code:30%")
@@ -102,35 +103,23 @@ def by_themselves(
     return (output / "model" / "tokenizer.json").read_bytes()
 
 
+@pytest.mark.parametrize("share_of", long_but(SHARES_OF, "bytes", "tokens"))
 def test_the_tokenizer_is_that_of_the_counts_of_each_source(
-    folder: Path, counted: Path, tmp_path: Path
+    folder: Path, counted: Path, others: Path, tmp_path: Path, share_of: ShareOf
 ) -> None:
     training = replace(TRAINING, ties="first-seen", prune_below=4)
-    summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, training=training)
+    settings: dict[str, Any] = {"share_of": share_of, "training": training}
+    if share_of == "tokens":
+        settings["share_tokenizer"] = str(others / "plain.json")
+    summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, **settings)
     made = (tmp_path / "model" / "tokenizer.json").read_bytes()
-    assert made == by_themselves(counted, tmp_path / "each", training)
+    assert made == by_themselves(counted, tmp_path / "each", **settings)
     assert [source.path for source in summary.mix] == ["web", "code"]
-    assert [source.bytes_share for source in summary.mix] == pytest.approx([0.7, 0.3], rel=1e-4)
+    shares = [getattr(source, f"{share_of}_share") for source in summary.mix]
+    assert shares == pytest.approx([0.7, 0.3], rel=1e-4)
     recorded = bpe.Training.load(tmp_path / "model" / "training.json")
     assert recorded.mix == summary.mix
     assert summary.documents == load_counts(str(tmp_path / "model/counts")).totals.documents == 54
-
-
-@pytest.mark.parametrize("share_of", long_but(["pretokens", "tokens"], "tokens"))
-def test_shares_are_of_what_is_asked_for(
-    folder: Path, counted: Path, tmp_path: Path, share_of: ShareOf
-) -> None:
-    settings: dict[str, Any] = {"share_of": share_of}
-    if share_of == "tokens":
-        settings["share_tokenizer"] = str(tmp_path / "other.json")
-        bpe.train(bpe.count_pretokens([sentence(1, 90)]), vocab_size=280).save(
-            tmp_path / "other.json"
-        )
-    summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, **settings)
-    shares = [getattr(source, f"{share_of}_share") for source in summary.mix]
-    assert shares == pytest.approx([0.7, 0.3], rel=1e-4)
-    made = (tmp_path / "model" / "tokenizer.json").read_bytes()
-    assert made == by_themselves(counted, tmp_path / "each", **settings)
 
 
 def test_counts_are_verified_with_names_and_without(folder: Path, mixed: Path) -> None:
@@ -167,7 +156,7 @@ def test_superwords_are_of_the_same_mix(folder: Path, counted: Path, tmp_path: P
     training = TrainSettings(vocab_size=290, superwords=6)
     summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, training=training)
     words = TrainSettings(vocab_size=290)
-    expected = by_themselves(counted, tmp_path / "each", words)
+    expected = by_themselves(counted, tmp_path / "each", training=words)
     assert (tmp_path / "model/words/tokenizer.json").read_bytes() == expected
     weights = [source.weight for source in summary.mix]
     assert len(set(weights)) == 2
@@ -190,6 +179,28 @@ def test_superwords_are_of_the_same_mix(folder: Path, counted: Path, tmp_path: P
     assert [source.bytes_share for source in recorded.mix] == pytest.approx([0.7, 0.3], rel=1e-4)
 
 
+@pytest.fixture(scope="module")
+def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tokenizers that count the tokens of shares, or cannot; a source without documents."""
+    path = tmp_path_factory.mktemp("others")
+    texts = [sentence(1, 90)]
+    plain = bpe.train(bpe.count_pretokens(texts), vocab_size=280)
+    runs = bpe.count_runs(texts, tokenizer=plain)
+    words = bpe.count_pretokens(["low"], pretokenizer="words")
+    for name, tokenizer in (
+        ("plain", plain),
+        ("words", bpe.train(words, vocab_size=257)),
+        ("superwords", bpe.train_superwords(runs, tokenizer=plain, superwords=2)),
+        (
+            "characters",
+            bpe.train(bpe.count_pretokens(texts), max_merges=2, model=bpe.CharacterLevel()),
+        ),
+    ):
+        tokenizer.save(path / f"{name}.json", dialect="beam-bpe")
+    (path / "nothing.jsonl").touch()
+    return path
+
+
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -197,51 +208,35 @@ def test_superwords_are_of_the_same_mix(folder: Path, counted: Path, tmp_path: P
         ({"mix": ("web=70%", "text=30%")}, "is of no source of the mix"),
         ({"mix": ("web=100%", "web=0%")}, "web is given twice"),
         ({"share_of": "tokens"}, "give `share_tokenizer` FILE"),
-        ({"share_tokenizer": "other.json"}, "`share_tokenizer` goes with `share_of` tokens"),
+        ({"share_tokenizer": "plain"}, "`share_tokenizer` goes with `share_of` tokens"),
         ({"share_of": "tokens", "share_tokenizer": "words"}, "the corpus was split with gpt2"),
+        ({"share_of": "tokens", "share_tokenizer": "superwords"}, "has superwords"),
+        (
+            {"share_of": "tokens", "share_tokenizer": "characters"},
+            "has no token for unknown characters",
+        ),
         ({"inputs": None, "counts": "web"}, "goes with `input` NAME=PATTERN"),
-        ({"empty": True}, "source=web: no bytes were counted: it can have no share"),
+        ({"inputs": "nothing"}, "source=web: no bytes were counted: it can have no share"),
     ],
 )
 def test_what_is_no_mix_is_refused(
-    folder: Path, counted: Path, tmp_path: Path, settings: dict[str, Any], reason: str
+    folder: Path,
+    counted: Path,
+    others: Path,
+    tmp_path: Path,
+    settings: dict[str, Any],
+    reason: str,
 ) -> None:
-    if settings.pop("empty", False):
-        (tmp_path / "nothing.jsonl").touch()
+    asked = {"inputs": named(folder), "mix": MIX, **settings}
+    if asked["inputs"] == "nothing":
         code = [one for one in named(folder).patterns if one.startswith("code")]
-        patterns = (*code, f"web={tmp_path}/nothing.jsonl")
-        settings["inputs"] = InputSettings(patterns=patterns)
-    if settings.get("share_tokenizer") == "words":
-        settings["share_tokenizer"] = str(tmp_path / "words.json")
-        counts = bpe.count_pretokens(["low"], pretokenizer="words")
-        bpe.train(counts, vocab_size=257).save(tmp_path / "words.json")
-    if "counts" in settings:
-        settings["counts"] = (CountsInput(directory=str(counted / "web")),)
+        asked["inputs"] = InputSettings(patterns=(*code, f"web={others}/nothing.jsonl"))
+    if "share_tokenizer" in asked:
+        asked["share_tokenizer"] = f"{others}/{asked['share_tokenizer']}.json"
+    if "counts" in asked:
+        asked["counts"] = (CountsInput(directory=str(counted / "web")),)
     with pytest.raises((ConfigError, InputError), match=reason):
-        train(tmp_path / "model", **{"inputs": named(folder), "mix": MIX, **settings})
+        train(tmp_path / "model", **asked)
+    counted_first = settings.get("inputs") == "nothing"
+    assert (tmp_path / "model").exists() == counted_first
     assert not (tmp_path / "model" / "tokenizer.json").exists()
-
-
-def test_tokens_that_cannot_be_counted_are_refused_before_the_corpus_is(
-    folder: Path, tmp_path: Path
-) -> None:
-    words = bpe.train(bpe.count_pretokens([sentence(1, 90)]), vocab_size=280)
-    runs = bpe.count_runs([sentence(1, 90)], tokenizer=words)
-    characters = bpe.count_pretokens([sentence(1, 90)], pretokenizer="gpt2")
-    for reason, tokenizer in (
-        ("has superwords", bpe.train_superwords(runs, tokenizer=words, superwords=2)),
-        (
-            "has no token for unknown characters",
-            bpe.train(characters, max_merges=2, model=bpe.CharacterLevel()),
-        ),
-    ):
-        tokenizer.save(tmp_path / "other.json", dialect="beam-bpe")
-        with pytest.raises(ConfigError, match=reason):
-            train(
-                *(tmp_path / "model",),
-                inputs=named(folder),
-                mix=MIX,
-                share_of="tokens",
-                share_tokenizer=str(tmp_path / "other.json"),
-            )
-    assert not (tmp_path / "model").exists()
