@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -45,6 +44,7 @@ def test_counts_are_those_in_memory(corpus: Corpus, tmp_path: Path) -> None:
     assert summary.pretokens == expected.totals.pretokens
     assert summary.distinct_pretokens == len(expected)
     assert summary.failures == 0
+    assert summary.formats == found.totals.formats == {"jsonl": 80, "parquet": 50, "text": 1}
     assert [file.name for file in found.inputs] == [
         "a ünï.txt", "b/docs.jsonl", "b/empty.jsonl", "b/more.jsonl.gz", "c.parquet",
     ]  # fmt: skip
@@ -130,12 +130,3 @@ def test_nothing_to_count_still_writes_every_shard(tmp_path: Path, texts: list[s
     assert len(PretokenCounts.load(tmp_path / "counts")) == 0
     for part in (tmp_path / "counts").glob("data/part-*.parquet"):
         assert pq.read_schema(part).names == ["pretoken", "count"]
-
-
-def test_documents_are_counted_by_the_format_of_their_file(
-    corpus: Corpus, counted: Path, tmp_path: Path
-) -> None:
-    formats = {"jsonl": 80, "parquet": 50, "text": 1}
-    assert PretokenCounts.load(counted).totals.formats == formats
-    copy = shutil.copytree(counted, tmp_path / "counts")
-    assert count(corpus.inputs(), copy, resume=True).formats == formats
