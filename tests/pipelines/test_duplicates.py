@@ -26,13 +26,14 @@ RECORDS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
-def inputs(tmp_path: Path) -> InputSettings:
-    (tmp_path / "in").mkdir()
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> InputSettings:
+    """The records, in files by turns."""
+    folder = tmp_path_factory.mktemp("in")
     for number in range(4):
         lines = (json.dumps(record) + "\n" for record in RECORDS[number::4])
-        (tmp_path / "in" / f"{number}.jsonl").write_text("".join(lines), "utf-8")
-    return InputSettings(patterns=(str(tmp_path / "in"),), split_size=900)
+        (folder / f"{number}.jsonl").write_text("".join(lines), "utf-8")
+    return InputSettings(patterns=(str(folder),), split_size=900)
 
 
 @pytest.mark.parametrize(("keys", "ids"), [(1 << 20, 1 << 20), (7, 2)])
@@ -65,9 +66,7 @@ def test_the_command_says_so(inputs: InputSettings, model: Path, tmp_path: Path)
 def test_there_are_none(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("same")
     (tmp_path / "b.txt").write_text("same")
-    said = bpe(
-        *("encode", "--input", tmp_path / "*.txt", "--tokenizer", model),
-        *("--output", tmp_path / "ids"),
-    )
-    assert "with the id of another" not in said.stdout
+    arguments = ("--tokenizer", model, "--output", tmp_path / "ids")
+    said = bpe("encode", "--input", tmp_path / "*.txt", *arguments).stdout
+    assert "with the id of another" not in said
     assert read_encoded(str(tmp_path / "ids")).duplicate_ids == DuplicateIds()
