@@ -39,39 +39,23 @@ MODES = {
 }
 
 
-LOCAL = {"runner": "FnApiRunner", "direct_running_mode": "multi_threading"}
-
-
-@pytest.mark.parametrize(
-    ("execution", "expected"),
-    [
-        pytest.param(
-            Execution(workers=3), LOCAL | {"direct_num_workers": 3}, id="the local runner is pinned"
-        ),
-        pytest.param(
-            Execution(workers=4, beam_args=("--direct_num_workers=2", "--streaming")),
-            LOCAL | {"direct_num_workers": 2, "streaming": True},
-            id="what the user says wins",
-        ),
-        pytest.param(
-            Execution(runner="PortableRunner", workers=3, beam_args=("--job_endpoint=h:1",)),
-            {"runner": "PortableRunner", "job_endpoint": "h:1"},
-            id="other runners get their own",
-        ),
-    ],
-)
-def test_options_of_beam(execution: Execution, expected: dict[str, Any]) -> None:
-    assert options(execution).get_all_options(drop_default=True) == expected
-
-
-def test_one_worker_runs_in_memory() -> None:
-    made = options(Execution(workers=1)).view_as(DirectOptions)
-    assert (made.direct_running_mode, made.direct_num_workers) == ("in_memory", 1)
+@pytest.mark.parametrize(("workers", "mode"), [(1, "in_memory"), (3, "multi_threading")])
+def test_the_local_runner_is_pinned(workers: int, mode: str) -> None:
+    made = options(Execution(workers=workers))
+    assert made.view_as(StandardOptions).runner == "FnApiRunner"
+    assert made.view_as(DirectOptions).direct_running_mode == mode
+    assert made.view_as(DirectOptions).direct_num_workers == workers
 
 
 def test_worker_processes_are_refused_with_a_reason() -> None:
     with pytest.raises(ConfigError, match=r"multi_processing: Beam's local runner hangs when one"):
         options(Execution(beam_args=("--direct_running_mode=multi_processing",)))
+
+
+def test_what_the_user_says_to_beam_wins() -> None:
+    made = options(Execution(workers=4, beam_args=("--direct_num_workers=2", "--streaming")))
+    assert made.view_as(DirectOptions).direct_num_workers == 2
+    assert made.view_as(StandardOptions).streaming
 
 
 def test_a_value_set_in_one_view_is_seen_in_all_also_of_a_copy() -> None:
@@ -83,6 +67,14 @@ def test_a_value_set_in_one_view_is_seen_in_all_also_of_a_copy() -> None:
     assert not options(Execution(workers=1)).view_as(StandardOptions).streaming
 
 
+def test_other_runners_get_their_options_as_they_are() -> None:
+    made = options(Execution(runner="PortableRunner", workers=3, beam_args=("--job_endpoint=h:1",)))
+    assert made.get_all_options(drop_default=True) == {
+        "runner": "PortableRunner",
+        "job_endpoint": "h:1",
+    }
+
+
 def test_wrong_options_are_one_clear_error(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ConfigError, match="direct_num_workers"):
         options(Execution(beam_args=("--direct_num_workers=many",)))
@@ -91,24 +83,24 @@ def test_wrong_options_are_one_clear_error(capfd: pytest.CaptureFixture[str]) ->
     assert capfd.readouterr().err == ""
 
 
-MESSAGE = "a 'quoted' \"line\" \\ with é, 東京 and \n a break"
+KINDS = [ConfigError, InputError, RecordError, OutputError, errors.VerificationError, JobError]
 
 
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        *((kind(MESSAGE), kind) for kind in (ConfigError, InputError, RecordError, OutputError)),
-        *((kind(MESSAGE), kind) for kind in (errors.VerificationError, JobError)),
-        (LostFileError("a.txt", MESSAGE), InputError),  # a kind of its own: the one above
-    ],
-    ids=lambda one: one.__name__ if isinstance(one, type) else "",
-)
-def test_an_error_survives_as_text(error: JobError, kind: type[JobError]) -> None:
-    worker = WorkerError.of(error)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_survives_as_text(kind: type[JobError]) -> None:
+    message = "a 'quoted' \"line\" \\ with é, 東京 and \n a break"
+    worker = WorkerError.of(kind(message))
     text = f"Traceback ...\nRuntimeError: {worker!r} [while running 'Encode']\\n\\n and more"
     found = error_in(RuntimeError(text))
     assert type(found) is kind
-    assert str(found) == str(error)
+    assert str(found) == message
+
+
+def test_an_error_of_a_kind_of_its_own_survives_as_the_kind_above() -> None:
+    found = error_in(RuntimeError(repr(WorkerError.of(LostFileError("a.txt", "is gone")))))
+    assert type(found) is InputError
+    assert "a.txt" in str(found)
+    assert "is gone" in str(found)
 
 
 def test_an_error_is_found_behind_others() -> None:
