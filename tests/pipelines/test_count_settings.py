@@ -21,24 +21,12 @@ if TYPE_CHECKING:
 
     from tests.pipelines.corpora import Corpus
 
-WAYS = {
-    "normalizer": PretokenSettings(pretokenizer="words", normalizer=("nfkc", "lowercase")),
-    "never split": PretokenSettings(
-        pretokenizer="cl100k", never_split=("url", r"fox \w+"), special_tokens=("brown",)
-    ),
-    "all": PretokenSettings(
-        pattern=("gpt2", r"\d", "[aeiou]+"),
-        normalizer=("nfd", "strip-accents"),
-        never_split=("email", r"lazy|qu"),
-        special_tokens=("the", "— "),
-    ),
-}
-
-
-def counted_in_memory(corpus: Corpus, way: PretokenSettings) -> PretokenCounts:
-    return bpe.count_pretokens(
-        corpus.texts, pretokenizer=way.cut, special_tokens=way.special_tokens, track_order=True
-    )
+WAY = PretokenSettings(
+    pattern=("gpt2", r"\d", "[aeiou]+"),
+    normalizer=("nfd", "strip-accents"),
+    never_split=("email", r"lazy|qu"),
+    special_tokens=("the", "— "),
+)
 
 
 def in_order(counts: PretokenCounts) -> list[bytes]:
@@ -49,41 +37,17 @@ def in_order(counts: PretokenCounts) -> list[bytes]:
     return found
 
 
-@pytest.mark.parametrize(
-    "way",
-    [
-        pytest.param(way, id=name, marks=() if name == "all" else pytest.mark.long)
-        for name, way in WAYS.items()
-    ],
-)
-def test_counts_and_their_order_are_those_in_memory(
-    corpus: Corpus, way: PretokenSettings, tmp_path: Path
-) -> None:
-    expected = counted_in_memory(corpus, way)
-    count(corpus.inputs(), tmp_path / "0", pretokens=way, track_order=True, execution=TWO)
+def test_counts_and_their_order_are_those_in_memory(corpus: Corpus, tmp_path: Path) -> None:
+    expected = bpe.count_pretokens(
+        corpus.texts, pretokenizer=WAY.cut, special_tokens=WAY.special_tokens, track_order=True
+    )
+    count(corpus.inputs(), tmp_path / "0", pretokens=WAY, track_order=True, execution=TWO)
     found = PretokenCounts.load(tmp_path / "0")
     assert dict(found.items()) == dict(expected.items())
     assert found.totals == expected.totals
-    assert found.pretokenizer == way.cut
+    assert found.pretokenizer == WAY.cut
     assert in_order(found) == in_order(expected)
     assert jobs.verify(directory=str(tmp_path / "0"), inputs=corpus.inputs()).compared
-
-
-def test_the_order_of_files_is_that_of_their_names(tmp_path: Path) -> None:
-    for name, text in (("b/1.txt", "one two"), ("a.txt", "three one"), ("b-0.txt", "four two")):
-        (tmp_path / "corpus" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "corpus" / name).write_text(text)
-    folder = tmp_path / "corpus"
-    given = ((str(folder),), (str(folder / "b"), str(folder / "a.txt"), str(folder / "b-*")))
-    for i, patterns in enumerate(given):
-        count(
-            InputSettings(patterns=patterns),
-            tmp_path / str(i),
-            pretokens=PretokenSettings(pretokenizer="words"),
-            track_order=True,
-        )
-        found = in_order(PretokenCounts.load(tmp_path / str(i)))
-        assert found == [b"three", b"one", b"four", b"two"]
 
 
 def test_a_pattern_that_looks_around_ends_the_job_with_its_name(

@@ -1,4 +1,4 @@
-"""Ctrl-C: the workers wind down, nothing half is left, and the job can be resumed."""
+"""Ctrl-C in a program that runs a job."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.storage import is_temporary
 from tests.pipelines.corpora import (
-    Corpus,
-    encode,
     sentence,
     small_tokenizer,
-    tree,
     write_jsonl,
 )
+from tests.shared_data import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCRIPT = """
 import sys
@@ -26,44 +26,24 @@ from pathlib import Path
 from pipelines.settings import Execution, InputSettings
 from tests.pipelines.corpora import encode
 
-source, folder, *beam_args = sys.argv[1:]
-execution = Execution(workers=2, beam_args=tuple(beam_args))
-inputs = InputSettings(patterns=(source,), split_size=3_000)
-encode(inputs, Path(folder) / "t.json", Path(folder) / "ids", execution=execution)
+folder, execution = Path(sys.argv[1]), Execution(workers=2)
+inputs = InputSettings(patterns=(sys.argv[2],), split_size=3_000)
+encode(inputs, folder / "t.json", folder / "ids", execution=execution)
 """
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    texts = [sentence(i, 60) for i in range(600)]
-    return write_jsonl(tmp_path_factory.mktemp("corpus") / "docs.jsonl", texts)
 
 
 @pytest.mark.long  # in the short form, tests/faults interrupts a count
-@pytest.mark.parametrize("mode", ["in_memory", "multi_threading"])
-def test_an_interrupted_job_ends_soon_and_clean(corpus: Corpus, tmp_path: Path, mode: str) -> None:
+def test_a_program_ends_as_python_does(tmp_path: Path) -> None:
+    """What is left, and resumed, is tried in tests/faults for the command."""
     small_tokenizer(tmp_path / "t.json")
-    flags = [f"--direct_running_mode={mode}"]
-    if mode == "in_memory":
-        flags.append("--direct_num_workers=1")
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(corpus.folder), str(tmp_path), *flags],
-        cwd=ROOT,
-        stderr=subprocess.PIPE,
-    )
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i, 60) for i in range(600)])
+    program = [sys.executable, "-c", SCRIPT, str(tmp_path), str(corpus.folder)]
     ids = tmp_path / "ids"
-    while process.poll() is None and not any(ids.glob("data/train-*")):
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT, errors.decode()
-    assert errors.decode().rstrip().endswith("KeyboardInterrupt")
+    with subprocess.Popen(program, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not any(ids.glob("data/train-*")):
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT, errors
+    assert errors.rstrip().endswith("KeyboardInterrupt")
     assert not (ids / "manifest.json").exists()
-    assert not any(is_temporary(path.name) for path in ids.iterdir())
-    inputs = corpus.inputs(split_size=3000)
-    again = encode(inputs, tmp_path / "t.json", ids, resume=True)
-    assert 0 < again.resumed_parts < again.parts
-    if mode == "in_memory":
-        encode(inputs, tmp_path / "t.json", tmp_path / "undisturbed")
-        assert tree(ids) == tree(tmp_path / "undisturbed")

@@ -25,9 +25,9 @@ ROWS = [
 ]
 
 
-def expected(tokenizer: bpe.Tokenizer, columns: list[str], **settings: Any) -> list[dict[str, Any]]:
+def expected(tokenizer: bpe.Tokenizer, **settings: Any) -> list[dict[str, Any]]:
     return [
-        {**row, **{name: tokenizer.encode(str(row[name]), **settings) for name in columns}}
+        {**row, **{name: tokenizer.encode(str(row[name]), **settings) for name in COLUMNS}}
         for row in ROWS
     ]
 
@@ -42,36 +42,28 @@ COLUMNS = ["title", "text"]
 
 @both_modes
 @pytest.mark.parametrize("given", ["path", "value"])
-def test_artifacts_hold_the_tokenizer(mode: str, given: str, tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
+def test_artifacts_hold_the_tokenizer_and_the_settings(
+    mode: str, given: str, tmp_path: Path
+) -> None:
+    path, artifacts = tmp_path / "t.json", str(tmp_path / "artifacts")
     tokenizer = small_tokenizer(path)
-    artifacts = str(tmp_path / "artifacts")
+    rows = expected(tokenizer, allowed_special="all")
+    tokenize = BPETokenize(
+        columns=COLUMNS,
+        tokenizer=path if given == "path" else tokenizer,
+        allowed_special="all",
+    )
     with pipeline(mode) as p:
-        tokenize = BPETokenize(columns=COLUMNS, tokenizer=path if given == "path" else tokenizer)
         writing = MLTransform(write_artifact_location=artifacts).with_transform(tokenize)
         encoded = p | beam.Create(ROWS) | writing
-        assert_that(encoded | beam.Map(plain), equal_to(expected(tokenizer, COLUMNS)))
+        assert_that(encoded | beam.Map(plain), equal_to(rows))
     path.unlink()
     moved = tmp_path / "moved"
     (tmp_path / "artifacts").rename(moved)
     with pipeline(mode) as p:
-        rows = p | beam.Create([beam.Row(**row) for row in ROWS])
-        encoded = rows | MLTransform(read_artifact_location=str(moved))
-        assert_that(encoded | beam.Map(plain), equal_to(expected(tokenizer, COLUMNS)))
-
-
-def test_settings_are_in_the_artifacts(tmp_path: Path) -> None:
-    tokenizer = small_tokenizer(tmp_path / "t.json")
-    tokenize = BPETokenize(columns=["text"], tokenizer=tokenizer, allowed_special="all")
-    location = str(tmp_path / "artifacts")
-    for artifacts in ({"write_artifact_location": location}, {"read_artifact_location": location}):
-        with pipeline() as p:
-            transform = MLTransform(**artifacts)
-            if "write_artifact_location" in artifacts:
-                transform = transform.with_transform(tokenize)
-            ids = p | beam.Create(ROWS) | transform | beam.Map(lambda row: row["text"].tolist())
-            rows = expected(tokenizer, ["text"], allowed_special="all")
-            assert_that(ids, equal_to([row["text"] for row in rows]))
+        given_rows = p | beam.Create([beam.Row(**row) for row in ROWS])
+        encoded = given_rows | MLTransform(read_artifact_location=str(moved))
+        assert_that(encoded | beam.Map(plain), equal_to(rows))
 
 
 def test_bad_rows_have_an_output(tmp_path: Path) -> None:
@@ -81,7 +73,7 @@ def test_bad_rows_have_an_output(tmp_path: Path) -> None:
         rows = p | beam.Create([*ROWS, {"text": 7, "title": ""}, {"text": ""}])
         transform = MLTransform(write_artifact_location=str(tmp_path / "artifacts"))
         encoded, bad = rows | transform.with_transform(tokenize).with_exception_handling()
-        assert_that(encoded | beam.Map(plain), equal_to(expected(tokenizer, COLUMNS)))
+        assert_that(encoded | beam.Map(plain), equal_to(expected(tokenizer)))
         found = bad | "Messages" >> beam.Map(lambda row: row.msg.split(":")[0])
         messages = [
             "RecordError(\"field 'text' is int 7, not text\")",
