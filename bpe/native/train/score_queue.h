@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <compare>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -18,30 +18,11 @@ struct Score {
   int64_t pair = 0;
   int64_t left = 1;
   int64_t right = 1;
-  double approximate = 0;
 
-  Score() = default;
-  Score(int64_t pair, int64_t left, int64_t right)
-      : pair(pair),
-        left(left),
-        right(right),
-        approximate(static_cast<double>(pair) /
-                    (static_cast<double>(left) * static_cast<double>(right))) {}
-
-  bool operator==(const Score& other) const {
-    return pair == other.pair && left == other.left && right == other.right;
+  auto operator<=>(const Score& other) const {
+    return product(pair, other.left, other.right) <=> product(other.pair, left, right);
   }
-
-  // Less than, equal to or greater than 0.
-  static int compare(const Score& a, const Score& b) {
-    if (a == b) return 0;
-    // Five roundings separate two fractions from their approximations: far below 2^-40.
-    const double difference = a.approximate - b.approximate;
-    if (std::abs(difference) > std::max(a.approximate, b.approximate) * 0x1p-40)
-      return difference < 0 ? -1 : 1;
-    const auto x = product(a.pair, b.left, b.right), y = product(b.pair, a.left, a.right);
-    return x == y ? 0 : x < y ? -1 : 1;
-  }
+  bool operator==(const Score& other) const { return (*this <=> other) == 0; }
 
  private:
   // Of three numbers from 0 to 2^63 - 1: 192 bits, the highest 64 first.
@@ -100,8 +81,7 @@ class ScoreQueue {
 
   // Of a pair that is no longer in: whether it had the score that the top has.
   bool is_as_good_as_top(uint32_t pair) const {
-    return !heap_.empty() &&
-           Score::compare(entries_[pair].score, entries_[heap_.front()].score) == 0;
+    return !heap_.empty() && entries_[pair].score == entries_[heap_.front()].score;
   }
 
  private:
@@ -147,7 +127,7 @@ class ScoreQueue {
 
   bool before(uint32_t a, uint32_t b) const {
     const Entry &x = entries_[a], &y = entries_[b];
-    const int order = Score::compare(x.score, y.score);
+    const auto order = x.score <=> y.score;
     return order != 0 ? order > 0 : ties_.before({a, x.detail}, {b, y.detail});
   }
 
