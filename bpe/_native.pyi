@@ -1,6 +1,6 @@
 """Types of the C++ core. What a parameter means is said in the headers of ``bpe/native``."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from typing_extensions import Buffer as Bytes
@@ -65,8 +65,8 @@ class SpecialMatcher:
     def cut(self, data: Bytes) -> Buffer:
         """Begin, end and index of each token found and of the text between (-1), int64."""
 
-    def split(self, column: TextColumn) -> tuple[Buffer, Buffer, Buffer]:
-        """The texts between tokens, none of them empty, as `Rows`; the row (int64) of each."""
+    def split(self, column: TextColumn) -> tuple[Rows, Buffer]:
+        """The texts between tokens, none of them empty; the row (int64) of each."""
 
 # The trainer: train/trainer.h.
 
@@ -259,7 +259,6 @@ class Encoder:
         drops_space: bool = False,
         superwords: UInt32 = b"",
         marks: UInt8 = b"",
-        token_flags: Mapping[int, int] = ...,
     ) -> None:
         """Check and index a vocabulary, in which the token of an id that has none is empty.
 
@@ -270,13 +269,14 @@ class Encoder:
     def encode(
         self,
         column: TextColumn,
-        allowed: list[int],
+        special: SpecialMatcher,
+        ids: list[int],
         *,
         narrow: bool = False,
         dropout: float = 0.0,
         seeds: UInt64 | None = None,
     ) -> Encoded:
-        """Encode texts; ``allowed`` tokens are cut out whole. With dropout, each row has a seed."""
+        """Encode texts; special tokens, of these ids, are cut out. With dropout, each row has a seed."""
 
     def encode_pieces(
         self,

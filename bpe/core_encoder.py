@@ -51,9 +51,6 @@ def make_encoder(parts: Parts, *, marks: bytes = b"") -> Encoder:
             ignore_merges=parts.ignore_merges,
             superwords=parts.superwords.flat,
             marks=marks,
-            token_flags={
-                parts.cut_tokens[content]: flag.bits for content, flag in parts.token_flags.items()
-            },
             **settings,
         )
     except ValueError as error:

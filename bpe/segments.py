@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 TEXT, NEVER_SPLIT = -1, -2  # as the core knows them
 
+_MATCHERS = 4  # sets of tokens that calls allow, whose matchers are kept
+
 Part = tuple[bytes, int]
 """Bytes, and what they are: the id of a token, `TEXT` or `NEVER_SPLIT`."""
 
@@ -71,6 +73,9 @@ class TextCutter:
         found = found_in_normalized(flags, self._steps)
         self._normalized = {token.encode(): text.encode() for token, text in found.items()}
         self._normalized_flags = {text: flags[token] for token, text in found.items()}
+        self._matcher = functools.lru_cache(_MATCHERS)(
+            lambda tokens: SpecialCutter(tokens, flags=flags).matcher
+        )
 
     def encode(
         self,
@@ -110,7 +115,8 @@ class TextCutter:
             if pieces is not None:
                 encoded = core.encode_pieces(*pieces, cut=native, **options)
             else:
-                encoded = core.encode(column, list(cut_out.values()), **options)
+                matcher = self._matcher(tuple(cut_out))
+                encoded = core.encode(column, matcher, list(cut_out.values()), **options)
         except ValueError as error:
             raise EncodingError(str(error)) from None
         ids, offsets, unencodable, use = encoded

@@ -128,6 +128,9 @@ class SpecialCutter:
         tokens: in UTF-8.
         flags: of those that have any, by name.
 
+    Attributes:
+        matcher: finds them in the core.
+
     Example:
         >>> cutter = SpecialCutter([b"<s>", b"<sep>"])
         >>> list(cutter.cut(b"ab<sep>cd"))
@@ -139,7 +142,7 @@ class SpecialCutter:
     ) -> None:
         bits = {name.encode(): flag.bits for name, flag in (flags or {}).items()}
         self._has_tokens = bool(tokens)
-        self._matcher = SpecialMatcher(list(tokens), [bits.get(token, 0) for token in tokens])
+        self.matcher = SpecialMatcher(list(tokens), [bits.get(token, 0) for token in tokens])
 
     def cut(self, text: bytes) -> Iterator[tuple[int, int, int | None]]:
         """The parts of a text in order, none of them empty.
@@ -148,7 +151,7 @@ class SpecialCutter:
             Byte offsets (begin, end), and the number of the special token, or None for text. Parts
             overlap where a token begins in whitespace that the one before has taken.
         """
-        numbers = iter(memoryview(self._matcher.cut(text)).cast("q"))
+        numbers = iter(memoryview(self.matcher.cut(text)).cast("q"))
         for begin, end, token in zip(numbers, numbers, numbers, strict=True):
             yield begin, end, None if token < 0 else token
 
@@ -163,5 +166,5 @@ class SpecialCutter:
         """
         if not self._has_tokens:
             return texts, pa.array(range(len(texts)), pa.int64())
-        data, offsets, rows = self._matcher.split(text_column(texts))
-        return binary_rows(data, offsets), int64_array(rows)
+        parts, rows = self.matcher.split(text_column(texts))
+        return binary_rows(*parts), int64_array(rows)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bpe._native import Encoder, TextColumn, random_words
+from bpe._native import Encoder, SpecialMatcher, TextColumn, random_words
 from tests.bpe.vocabularies import BYTES
 
 MODELS = ["bytes", "characters", "word_piece"]
@@ -82,14 +82,14 @@ def test_pieces_of_a_pattern_cannot_be_cut() -> None:
     with pytest.raises(ValueError, match="no pre-tokenizer"):
         without.encode_pieces(b"a", numbers(0, 1, -1), numbers(1), cut=True)
     with pytest.raises(ValueError, match="no pre-tokenizer"):
-        without.encode(TextColumn(b"a", numbers(0, 1), 8, 0, 1), [])
+        without.encode(TextColumn(b"a", numbers(0, 1), 8, 0, 1), SpecialMatcher([]), [])
 
 
 @pytest.mark.parametrize("seeds", [None, b"", bytes(8), bytes(24), bytes(7)])
 def test_there_is_a_seed_for_each_row(seeds: bytes | None) -> None:
     column = TextColumn(b"ab", numbers(0, 1, 2), 8, 0, 2)
     with pytest.raises(ValueError, match=r"one seed for each row|whole number of elements"):
-        encoder().encode(column, [], dropout=0.5, seeds=seeds)
+        encoder().encode(column, SpecialMatcher([]), [], dropout=0.5, seeds=seeds)
 
 
 @pytest.mark.parametrize("model", MODELS)

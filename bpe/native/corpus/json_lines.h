@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -31,9 +32,9 @@ struct FieldName {
 // One line of JSON, read to its end without building anything but the two fields asked for.
 class JsonLine : public JsonReader {
  public:
-  JsonLine(const uint8_t* begin, const uint8_t* end, const FieldName& text_field,
-           const FieldName& id_field, std::vector<size_t>& keys)
-      : JsonReader(begin, end, keys), names_{&text_field, &id_field} {}
+  JsonLine(Bytes line, const FieldName& text_field, const FieldName& id_field,
+           std::vector<size_t>& keys)
+      : JsonReader(line, keys), names_{&text_field, &id_field} {}
 
   // Whether the line is an object that this reader understands; then text and id are set.
   bool read() {
@@ -91,16 +92,17 @@ struct JsonLines {
 // The first byte of data is at `place`. A row whose id is absent or null has none; with
 // `id_required`, and where its id is no string or integer, it is undecided. At most 2^31 - 1 bytes
 // of data.
-inline JsonLines read_json_lines(std::string_view data, int64_t place, std::string_view text_field,
+inline JsonLines read_json_lines(Bytes data, int64_t place, std::string_view text_field,
                                  std::string_view id_field, bool id_required) {
+  if (data.size() > INT32_MAX) throw std::invalid_argument("more than 2^31 - 1 bytes of lines");
   using Kind = JsonLine::Kind;
   JsonLines rows;
   rows.text.reserve(data.size());
   const FieldName text_name(text_field), id_name(id_field);
   std::vector<size_t> keys;
-  const auto* begin = reinterpret_cast<const uint8_t*>(data.data());
-  for_each_line(begin, begin + data.size(), [&](const uint8_t* p, const uint8_t* stop) {
-    JsonLine line(p, stop, text_name, id_name, keys);
+  const uint8_t* const begin = data.data();
+  for_each_line(data, [&](const uint8_t* p, const uint8_t* stop) {
+    JsonLine line({p, stop}, text_name, id_name, keys);
     if (line.blank()) return;
     const size_t row = rows.places.size();
     rows.places.push_back(place + (p - begin));

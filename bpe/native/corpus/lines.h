@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string_view>
 #include <vector>
 
 #include "table/buffer.h"
@@ -17,10 +16,11 @@ struct Lines {
   std::vector<int64_t> places;
 };
 
-// Calls line(begin, end) for each line of [p, end), without its \n; a last line may lack it.
+// Calls line(begin, end) for each line of a block, without its \n; a last line may lack it.
 template <class F>
-void for_each_line(const uint8_t* p, const uint8_t* end, F&& line) {
-  while (p < end) {
+void for_each_line(Bytes block, F&& line) {
+  const uint8_t* const end = block.data() + block.size();
+  for (const uint8_t* p = block.data(); p < end;) {
     const void* found = std::memchr(p, '\n', static_cast<size_t>(end - p));
     const uint8_t* stop = found ? static_cast<const uint8_t*>(found) : end;
     line(p, stop);
@@ -29,15 +29,13 @@ void for_each_line(const uint8_t* p, const uint8_t* end, F&& line) {
 }
 
 // Lines without their ends (\n, and one \r before it). The first byte of data is at `place`.
-inline Lines split_lines(std::string_view data, int64_t place) {
+inline Lines split_lines(Bytes data, int64_t place) {
   Lines lines;
   lines.text.data.reserve(data.size());
-  const auto* begin = reinterpret_cast<const uint8_t*>(data.data());
-  for_each_line(begin, begin + data.size(), [&](const uint8_t* p, const uint8_t* stop) {
-    lines.places.push_back(place + (p - begin));
+  for_each_line(data, [&](const uint8_t* p, const uint8_t* stop) {
+    lines.places.push_back(place + (p - data.data()));
     if (stop > p && stop[-1] == '\r') --stop;
-    lines.text.data.insert(lines.text.data.end(), p, stop);
-    lines.text.end();
+    lines.text.add({p, stop});
   });
   return lines;
 }

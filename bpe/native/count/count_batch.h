@@ -9,21 +9,24 @@
 
 namespace bpe {
 
-// While a batch is gathered, its entries come from memory. Keys stay where they are until flush().
+// While a batch is gathered, its entries come from memory. Keys stay where they are until flush(),
+// and bytes after them up to `readable` may be read.
 template <bool Ordered>
 class CountBatch {
  public:
-  explicit CountBatch(CountTable& table) : table_(table) {}
+  Place place{-1, 0};  // of the next key
 
-  [[gnu::always_inline]] void push(const uint8_t* begin, const uint8_t* end,
-                                   const uint8_t* readable, Place place) {
-    keys_[size_] = table_.make_key(begin, end, readable);
+  CountBatch(CountTable& table, const uint8_t* readable) : table_(table), readable_(readable) {}
+
+  [[gnu::always_inline]] void operator()(const uint8_t* begin, const uint8_t* end) {
+    keys_[size_] = table_.make_key(begin, end, readable_);
     table_.prefetch(keys_[size_]);
     if constexpr (Ordered) places_[size_] = place;
+    ++place.position;
     if (++size_ == kSize) flush();
   }
 
-  void flush() {
+  [[gnu::noinline]] void flush() {
     for (size_t i = 0; i < size_; ++i) table_.add<Ordered>(keys_[i], places_[Ordered ? i : 0]);
     size_ = 0;
   }
@@ -32,6 +35,7 @@ class CountBatch {
   static constexpr size_t kSize = 64;
 
   CountTable& table_;
+  const uint8_t* const readable_;
   size_t size_ = 0;
   std::array<CountTable::Key, kSize> keys_;
   std::array<Place, Ordered ? kSize : 1> places_{};

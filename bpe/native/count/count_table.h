@@ -6,10 +6,11 @@
 // make_key() and add(), to prefetch between them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,23 +22,18 @@
 
 namespace bpe {
 
-// Bytes that never move: blocks filled one after the other, a large key has a block of its own.
+// Bytes that never move, in blocks filled one after the other.
 class Arena {
  public:
   const uint8_t* copy(Bytes bytes) {
-    uint8_t* place;
-    if (bytes.size() > kBlock / 8) {
-      place = allocate(bytes.size());
-    } else {
-      if (bytes.size() > left_) {
-        free_ = allocate(kBlock);
-        left_ = kBlock;
-      }
-      place = free_;
-      free_ += bytes.size();
-      left_ -= bytes.size();
+    if (bytes.size() > left_) {
+      left_ = std::max(bytes.size(), kBlock);
+      nbytes_ += left_;
+      free_ = blocks_.emplace_back(std::make_unique_for_overwrite<uint8_t[]>(left_)).get();
     }
-    std::memcpy(place, bytes.data(), bytes.size());
+    left_ -= bytes.size();
+    uint8_t* const place = std::exchange(free_, free_ + bytes.size());
+    std::ranges::copy(bytes, place);
     return place;
   }
 
@@ -45,12 +41,6 @@ class Arena {
 
  private:
   static constexpr size_t kBlock = size_t{1} << 18;
-
-  uint8_t* allocate(size_t size) {
-    blocks_.emplace_back(new uint8_t[size]);
-    nbytes_ += size;
-    return blocks_.back().get();
-  }
 
   std::vector<std::unique_ptr<uint8_t[]>> blocks_;
   uint8_t* free_ = nullptr;
@@ -103,7 +93,7 @@ class CountTable {
       if (entry.is_free()) continue;
       uint8_t inlined[16];
       const Bytes key = bytes(entry, inlined);
-      rows[stable_hash(key.data(), key.size()) % rows.size()].push_back({SortKey(key), slot});
+      rows[stable_hash(key) % rows.size()].push_back({SortKey(key), slot});
     }
     SortedCountsList drained;
     drained.reserve(rows.size());
@@ -176,18 +166,17 @@ class CountTable {
     size_t size = 0;
     for (const Row& row : rows) size += entries_[row.slot].size();
     std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
-      const auto order = a.key <=> b.key;
-      if (order != 0 || !a.key.is_long()) return order < 0;
+      if (a.key != b.key || !a.key.is_long()) return a.key < b.key;
       const Entry &x = entries_[a.slot], &y = entries_[b.slot];
-      return compare_tails({x.data(), x.size()}, {y.data(), y.size()}) < 0;
+      return compare({x.data(), x.size()}, {y.data(), y.size()}) < 0;
     });
-    CountsColumns columns;
-    columns.reserve(rows.size(), size, ordered_);
+    auto sorted = std::make_shared<SortedCounts>(ordered_);
+    sorted->reserve(rows.size(), size);
     uint8_t inlined[16];
     for (const Row& row : rows)
-      columns.add(bytes(entries_[row.slot], inlined), entries_[row.slot].count,
+      sorted->add(bytes(entries_[row.slot], inlined), entries_[row.slot].count,
                   ordered_ ? std::optional(places_[row.slot]) : std::nullopt);
-    return std::make_shared<SortedCounts>(std::move(columns), ordered_);
+    return sorted;
   }
 
   bool ordered_;

@@ -69,34 +69,23 @@ class Counter {
 
   template <bool Ordered>
   int64_t add_rows(const TextColumn& column, std::span<const int64_t> places) {
-    CountBatch<Ordered> batch(table_);
-    const uint8_t* const readable = column.readable();
+    CountBatch<Ordered> batch(table_, column.readable());
     int64_t total = 0;
-    Place place{-1, 0};
     for (size_t row = 0; row < column.rows(); ++row) {
-      const Bytes text = column[row];
-      const uint8_t *const p = text.data(), *const text_end = p + text.size();
-      if (!Ordered || place.document != places[row]) {
-        total += place.position;
-        place = {Ordered ? places[row] : 0, 0};
+      if (!Ordered || batch.place.document != places[row]) {
+        total += batch.place.position;
+        batch.place = {Ordered ? places[row] : 0, 0};
       }
-      const auto count = [&](const uint8_t* begin, const uint8_t* end) {
-        batch.push(begin, end, readable, place);
-        ++place.position;
-      };
-      const auto cut = [&](const uint8_t* from, const uint8_t* to) {
-        scan(pretokenizer_.patterns, from, to, [&](auto& scanner) {
-          for (const uint8_t *begin, *end; scanner.next(begin, end); ++place.position)
-            batch.push(begin, end, readable, place);
-        });
-      };
-      const auto cut_around = [&](const uint8_t* from, const uint8_t* to) {
-        pretokenizer_.never_split.cut(from, to, cut, count);
-      };
-      special_.cut(p, text_end, cut_around, [](size_t, const uint8_t*, const uint8_t*) {});
+      const Bytes text = column[row];
+      special_.cut(
+          text.data(), text.data() + text.size(),
+          [&](const uint8_t* from, const uint8_t* to) {
+            each_pretoken(pretokenizer_, {from, to}, batch);
+          },
+          [](size_t, const uint8_t*, const uint8_t*) {});
     }
     batch.flush();
-    return total + place.position;
+    return total + batch.place.position;
   }
 
   const Pretokenizer pretokenizer_;

@@ -23,9 +23,9 @@
 #include <span>
 #include <vector>
 
-#include "encode/merge_table.h"
 #include "encode/merger.h"
 #include "encode/vocabulary.h"
+#include "table/merge_table.h"
 #include "table/zeroed_array.h"
 #include "text/utf8.h"
 
@@ -33,8 +33,6 @@ namespace bpe {
 
 class Characters {
  public:
-  using Bytes = std::span<const uint8_t>;
-
   // of_byte: the token of each byte. merges: (left, right, result) of `table`, by rank.
   Characters(const Vocabulary& vocabulary, const std::array<uint32_t, 256>& of_byte,
              const MergeTable& table, std::span<const uint32_t> merges)

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -36,11 +33,8 @@ namespace bpe {
 // Immutable once made: any number of threads may encode at once, each in a workspace of its own.
 class Encoder {
  public:
-  using Bytes = std::span<const uint8_t>;
-
   // merges: (left, right, result) ids, the first merge first; none for WordPiece. special: ids
-  // that no text makes (they are found in it where a call allows them). flags: how tokens that are
-  // cut out of text are found, by id. Throws
+  // that no text makes (they are found in it where a call allows them). Throws
   // std::invalid_argument, naming the merge or the id, unless every byte of a model of bytes has a
   // token, each merge makes the bytes of its parts and is listed once, and no special token takes
   // part in merging.
@@ -49,31 +43,40 @@ class Encoder {
   // of each token, 0 to 3, which ids then come back with.
   Encoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
           const std::vector<int64_t>& special, Pretokenizer pretokenizer, bool whole_words,
-          const Model& model, std::span<const uint32_t> superwords = {}, const Marks& marks = {},
-          std::map<int64_t, uint8_t> flags = {})
+          const Model& model, std::span<const uint32_t> superwords = {},
+          std::vector<uint8_t> marks = {})
       : is_marked_(!marks.empty()),
-        superwords_(superwords_of(vocabulary, superwords, merges, special, model, marks)),
+        superwords_(superwords_of(vocabulary, superwords, merges, special, model, is_marked_)),
         words_(std::move(vocabulary), merges, special,
                superwords_ ? superwords_->is_alone() : std::vector<bool>(), whole_words, model,
-               superwords_ ? superwords_->marks() : marks, pretokenizer.never_split),
+               superwords_ ? superwords_->marks() : std::move(marks), pretokenizer.never_split),
         decoder_(words_.vocabulary(), words_.model(), words_.is_special()),
-        pretokenizer_(std::move(pretokenizer)),
-        flags_(std::move(flags)) {
+        pretokenizer_(std::move(pretokenizer)) {
+    idle_.reserve(std::max(1u, std::thread::hardware_concurrency()));
     idle_.push_back(words_.new_workspace());  // ready before the first text comes
   }
 
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  // allowed: ids of the tokens that are cut out of the text whole, wherever they are in it.
+  // special, ids: the tokens that are cut out of the text whole, wherever they are in it.
   // narrow: whether ids have 16 bits.
-  EncodedRows encode(const TextColumn& column, const std::vector<int64_t>& allowed,
-                     const Noise& noise, bool narrow) const {
+  EncodedRows encode(const TextColumn& column, const SpecialMatcher& special,
+                     const std::vector<int64_t>& ids, const Noise& noise, bool narrow) const {
     require_pattern(pretokenizer_);
-    const std::shared_ptr<const Cutter> cutter = cutter_for(allowed);
+    if (special.size() != ids.size())
+      throw std::invalid_argument("special tokens need one id each");
+    for (const int64_t id : ids) vocabulary().checked(id);
     const Rows rows{column.rows(), column.bytes(), column.readable(), noise, narrow};
-    return encode_rows(
-        rows, [&](size_t row, WordBatch& batch) { encode_text(column[row], *cutter, batch); });
+    return encode_rows(rows, [&](size_t row, WordBatch& batch) {
+      const Bytes text = column[row];
+      special.cut(
+          text.data(), text.data() + text.size(),
+          [&](const uint8_t* from, const uint8_t* to) { encode_segment({from, to}, batch); },
+          [&](size_t which, const uint8_t*, const uint8_t*) {
+            batch.push_token(static_cast<uint32_t>(ids[which]));
+          });
+    });
   }
 
   // What is in a piece instead of the id of a token.
@@ -122,73 +125,31 @@ class Encoder {
                                                  std::span<const uint32_t> superwords,
                                                  std::span<const uint32_t> merges,
                                                  const std::vector<int64_t>& special,
-                                                 const Model& model, const Marks& marks) {
+                                                 const Model& model, bool is_marked) {
     if (superwords.empty()) return std::nullopt;
-    if (model.kind != Model::Kind::bytes || !marks.empty())
+    if (model.kind != Model::Kind::bytes || is_marked)
       throw std::invalid_argument("superwords need a model of bytes, and marks of their own");
     return std::optional<Superwords>(std::in_place, vocabulary, superwords, merges,
                                      vocabulary.flags(special));
   }
 
-  // A workspace for the time of one call: taken from the idle ones, or made.
-  class Lease {
-   public:
-    explicit Lease(const Encoder& encoder) : encoder_(encoder) {
-      {
-        const std::lock_guard lock(encoder_.mutex_);
-        if (!encoder_.idle_.empty()) {
-          workspace_ = std::move(encoder_.idle_.back());
-          encoder_.idle_.pop_back();
-        }
-      }
-      if (!workspace_) workspace_ = encoder_.words_.new_workspace();
-    }
-    // An error may have come in the middle of a word: what a workspace holds then is not kept. Nor
-    // are more than can be at work at a time, after a peak of threads.
-    ~Lease() {
-      if (std::uncaught_exceptions() > exceptions_) return;
-      const std::lock_guard lock(encoder_.mutex_);
-      if (encoder_.idle_.size() >= std::max(1u, std::thread::hardware_concurrency())) return;
-      try {
-        encoder_.idle_.push_back(std::move(workspace_));
-      } catch (const std::bad_alloc&) {  // then it is not kept
-      }
-    }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    Workspace& operator*() const { return *workspace_; }
-
-   private:
-    const Encoder& encoder_;
-    const int exceptions_ = std::uncaught_exceptions();
-    std::unique_ptr<Workspace> workspace_;
-  };
-
-  // The tokens that a call cuts out of its texts, and the matcher that finds them.
-  struct Cutter {
-    std::vector<int64_t> ids;
-    SpecialMatcher matcher;
-  };
-
-  // Calls that allow the same tokens follow each other: the last matcher is kept.
-  std::shared_ptr<const Cutter> cutter_for(const std::vector<int64_t>& allowed) const {
+  // A workspace for one call: an idle one, or a new one.
+  std::unique_ptr<Workspace> take_workspace() const {
     {
       const std::lock_guard lock(mutex_);
-      if (cutter_ && cutter_->ids == allowed) return cutter_;
+      if (!idle_.empty()) {
+        std::unique_ptr<Workspace> workspace = std::move(idle_.back());
+        idle_.pop_back();
+        return workspace;
+      }
     }
-    std::vector<std::string> tokens;
-    std::vector<uint8_t> flags;
-    for (const int64_t id : allowed) {
-      const Bytes token = vocabulary()[vocabulary().checked(id)];
-      tokens.emplace_back(token.begin(), token.end());
-      const auto found = flags_.find(id);
-      flags.push_back(found == flags_.end() ? 0 : found->second);
-    }
-    auto made = std::make_shared<const Cutter>(
-        Cutter{allowed, SpecialMatcher(std::move(tokens), std::move(flags))});
+    return words_.new_workspace();
+  }
+
+  // No more are kept than can be at work at a time, after a peak of threads.
+  void give_back(std::unique_ptr<Workspace> workspace) const {
     const std::lock_guard lock(mutex_);
-    cutter_ = made;
-    return made;
+    if (idle_.size() < idle_.capacity()) idle_.push_back(std::move(workspace));
   }
 
   // What is encoded: so many rows of so many bytes together, which are before `readable`.
@@ -209,7 +170,8 @@ class Encoder {
       throw std::invalid_argument("WordPiece has no merges that could be dropped");
     if (is_noisy && rows.noise.seeds.size() != rows.count)
       throw std::invalid_argument("there is not one seed for each row");
-    const Lease workspace(*this);
+    // An error may come in the middle of a word: what a workspace holds then is not kept.
+    std::unique_ptr<Workspace> workspace = take_workspace();
     // No id represents less than a byte, except an end of a word.
     EncodedRows encoded{{rows.narrow, rows.bytes + WordBatch::kMostWritten}};
     encoded.offsets.reserve(rows.count + 1);
@@ -220,16 +182,8 @@ class Encoder {
       batch.end_row();
     }
     batch.flush();
+    give_back(std::move(workspace));
     return encoded;
-  }
-
-  void encode_text(Bytes text, const Cutter& cutter, WordBatch& batch) const {
-    cutter.matcher.cut(
-        text.data(), text.data() + text.size(),
-        [&](const uint8_t* from, const uint8_t* to) { encode_segment({from, to}, batch); },
-        [&](size_t which, const uint8_t*, const uint8_t*) {
-          batch.push_token(static_cast<uint32_t>(cutter.ids[which]));
-        });
   }
 
   void encode_segment(Bytes text, WordBatch& batch) const {
@@ -253,11 +207,9 @@ class Encoder {
   WordEncoder words_;
   Decoder decoder_;
   Pretokenizer pretokenizer_;
-  std::map<int64_t, uint8_t> flags_;
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> idle_;
-  mutable std::shared_ptr<const Cutter> cutter_;
 };
 
 }  // namespace bpe

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "encode/merge_table.h"
 #include "encode/vocabulary.h"
+#include "table/merge_table.h"
 
 namespace bpe {
 

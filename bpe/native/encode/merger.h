@@ -10,35 +10,35 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
-#include "encode/merge_table.h"
+#include "encode/random.h"
 #include "encode/rank_queue.h"
 #include "encode/short_merger.h"
+#include "table/merge_table.h"
 
 namespace bpe {
 
 class Merger {
  public:
+  // Where set, each time a merge is due, each one that could be made is dropped for this time where
+  // drops() says so; it is asked for them in their order, up to the first that is not dropped.
+  // Where all are, the rest is unchanged. (BPE-dropout: Provilkov, Emelianenko and Voita 2020,
+  // algorithm 1, which asks for the others too, whose answers change nothing.)
+  std::optional<Dropout> dropout;
+
   // Merges symbols[0, size) in place until no pair merges or `at_least` symbols are left.
   // Returns how many are left. Encoding asks for 1; ranked.h, which loads and converts files, stops
   // at 2 to see the last merge of each token.
   size_t merge(const MergeTable& table, uint32_t* symbols, size_t size, size_t at_least = 1) {
     if (size <= std::max<size_t>(at_least, 1)) return size;
+    if (dropout || size > RankQueue::kMostPositions)
+      return merge_by_heap(table, symbols, size, at_least);
     if (size <= ShortMerger::kMostSymbols && ShortMerger::takes(table))
       return ShortMerger::merge(table, symbols, size, at_least);
-    if (size <= RankQueue::kMostPositions) return merge_long(table, symbols, size, at_least);
-    return merge_by_heap(table, symbols, size, at_least, [] { return false; });
-  }
-
-  // The same, but each time a merge is due, each one that could be made is dropped for this time
-  // where drops() says so; it is asked for them in their order, up to the first that is not
-  // dropped. Where all are, the rest is unchanged. (BPE-dropout: Provilkov, Emelianenko and Voita
-  // 2020, algorithm 1, which asks for the others too, whose answers change nothing.)
-  template <typename Drops>
-  size_t merge_with_dropout(const MergeTable& table, uint32_t* symbols, size_t size, Drops drops) {
-    return size <= 1 ? size : merge_by_heap(table, symbols, size, 1, drops);
+    return merge_long(table, symbols, size, at_least);
   }
 
  private:
@@ -110,7 +110,7 @@ class Merger {
         --left;
         continue;
       }
-      queue_.take(rank, due_);
+      queue_.take_lowest(due_);
       bool is_lowest = true;  // rank: no merge has made a pair of a lower one
       for (size_t k = 0; k < due_.size() && left > at_least; ++k) {
         const uint32_t i = due_[k];
@@ -124,18 +124,16 @@ class Merger {
         for (++k; k < due_.size(); ++k) push_heap(rank, due_[k]);
       }
     }
-    while (!queue_.empty()) queue_.take(queue_.lowest(), due_);
+    while (!queue_.empty()) queue_.take_lowest(due_);
     return gather(symbols);
   }
 
   void park(Rank rank) {
-    queue_.take(rank, due_);
+    queue_.take_lowest(due_);
     for (const uint32_t i : due_) push_heap(rank, i);
   }
 
-  template <typename Drops>
-  size_t merge_by_heap(const MergeTable& table, uint32_t* symbols, size_t size, size_t at_least,
-                       Drops drops) {
+  size_t merge_by_heap(const MergeTable& table, uint32_t* symbols, size_t size, size_t at_least) {
     heap_.clear();
     dropped_.clear();
     link(table, symbols, size, [&](uint32_t i) { heap_.push_back(entry(nodes_[i].pair.rank, i)); });
@@ -144,7 +142,7 @@ class Merger {
     while (left > at_least && !heap_.empty()) {
       const uint64_t smallest = pop_heap();
       if (is_stale(smallest)) continue;
-      if (drops()) {
+      if (dropout && dropout->drops()) {
         dropped_.push_back(smallest);
         continue;
       }

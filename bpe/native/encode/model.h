@@ -31,10 +31,6 @@ inline Model::Kind model_from_name(std::string_view name) {
   return from_name<Model::Kind>(name, names, "model");
 }
 
-inline std::span<const uint8_t> bytes_of(const std::string& text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
-}
-
 // How byte fallback spells a byte: <0x0A>.
 inline std::string byte_token(uint8_t byte) {
   constexpr const char* kDigits = "0123456789ABCDEF";

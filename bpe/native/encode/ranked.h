@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "encode/merge_table.h"
 #include "encode/merger.h"
 #include "encode/model.h"
 #include "encode/symbols.h"
 #include "encode/vocabulary.h"
+#include "table/merge_table.h"
 
 namespace bpe {
 
@@ -71,8 +71,7 @@ inline Symbols symbols_of(const Vocabulary& vocabulary, Model::Kind kind) {
 }
 
 // Throws Unencodable where a character has no token.
-inline void spell(const Symbols& symbols, std::span<const uint8_t> token,
-                  std::vector<uint32_t>& out) {
+inline void spell(const Symbols& symbols, Bytes token, std::vector<uint32_t>& out) {
   out.resize(Symbols::most(token.size()));
   out.resize(symbols.write(token, out.data()));
 }

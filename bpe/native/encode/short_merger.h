@@ -16,7 +16,7 @@
 #include <xmmintrin.h>
 #endif
 
-#include "encode/merge_table.h"
+#include "table/merge_table.h"
 
 namespace bpe {
 

@@ -25,11 +25,10 @@
 
 #include "encode/listed_merges.h"
 #include "encode/marks.h"
-#include "encode/merge_table.h"
 #include "encode/merger.h"
-#include "encode/random.h"
 #include "encode/vocabulary.h"
 #include "table/hash.h"
+#include "table/merge_table.h"
 
 namespace bpe {
 
@@ -42,32 +41,31 @@ class Superwords {
   Superwords(const Vocabulary& vocabulary, std::span<const uint32_t> superwords,
              std::span<const uint32_t> merges, const std::vector<bool>& is_special)
       : table_(merge_table(vocabulary, is_special, superwords, "superword merge")),
-        is_alone_(vocabulary.size(), false) {
+        is_alone_(vocabulary.size(), false),
+        marks_(vocabulary.size(), 0) {
     find_alone(vocabulary, superwords, merges);
     find_borders(vocabulary, superwords);
   }
 
   // Whether superwords alone make each token: no pre-token is it.
   const std::vector<bool>& is_alone() const { return is_alone_; }
-  const Marks& marks() const { return marks_; }
+  const std::vector<uint8_t>& marks() const { return marks_; }
 
   // Merges a row of marked ids in place and takes the marks away. Returns how many ids are left.
   size_t merge(std::span<uint32_t> row, Merger& merger) const {
-    return merge_pieces(
-        row, [this](uint32_t before, uint32_t after) { return may_cross(before, after); },
-        [&](uint32_t* ids, size_t size) { return merger.merge(table_, ids, size); });
-  }
-
-  // The same where merges are dropped at random, run by run.
-  size_t merge_with_dropout(std::span<uint32_t> row, Merger& merger, Dropout& dropout) const {
-    return merge_pieces(
-        row,
-        [](uint32_t before, uint32_t after) {
-          return (before & Marks::kMask) != 0 && (after & Marks::kMask) != 0;
-        },
-        [&](uint32_t* ids, size_t size) {
-          return merger.merge_with_dropout(table_, ids, size, [&] { return dropout.drops(); });
-        });
+    const bool drops = merger.dropout.has_value();  // merges of a whole run, in their order
+    size_t kept = 0;
+    for (size_t i = 0; i < row.size();) {
+      uint32_t* const piece = row.data() + kept;
+      size_t size = 0;
+      uint32_t id;
+      do {
+        id = row[i];
+        piece[size++] = id & Marks::kId;
+      } while (++i < row.size() && (drops ? are_marked(id, row[i]) : may_cross(id, row[i])));
+      kept += merger.merge(table_, piece, size);
+    }
+    return kept;
   }
 
  private:
@@ -76,6 +74,9 @@ class Superwords {
 
   using Ids = std::vector<uint32_t>;
 
+  static bool are_marked(uint32_t before, uint32_t after) {
+    return (before & Marks::kMask) != 0 && (after & Marks::kMask) != 0;
+  }
   bool may_cross(uint32_t before, uint32_t after) const {
     if (!(before & uint32_t{kLast} << Marks::kShift) ||
         !(after & uint32_t{kFirst} << Marks::kShift))
@@ -88,23 +89,6 @@ class Superwords {
   }
   uint64_t hash_of(uint32_t before, uint32_t after) const {
     return hash_words((uint64_t{before} << 32) | after, 0, seeds_);
-  }
-
-  // Cuts a row where two ids are not joined, and merges each piece.
-  template <typename Joined, typename Merge>
-  static size_t merge_pieces(std::span<uint32_t> row, Joined joined, Merge merge) {
-    size_t kept = 0;
-    for (size_t i = 0; i < row.size();) {
-      uint32_t* const piece = row.data() + kept;
-      size_t size = 0;
-      uint32_t id;
-      do {
-        id = row[i];
-        piece[size++] = id & Marks::kId;
-      } while (++i < row.size() && joined(id, row[i]));
-      kept += size == 1 ? 1 : merge(piece, size);
-    }
-    return kept;
   }
 
   void find_alone(const Vocabulary& vocabulary, std::span<const uint32_t> superwords,
@@ -136,26 +120,24 @@ class Superwords {
       size += add(firsts, merge[2], merge[0]) + add(lasts, merge[2], merge[1]);
       if (size > most) break;
     }
-    std::vector<uint8_t> marks(vocabulary.size(), 0);
     size_t borders = 0;
     for (size_t i = 0; i < merges && size <= most && borders <= most; ++i)
       borders += of(lasts, superwords[3 * i]).size() * of(firsts, superwords[3 * i + 1]).size();
     if (size > most || borders > most) {
       for (size_t i = 0; i < superwords.size(); ++i)
-        if (i % 3 != 2) marks[superwords[i]] = kLast | kFirst;
+        if (i % 3 != 2) marks_[superwords[i]] = kLast | kFirst;
       filter_.assign(1, ~uint64_t{0});
     } else {
       filter_.assign(std::bit_ceil(borders * kFilterBits / 64 + 1), 0);
       for (size_t i = 0; i < merges; ++i)
         for (const uint32_t before : of(lasts, superwords[3 * i]))
           for (const uint32_t after : of(firsts, superwords[3 * i + 1])) {
-            marks[before] |= kLast;
-            marks[after] |= kFirst;
+            marks_[before] |= kLast;
+            marks_[after] |= kFirst;
             const uint64_t hash = hash_of(before, after);
             filter_[(hash >> 6) & (filter_.size() - 1)] |= uint64_t{1} << (hash & 63);
           }
     }
-    marks_ = Marks(std::move(marks), vocabulary.size());
   }
 
   // The pre-tokens at one end of a token.
@@ -183,7 +165,7 @@ class Superwords {
   HashSeeds seeds_ = HashSeeds::get();
   MergeTable table_;
   std::vector<bool> is_alone_;
-  Marks marks_;
+  std::vector<uint8_t> marks_;    // of each token
   std::vector<uint64_t> filter_;  // a bit for the hash of each border that a merge crosses
 };
 

@@ -21,35 +21,37 @@ namespace bpe {
 
 class Symbols {
  public:
-  using Bytes = std::span<const uint8_t>;
-
   // is_special: tokens that no text makes. Throws std::invalid_argument where a byte of a model
   // that needs it, or the end of a word, has no other token.
   Symbols(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
-      : of_byte_(vocabulary.byte_ids()),
-        unknown_(model.unknown),
-        falls_back_(model.byte_fallback),
-        fuses_(model.fuse_unknown) {
-    if (model.kind == Model::Kind::bytes) {
-      for (size_t byte = 0; byte < of_byte_.size(); ++byte)
-        if (of_byte_[byte] == Vocabulary::kNone || is_special[of_byte_[byte]])
-          throw std::invalid_argument("no token is the single byte " + std::to_string(byte) +
-                                      "; a byte-level vocabulary has all 256");
-    } else if (model.kind == Model::Kind::characters) {
-      of_character_ = ZeroedArray<uint32_t>(kCodePoints);
-      for (uint32_t id = 0; id < vocabulary.size(); ++id)
-        if (vocabulary.has(id) && !is_special[id]) add_character(vocabulary[id], id);
-      if (!model.affix.empty()) {
-        end_ = vocabulary.find(bytes_of(model.affix));
-        if (end_ == Vocabulary::kNone || is_special[end_])
-          throw std::invalid_argument("no token is the end of a word, '" + model.affix + "'");
-      }
-      if (falls_back_) find_byte_tokens(vocabulary, is_special);
+      : unknown_(model.unknown), falls_back_(model.byte_fallback), fuses_(model.fuse_unknown) {
+    const auto find = [&](const std::string& token) {
+      const uint32_t id = vocabulary.find(bytes_of(token));
+      return id != Vocabulary::kNone && is_special[id] ? Vocabulary::kNone : id;
+    };
+    const bool is_bytes = model.kind == Model::Kind::bytes;
+    for (size_t byte = 0; (is_bytes || falls_back_) && byte < of_byte_.size(); ++byte) {
+      const std::string name = byte_token(static_cast<uint8_t>(byte));
+      of_byte_[byte] = find(is_bytes ? std::string(1, static_cast<char>(byte)) : name);
+      if (of_byte_[byte] != Vocabulary::kNone) continue;
+      if (!is_bytes)
+        throw std::invalid_argument("no token is " + name +
+                                    "; byte fallback needs one for each of the 256 bytes");
+      throw std::invalid_argument("no token is the single byte " + std::to_string(byte) +
+                                  "; a byte-level vocabulary has all 256");
     }
+    if (model.kind != Model::Kind::characters) return;
+    of_character_ = ZeroedArray<uint32_t>(kCodePoints);
+    for (uint32_t id = 0; id < vocabulary.size(); ++id)
+      if (vocabulary.has(id) && !is_special[id]) add_character(vocabulary[id], id);
+    if (model.affix.empty()) return;
+    end_ = find(model.affix);
+    if (end_ == Vocabulary::kNone)
+      throw std::invalid_argument("no token is the end of a word, '" + model.affix + "'");
   }
 
-  // The token of a single byte, for a model of bytes.
-  uint32_t of_byte(uint8_t byte) const { return of_byte_[byte]; }
+  // The token of each single byte, for a model of bytes.
+  const std::array<uint32_t, 256>& of_byte() const { return of_byte_; }
 
   // Symbols that a word of so many bytes has at most.
   static size_t most(size_t bytes) { return bytes + 1; }
@@ -72,7 +74,7 @@ class Symbols {
       } else if (falls_back_) {
         while (p != next) *out++ = of_byte_[*p++];
       } else if (unknown_ == Vocabulary::kNone) {
-        throw Unencodable{std::string(p, next)};
+        throw Unencodable({p, next});
       } else if (!(fuses_ && after_unknown)) {
         *out++ = unknown_;
       }
@@ -88,16 +90,6 @@ class Symbols {
     const Decoded step = decode_utf8(token.data(), token.data() + token.size());
     if (step.code_point != kMalformed && step.size == token.size())
       of_character_[step.code_point] = id + 1;
-  }
-
-  void find_byte_tokens(const Vocabulary& vocabulary, const std::vector<bool>& is_special) {
-    for (size_t byte = 0; byte < of_byte_.size(); ++byte) {
-      const std::string name = byte_token(static_cast<uint8_t>(byte));
-      of_byte_[byte] = vocabulary.find(bytes_of(name));
-      if (of_byte_[byte] == Vocabulary::kNone || is_special[of_byte_[byte]])
-        throw std::invalid_argument("no token is " + name +
-                                    "; byte fallback needs one for each of the 256 bytes");
-    }
   }
 
   std::array<uint32_t, 256> of_byte_;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "table/buffer.h"
 #include "table/flat_table.h"
 #include "table/hash.h"
 #include "table/word_key.h"
@@ -24,12 +24,12 @@ class Vocabulary {
 
   // Token i is data[offsets[i], offsets[i + 1]). Throws std::invalid_argument on offsets that do
   // not ascend within the data and on two tokens of the same bytes.
-  Vocabulary(std::span<const uint8_t> data, std::span<const int64_t> offsets)
-      : data_(data.begin(), data.end()), offsets_(offsets.begin(), offsets.end()) {
-    if (offsets_.empty() || offsets_.size() - 1 >= kNone)
+  Vocabulary(Bytes data, std::span<const int64_t> offsets)
+      : tokens_{{data.begin(), data.end()}, {offsets.begin(), offsets.end()}} {
+    if (offsets.empty() || size() >= kNone)
       throw std::invalid_argument("a vocabulary has one offset more than tokens");
-    if (offsets_.front() != 0 || static_cast<uint64_t>(offsets_.back()) != data_.size() ||
-        !std::is_sorted(offsets_.begin(), offsets_.end()))
+    if (offsets.front() != 0 || static_cast<uint64_t>(offsets.back()) != data.size() ||
+        !std::ranges::is_sorted(offsets))
       throw std::invalid_argument("the offsets of the tokens do not ascend over their bytes");
     ids_ = FlatTable<RecordNumber>(std::bit_ceil(2 * size() + 1));
     for (uint32_t id = 0; id < size(); ++id)
@@ -37,12 +37,10 @@ class Vocabulary {
   }
 
   // Ids are 0 ... size() - 1, gaps included.
-  size_t size() const { return offsets_.size() - 1; }
-  bool has(uint64_t id) const { return id < size() && offsets_[id] != offsets_[id + 1]; }
+  size_t size() const { return tokens_.size(); }
+  bool has(uint64_t id) const { return id < size() && !tokens_[id].empty(); }
 
-  std::span<const uint8_t> operator[](uint32_t id) const {
-    return {data_.data() + offsets_[id], static_cast<size_t>(offsets_[id + 1] - offsets_[id])};
-  }
+  Bytes operator[](uint32_t id) const { return tokens_[id]; }
 
   // An id that a token has. Throws std::invalid_argument on others.
   uint32_t checked(int64_t id) const {
@@ -59,19 +57,7 @@ class Vocabulary {
   }
 
   // The id of a byte string, or kNone.
-  uint32_t find(std::span<const uint8_t> bytes) const {
-    return bytes.empty() ? kNone : ids_[slot_of(bytes)].number();
-  }
-
-  // The token of each single byte, kNone where there is none.
-  std::array<uint32_t, 256> byte_ids() const {
-    std::array<uint32_t, 256> ids;
-    for (int byte = 0; byte < 256; ++byte) {
-      const uint8_t value = static_cast<uint8_t>(byte);
-      ids[value] = find({&value, 1});
-    }
-    return ids;
-  }
+  uint32_t find(Bytes bytes) const { return bytes.empty() ? kNone : ids_[slot_of(bytes)].number(); }
 
  private:
   void insert(uint32_t id) {
@@ -82,7 +68,7 @@ class Vocabulary {
     ids_.insert(slot, RecordNumber::of(id));
   }
 
-  size_t slot_of(std::span<const uint8_t> bytes) const {
+  size_t slot_of(Bytes bytes) const {
     const uint8_t* const end = bytes.data() + bytes.size();
     const uint64_t hash = WordKey(bytes.data(), bytes.size(), end, seeds_).hash;
     return ids_.find(hash, [&](RecordNumber id) {
@@ -91,8 +77,7 @@ class Vocabulary {
   }
 
   HashSeeds seeds_ = HashSeeds::get();
-  std::vector<uint8_t> data_;
-  std::vector<int64_t> offsets_;
+  ByteStrings tokens_;
   FlatTable<RecordNumber> ids_;
 };
 

@@ -40,6 +40,7 @@ class WordBatch {
       : encoder_(encoder),
         workspace_(workspace),
         cache_(workspace.cache),
+        dropout_(workspace.merger.dropout),
         readable_(readable),
         noise_(noise),
         superwords_(superwords),
@@ -108,7 +109,6 @@ class WordBatch {
 
  private:
   using Key = WordCache::Key;
-  using Bytes = std::span<const uint8_t>;
 
   // Where one word is new, others may be: so many words later, more entries are asked for.
   static constexpr size_t kAhead = 2;
@@ -158,8 +158,7 @@ class WordBatch {
     attempt(to - from, [&] {
       if (dropout_) {
         rows_.cache_use.misses += to - from;
-        for (; from != to; ++from)
-          ids_.append(encoder_.encode_with_dropout(word(from), *dropout_, workspace_));
+        for (; from != to; ++from) ids_.append(encoder_.encode(word(from), false, workspace_));
       } else if (!cache_.is_narrow()) {
         find<uint32_t, uint32_t>(from, to);
       } else if (ids_.is_narrow()) {
@@ -200,8 +199,6 @@ class WordBatch {
       ++rows_.cache_use.misses;
       if (encoder_.find_whole(word(number), workspace_.symbols))
         ids_.append(workspace_.symbols);
-      else if (dropout_)
-        ids_.append(encoder_.encode_with_dropout(word(number), *dropout_, workspace_));
       else
         ids_.append(encoder_.encode(word(number), true, workspace_));
     });
@@ -221,6 +218,7 @@ class WordBatch {
   }
 
   void begin_row() {
+    dropout_.reset();
     if (noise_.rate > 0 && row() < noise_.seeds.size())
       dropout_.emplace(noise_.rate, noise_.seeds[row()]);
   }
@@ -228,10 +226,7 @@ class WordBatch {
   void finish_row() {
     if (superwords_) {
       const std::span<uint32_t> ids = marked_.wide();
-      const size_t left = dropout_
-                              ? superwords_->merge_with_dropout(ids, workspace_.merger, *dropout_)
-                              : superwords_->merge(ids, workspace_.merger);
-      rows_.ids.append(ids.first(left));
+      rows_.ids.append(ids.first(superwords_->merge(ids, workspace_.merger)));
       marked_.truncate(0);
     }
     failed_ = false;
@@ -242,13 +237,13 @@ class WordBatch {
   const WordEncoder& encoder_;
   Workspace& workspace_;
   WordCache& cache_;
+  std::optional<Dropout>& dropout_;
   const uint8_t* const readable_;
   const Noise noise_;
   const Superwords* const superwords_;
   EncodedRows& rows_;
   IdArray marked_{false, 0};  // of the row, before superwords are merged
   IdArray& ids_;
-  std::optional<Dropout> dropout_;
   bool failed_ = false;  // the row holds what cannot be encoded
   size_t size_ = 0;
   size_t stops_size_ = 0;

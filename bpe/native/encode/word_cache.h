@@ -45,8 +45,6 @@ class CacheMemory {
 // ones go, and tokens stay.
 class WordCache {
  public:
-  using Bytes = std::span<const uint8_t>;
-
   static constexpr size_t kMaxInline = 8;        // ids that find_inline() may write for a word
   static constexpr size_t kMaxBytes = 1024;      // longer words are not worth the memory
   static constexpr size_t kMostWords = 1 << 18;  // that fit whatever other caches hold

@@ -17,14 +17,13 @@
 #include "encode/encoded_rows.h"
 #include "encode/listed_merges.h"
 #include "encode/marks.h"
-#include "encode/merge_table.h"
 #include "encode/merger.h"
 #include "encode/model.h"
-#include "encode/random.h"
 #include "encode/symbols.h"
 #include "encode/vocabulary.h"
 #include "encode/word_cache.h"
 #include "encode/word_pieces.h"
+#include "table/merge_table.h"
 #include "text/never_split.h"
 
 namespace bpe {
@@ -43,19 +42,18 @@ struct Workspace {
 // Immutable once made.
 class WordEncoder {
  public:
-  using Bytes = std::span<const uint8_t>;
-
   // As Encoder's constructor. is_alone: tokens that superwords alone make; empty where none do.
   WordEncoder(Vocabulary vocabulary, std::span<const uint32_t> merges,
               const std::vector<int64_t>& special, const std::vector<bool>& is_alone,
-              bool whole_words, const Model& model, Marks marks, NeverSplit never_split)
+              bool whole_words, const Model& model, std::vector<uint8_t> marks,
+              NeverSplit never_split)
       : vocabulary_(std::move(vocabulary)),
         is_special_(vocabulary_.flags(special)),
         model_(model),
         symbols_(vocabulary_, model_, is_special_),
         merges_(merge_table(vocabulary_, is_special_, merges, "merge")),
         whole_words_(whole_words),
-        marks_(std::move(marks)),
+        marks_(std::move(marks), vocabulary_.size()),
         never_split_(std::move(never_split)) {
     for (size_t id = 0; id < is_alone.size(); ++id)
       if (is_alone[id]) is_special_[id] = true;
@@ -63,7 +61,7 @@ class WordEncoder {
     if (model_.kind == Model::Kind::word_piece)
       word_pieces_.emplace(vocabulary_, model_, is_special_);
     if (model_.kind == Model::Kind::bytes)
-      characters_.emplace(vocabulary_, vocabulary_.byte_ids(), merges_, merges);
+      characters_.emplace(vocabulary_, symbols_.of_byte(), merges_, merges);
   }
 
   WordEncoder(const WordEncoder&) = delete;
@@ -82,7 +80,7 @@ class WordEncoder {
       if (model_.kind == Model::Kind::bytes || model_.byte_fallback) return false;
       id = model_.unknown;
     }
-    if (id == Vocabulary::kNone) throw Unencodable{std::string(word.begin(), word.end())};
+    if (id == Vocabulary::kNone) throw Unencodable(word);
     ids.assign(1, id);
     return true;
   }
@@ -113,7 +111,8 @@ class WordEncoder {
   }
 
   // The ids of a pre-token, marked where it is one; they are in the workspace. `may_be_token`: it
-  // is not sure that the pre-token as a whole is none.
+  // is not sure that the pre-token as a whole is none. Where merges are dropped at random, no word
+  // encodes as it did before.
   std::span<const uint32_t> encode(Bytes word, bool may_be_token, Workspace& workspace) const {
     std::vector<uint32_t>& symbols = workspace.symbols;
     if (never_split_.matches(word) && find_whole(word, symbols)) return symbols;
@@ -121,7 +120,8 @@ class WordEncoder {
       word_pieces_->encode(word, symbols);
       return symbols;
     }
-    if (whole_words_ && may_be_token) {
+    const bool drops = workspace.merger.dropout.has_value();
+    if (whole_words_ && may_be_token && !drops) {
       const uint32_t id = find_token(word);
       if (id != Vocabulary::kNone) {
         symbols.assign(1, marks_.marked(id));
@@ -129,20 +129,11 @@ class WordEncoder {
       }
     }
     resize(symbols, Symbols::most(word.size()));
-    const size_t size = characters_ ? characters_->write(word, symbols.data())
-                                    : symbols_.write(word, symbols.data());
-    return marked(symbols, workspace.merger.merge(merges_, symbols.data(), size));
-  }
-
-  // The same where merges are dropped at random: no word encodes as it did before.
-  std::span<const uint32_t> encode_with_dropout(Bytes word, Dropout& dropout,
-                                                Workspace& workspace) const {
-    std::vector<uint32_t>& symbols = workspace.symbols;
-    if (never_split_.matches(word) && find_whole(word, symbols)) return symbols;
-    resize(symbols, Symbols::most(word.size()));
-    const size_t size = symbols_.write(word, symbols.data());
-    return marked(symbols, workspace.merger.merge_with_dropout(merges_, symbols.data(), size,
-                                                               [&] { return dropout.drops(); }));
+    const size_t size = characters_ && !drops ? characters_->write(word, symbols.data())
+                                              : symbols_.write(word, symbols.data());
+    const size_t left = workspace.merger.merge(merges_, symbols.data(), size);
+    if (left == 1) symbols[0] = marks_.marked(symbols[0]);
+    return {symbols.data(), left};
   }
 
  private:
@@ -153,16 +144,11 @@ class WordEncoder {
     if (symbols.size() < size) symbols.resize(size);
   }
 
-  std::span<const uint32_t> marked(std::vector<uint32_t>& ids, size_t count) const {
-    if (count == 1) ids[0] = marks_.marked(ids[0]);
-    return {ids.data(), count};
-  }
-
   // The token that is a whole pre-token, or kNone.
   uint32_t find_token(Bytes word) const {
     uint32_t id;
     if (model_.kind == Model::Kind::characters && !model_.affix.empty()) {
-      id = vocabulary_.find(bytes_of(std::string(word.begin(), word.end()) + model_.affix));
+      id = vocabulary_.find(bytes_of(std::string(chars_of(word)) + model_.affix));
     } else {
       id = vocabulary_.find(word);
     }

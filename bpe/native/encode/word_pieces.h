@@ -7,10 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "encode/merge_table.h"
 #include "encode/model.h"
 #include "encode/vocabulary.h"
-#include "table/hash.h"
+#include "table/trie.h"
 #include "text/utf8.h"
 
 namespace bpe {
@@ -21,13 +20,12 @@ namespace bpe {
 // match whole characters, and no malformed byte.
 class WordPieces {
  public:
-  using Bytes = std::span<const uint8_t>;
-
   // Tokens that are special are not looked for.
   WordPieces(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
       : unknown_(model.unknown),
         max_characters_(model.max_characters),
-        edges_(most_edges(vocabulary, bytes_of(model.affix))) {
+        trie_(kNext + 1, most_bytes(vocabulary, bytes_of(model.affix))),
+        token_(kNext + 1, Vocabulary::kNone) {
     const Bytes prefix = bytes_of(model.affix);
     for (uint32_t id = 0; id < vocabulary.size(); ++id) {
       if (!vocabulary.has(id) || is_special[id]) continue;
@@ -68,7 +66,7 @@ class WordPieces {
   }
 
   // One for each byte of each trie, if no token begins like another.
-  static size_t most_edges(const Vocabulary& vocabulary, Bytes prefix) {
+  static size_t most_bytes(const Vocabulary& vocabulary, Bytes prefix) {
     size_t bytes = 0;
     for (uint32_t id = 0; id < vocabulary.size(); ++id) {
       const Bytes token = vocabulary[id];
@@ -89,33 +87,23 @@ class WordPieces {
   Match longest(uint32_t root, const uint8_t* p, const uint8_t* end) const {
     Match match{Vocabulary::kNone, p};
     for (uint32_t node = root; p != end;) {
-      const uint32_t edge = edges_.find(node, *p++).rank;
-      if (edge == kNoMerge) break;
-      node = edge;
+      node = trie_.child(node, *p++);
+      if (node == Trie::kNone) break;
       if (token_[node] != Vocabulary::kNone) match = {token_[node], p};
     }
     return match;
   }
 
   void insert(uint32_t node, Bytes token, uint32_t id) {
-    for (const uint8_t byte : token) {
-      const uint32_t edge = edges_.find(node, byte).rank;
-      if (edge != kNoMerge) {
-        node = edge;
-        continue;
-      }
-      const auto made = static_cast<uint32_t>(token_.size());
-      edges_.insert(node, byte, made, made);
-      token_.push_back(Vocabulary::kNone);
-      node = made;
-    }
+    for (const uint8_t byte : token) node = trie_.find_or_add(node, byte);
+    token_.resize(trie_.size(), Vocabulary::kNone);
     token_[node] = id;
   }
 
   uint32_t unknown_;
   size_t max_characters_;
-  MergeTable edges_;                                                   // (node, byte) -> node
-  std::vector<uint32_t> token_{Vocabulary::kNone, Vocabulary::kNone};  // that ends in each node
+  Trie trie_;
+  std::vector<uint32_t> token_;  // that ends in each node
 };
 
 }  // namespace bpe

@@ -81,8 +81,8 @@ class JsonReader {
   static constexpr size_t kMaxDepth = 200;
 
   // `keys` is memory to work in.
-  JsonReader(const uint8_t* begin, const uint8_t* end, std::vector<size_t>& keys)
-      : p_(begin), end_(end), keys_(keys) {
+  JsonReader(Bytes text, std::vector<size_t>& keys)
+      : p_(text.data()), end_(p_ + text.size()), keys_(keys) {
     keys_.clear();
   }
 

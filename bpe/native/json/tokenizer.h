@@ -151,7 +151,7 @@ class TokenizerReader : public JsonReader {
                         parts != 2) {
                return false;
              }
-             const std::span<const uint8_t> bytes(both);
+             const Bytes bytes(both);
              for (const auto part : {bytes.first(left), bytes.subspan(left), bytes}) {
                merges_->push_back(names_->find(part));
                if (merges_->back() == Vocabulary::kNone) return false;

@@ -1,8 +1,6 @@
 // Python face of the scanner.
 #pragma once
 
-#include <pybind11/stl.h>
-
 #include "python/pretokenizer.h"
 #include "python/unlocked.h"
 #include "python/view.h"
@@ -14,30 +12,14 @@ namespace bpe {
 
 namespace {
 
-Buffer scan_text(const PretokenizerArgument& pretokenizer, const py::buffer& data) {
+Buffer scan_text(const PretokenizerArgument& pretokenizer, Bytes text) {
   const Pretokenizer chosen = pretokenizer_of(pretokenizer);
   require_pattern(chosen);
-  const View<uint8_t> text(data);
-  const Unlocked unlocked;
   std::vector<int64_t> spans;
-  const auto add = [&](const uint8_t* begin, const uint8_t* end) {
-    spans.insert(spans.end(), {begin - text.begin(), end - text.begin()});
-  };
-  const auto cut = [&](const uint8_t* from, const uint8_t* to) {
-    bpe::scan(chosen.patterns, from, to, [&](auto& scanner) {
-      for (const uint8_t *begin, *end; scanner.next(begin, end);) add(begin, end);
-    });
-  };
-  chosen.never_split.cut(text.begin(), text.end(), cut, add);
+  each_pretoken(chosen, text, [&](const uint8_t* begin, const uint8_t* end) {
+    spans.insert(spans.end(), {begin - text.data(), end - text.data()});
+  });
   return Buffer(std::move(spans));
-}
-
-std::shared_ptr<PatternTable> make_table(const py::buffer& symbols, const py::buffer& steps,
-                                         const py::buffer& roles, const py::buffer& few) {
-  const View<uint8_t> symbol_view(symbols), role_view(roles), few_view(few);
-  const View<uint32_t> step_view(steps);
-  return std::make_shared<PatternTable>(span_of(symbol_view), span_of(step_view),
-                                        span_of(role_view), span_of(few_view));
 }
 
 template <class Pattern>
@@ -46,12 +28,9 @@ py::tuple described() {
 }
 
 Buffer malformed_rows(const TextColumn& column) {
-  const Unlocked unlocked;
   std::vector<int64_t> rows;
-  for (size_t row = 0; row < column.rows(); ++row) {
-    const std::span<const uint8_t> text = column[row];
-    if (!is_utf8(text.data(), text.data() + text.size())) rows.push_back(static_cast<int64_t>(row));
-  }
+  for (size_t row = 0; row < column.rows(); ++row)
+    if (!is_utf8(column[row])) rows.push_back(static_cast<int64_t>(row));
   return Buffer(std::move(rows));
 }
 
@@ -64,10 +43,10 @@ inline void bind_scanner(py::module_& module) {
     return py::make_tuple(described<std::tuple_element_t<I, Patterns>>()...);
   }(std::make_index_sequence<std::tuple_size_v<Patterns>>{});
   py::class_<PatternTable, std::shared_ptr<PatternTable>>(module, "PatternTable")
-      .def(py::init(&make_table), py::arg("symbols"), py::arg("steps"), py::arg("roles"),
-           py::arg("few"));
-  module.def("scan", &scan_text, py::arg("pretokenizer"), py::arg("data"));
-  module.def("malformed_rows", &malformed_rows, py::arg("column"));
+      .def(py::init<Bytes, std::span<const uint32_t>, Bytes, Bytes>(), py::arg("symbols"),
+           py::arg("steps"), py::arg("roles"), py::arg("few"));
+  module.def("scan", &scan_text, py::arg("pretokenizer"), py::arg("data"), Release());
+  module.def("malformed_rows", &malformed_rows, py::arg("column"), Release());
 }
 
 }  // namespace bpe

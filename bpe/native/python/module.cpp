@@ -26,10 +26,16 @@ PYBIND11_MODULE(_native, module) {
                                {sizeof(uint8_t)}, !buffer.writable());
       })
       .def("__len__", &bpe::Buffer::size);
-  py::class_<bpe::TextColumn>(module, "_Column");  // what the parts of the core take
-  py::class_<bpe::LentColumn, bpe::TextColumn>(module, "TextColumn")
-      .def(py::init<const py::buffer&, const py::buffer&, int, size_t, size_t>(), py::arg("data"),
-           py::arg("offsets"), py::arg("offset_width"), py::arg("first"), py::arg("rows"))
+  py::class_<bpe::TextColumn>(module, "TextColumn")
+      .def(py::init([](const py::buffer& data, const py::buffer& offsets, int offset_width,
+                       size_t first, size_t rows) {
+             using Views = std::pair<bpe::View<uint8_t>, bpe::View<uint8_t>>;
+             const auto lent = std::make_shared<Views>(data, offsets);
+             return bpe::TextColumn(lent->first.span(), lent->second.span(), offset_width, first,
+                                    rows, lent);
+           }),
+           py::arg("data"), py::arg("offsets"), py::arg("offset_width"), py::arg("first"),
+           py::arg("rows"))
       .def("__len__", &bpe::TextColumn::rows);
   bpe::bind_scanner(module);
   bpe::bind_encoder(module);

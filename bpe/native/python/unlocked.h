@@ -44,4 +44,7 @@ decltype(auto) unlocked(F&& f) {
   return f();
 }
 
+// Of a function that takes no object of Python.
+using Release = pybind11::call_guard<Unlocked>;
+
 }  // namespace bpe

@@ -1,7 +1,9 @@
-// Buffers that Python lends: read in place while the GIL is released.
+// Buffers that Python lends, as arguments of functions that run without the GIL; and what comes
+// back.
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/text_column.h"
+#include "table/buffer.h"
 
 namespace bpe {
 
@@ -23,9 +25,8 @@ namespace py = pybind11;
 template <typename T>
 class View {
  public:
-  explicit View(const std::optional<py::buffer>& object) {  // empty where there is none
-    if (!object) return;
-    info_ = object->request();
+  View() = default;  // empty
+  explicit View(const py::buffer& object) : info_(object.request()) {
     const size_t bytes = static_cast<size_t>(info_.size) * static_cast<size_t>(info_.itemsize);
     if (bytes % sizeof(T) != 0)
       throw std::invalid_argument("buffer size is not a whole number of elements");
@@ -39,11 +40,9 @@ class View {
     }
   }
 
-  const T* data() const { return copy_.empty() ? static_cast<const T*>(info_.ptr) : copy_.data(); }
-  size_t size() const { return size_; }
-  const T& operator[](size_t i) const { return data()[i]; }
-  const T* begin() const { return data(); }
-  const T* end() const { return data() + size_; }
+  std::span<const T> span() const {
+    return {copy_.empty() ? static_cast<const T*>(info_.ptr) : copy_.data(), size_};
+  }
 
  private:
   py::buffer_info info_;
@@ -51,27 +50,45 @@ class View {
   size_t size_ = 0;
 };
 
-template <typename T>
-std::span<const T> span_of(const View<T>& view) {
-  return {view.data(), view.size()};
+// What of(row) makes of each row.
+template <typename Row, typename Of>
+py::list list_of(const std::vector<Row>& rows, Of of) {
+  py::list list;
+  for (const Row& row : rows) list.append(of(row));
+  return list;
 }
 
-// A column of texts that keeps the buffers it is in.
-class LentColumn : public TextColumn {
- public:
-  LentColumn(const py::buffer& data, const py::buffer& offsets, int offset_width, size_t first,
-             size_t rows)
-      : LentColumn(View<uint8_t>(data), View<uint8_t>(offsets), offset_width, first, rows) {}
+}  // namespace bpe
+
+namespace pybind11::detail {
+
+// A function with an argument of this type takes a buffer, and holds it while it runs. None is
+// empty.
+template <typename T>
+struct type_caster<std::span<const T>> {
+  static constexpr auto name = const_name("Buffer");
+  template <typename>
+  using cast_op_type = std::span<const T>;
+
+  bool load(handle object, bool) {
+    if (isinstance<buffer>(object)) view_ = bpe::View<T>(reinterpret_borrow<buffer>(object));
+    return isinstance<buffer>(object) || object.is_none();
+  }
+  operator std::span<const T>() const { return view_.span(); }
 
  private:
-  // Bytes are never copied by a View, so they stay where they are when it moves.
-  LentColumn(View<uint8_t> data, View<uint8_t> offsets, int offset_width, size_t first, size_t rows)
-      : TextColumn(span_of(data), span_of(offsets), offset_width, first, rows),
-        data_(std::move(data)),
-        offsets_(std::move(offsets)) {}
-
-  View<uint8_t> data_;
-  View<uint8_t> offsets_;
+  bpe::View<T> view_;
 };
 
-}  // namespace bpe
+// Strings are returned as two buffers: bytes and offsets.
+template <>
+struct type_caster<bpe::ByteStrings> {
+  static constexpr auto name = const_name("tuple[Buffer, Buffer]");
+
+  static handle cast(bpe::ByteStrings strings, return_value_policy, handle) {
+    return make_tuple(bpe::Buffer(std::move(strings.data)), bpe::Buffer(std::move(strings.offsets)))
+        .release();
+  }
+};
+
+}  // namespace pybind11::detail

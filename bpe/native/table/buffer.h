@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "table/bytes.h"
+
 namespace bpe {
 
 // Strings of bytes one after the other: string i is data[offsets[i], offsets[i + 1]).
@@ -14,26 +16,37 @@ struct ByteStrings {
   std::vector<uint8_t> data;
   std::vector<int64_t> offsets{0};
 
+  size_t size() const { return offsets.size() - 1; }
+  Bytes operator[](size_t i) const {
+    return {data.data() + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i])};
+  }
+
+  void add(Bytes string) {
+    data.insert(data.end(), string.begin(), string.end());
+    end();
+  }
   // Ends a string, whose bytes are in the data.
   void end() { offsets.push_back(static_cast<int64_t>(data.size())); }
 };
 
-// A byte range that owns its memory, whatever element type filled it.
+// A byte range that keeps its memory alive, whatever element type filled it.
 class Buffer {
  public:
   template <typename T>
-  explicit Buffer(std::vector<T> values) {
-    auto owner = std::make_shared<std::vector<T>>(std::move(values));
-    size_ = owner->size() * sizeof(T);
+  explicit Buffer(std::vector<T> values)
+      : Buffer(std::make_shared<const std::vector<T>>(std::move(values))) {}
+
+  // The values are in memory that `owner` keeps alive.
+  template <typename T>
+  Buffer(std::shared_ptr<const void> owner, const std::vector<T>& values)
+      : owner_(std::move(owner)), size_(values.size() * sizeof(T)) {
     // Arrow aborts on a data buffer without an address, so an empty one has one too.
     alignas(std::max_align_t) static constexpr uint8_t kNothing[1] = {};
-    data_ = size_ > 0 ? reinterpret_cast<const uint8_t*>(owner->data()) : kNothing;
-    owner_ = std::move(owner);
+    data_ = size_ > 0 ? reinterpret_cast<const uint8_t*>(values.data()) : kNothing;
   }
 
-  // [data, data + size) is in memory that `owner` keeps alive. The core does not look at it
-  // again: who gets it may change it.
-  Buffer(std::shared_ptr<void> owner, uint8_t* data, size_t size)
+  // The same of [data, data + size). The core does not look at it again: who gets it may change it.
+  Buffer(std::shared_ptr<const void> owner, uint8_t* data, size_t size)
       : owner_(std::move(owner)), data_(data), size_(size), writable_(true) {}
 
   const uint8_t* data() const { return data_; }
@@ -41,7 +54,10 @@ class Buffer {
   bool writable() const { return writable_; }
 
  private:
-  std::shared_ptr<void> owner_;
+  template <typename T>
+  explicit Buffer(const std::shared_ptr<const std::vector<T>>& owner) : Buffer(owner, *owner) {}
+
+  std::shared_ptr<const void> owner_;
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
   bool writable_ = false;

@@ -1,26 +1,13 @@
 // Two hashes of byte strings: a fast one for tables in memory, a stable one for files.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <random>
 
+#include "table/bytes.h"
+
 namespace bpe {
-
-// Eight bytes as a little-endian number, from any address.
-inline uint64_t load_le64(const uint8_t* p) {
-  uint64_t value;
-  std::memcpy(&value, p, 8);
-  if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
-  return value;
-}
-
-inline void store_le64(uint8_t* p, uint64_t value) {
-  if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
-  std::memcpy(p, &value, 8);
-}
 
 // The 128-bit product of two words, folded to 64 bits: every input bit reaches the whole result.
 inline uint64_t fold_multiply(uint64_t a, uint64_t b) {
@@ -71,9 +58,9 @@ inline bool equal_long(const uint8_t* a, const uint8_t* b, size_t size) {
 // The hash that says in which part of a counts directory a pre-token is (hash % parts). It is
 // part of the file format and never changes: FNV-1a with 64 bits, whose low bits are weak, then
 // the 64-bit finaliser of MurmurHash3.
-inline uint64_t stable_hash(const uint8_t* data, size_t size) {
+inline uint64_t stable_hash(Bytes string) {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < size; ++i) hash = (hash ^ data[i]) * 0x100000001b3u;
+  for (const uint8_t byte : string) hash = (hash ^ byte) * 0x100000001b3u;
   hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdu;
   hash = (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53u;
   return hash ^ (hash >> 33);

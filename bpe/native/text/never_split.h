@@ -45,7 +45,7 @@ class NeverSplit {
   }
 
   // Whether a pattern matches all of a pre-token.
-  bool matches(std::span<const uint8_t> pretoken) const {
+  bool matches(Bytes pretoken) const {
     const uint8_t *const begin = pretoken.data(), *const end = begin + pretoken.size();
     return std::ranges::any_of(patterns_, [&](const Pattern& pattern) {
       return pattern.all->match_at(begin, begin, end) == end;

@@ -81,7 +81,7 @@ inline ByteStrings lowercase(const TextColumn& column) {
   texts.offsets.reserve(column.rows() + 1);
   uint8_t* out = texts.data.data();
   for (size_t row = 0; row < column.rows(); ++row) {
-    const std::span<const uint8_t> text = column[row];
+    const Bytes text = column[row];
     out = write_lowercase(text.data(), text.data() + text.size(), out);
     texts.offsets.push_back(out - texts.data.data());
   }
@@ -94,7 +94,7 @@ inline ByteStrings strip(uint8_t properties, const TextColumn& column) {
   ByteStrings texts;
   texts.offsets.reserve(column.rows() + 1);
   for (size_t row = 0; row < column.rows(); ++row) {
-    const std::span<const uint8_t> text = column[row];
+    const Bytes text = column[row];
     const uint8_t* const end = text.data() + text.size();
     for (const uint8_t* p = text.data(); p != end;) {
       const uint8_t* const mark = find_property(properties, p, end);
@@ -110,7 +110,7 @@ inline ByteStrings strip(uint8_t properties, const TextColumn& column) {
 inline std::vector<int64_t> rows_with(uint8_t properties, const TextColumn& column) {
   std::vector<int64_t> rows;
   for (size_t row = 0; row < column.rows(); ++row) {
-    const std::span<const uint8_t> text = column[row];
+    const Bytes text = column[row];
     const uint8_t* const end = text.data() + text.size();
     if (find_property(properties, text.data(), end) != end)
       rows.push_back(static_cast<int64_t>(row));

@@ -40,8 +40,7 @@ class PatternTable {
   // symbol is the end of the text, the one before it a line feed that ends the text. few: all
   // required characters, where they are up to three of ASCII, else nothing.
   // Throws std::invalid_argument where they do not fit together.
-  PatternTable(std::span<const uint8_t> symbols, std::span<const uint32_t> steps,
-               std::span<const uint8_t> roles, std::span<const uint8_t> few)
+  PatternTable(Bytes symbols, std::span<const uint32_t> steps, Bytes roles, Bytes few)
       : symbols_(symbols.begin(), symbols.end()),
         roles_(roles.begin(), roles.end()),
         width_(roles.size()) {

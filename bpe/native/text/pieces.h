@@ -12,7 +12,7 @@ namespace bpe {
 // pieces: three numbers each, of which the first two are begin and end in the data. row_ends: for
 // each row the number of pieces up to and including it. Throws std::invalid_argument where a piece
 // is outside the data, or rows do not share out the pieces.
-inline void check_pieces(std::span<const uint8_t> data, std::span<const int64_t> pieces,
+inline void check_pieces(Bytes data, std::span<const int64_t> pieces,
                          std::span<const int64_t> row_ends) {
   if (pieces.size() % 3 != 0) throw std::invalid_argument("pieces are not of 3 numbers each");
   const size_t count = pieces.size() / 3;

@@ -56,7 +56,8 @@ inline bool append_base64(std::string_view text, std::vector<uint8_t>& out) {
 
 // The tokens of a file whose ranks count from 0, one space before each and one line end after it.
 // Nothing where anything else is in it: whoever reads it then can say what is wrong, if it is.
-inline std::optional<ByteStrings> tokens_in_rank_order(std::string_view file) {
+inline std::optional<ByteStrings> tokens_in_rank_order(Bytes data) {
+  std::string_view file = chars_of(data);
   ByteStrings tokens;
   tokens.data.reserve(file.size() / 2);
   while (!file.empty()) {

@@ -82,4 +82,20 @@ void scan(std::span<const CutPattern> patterns, const uint8_t* begin, const uint
   });
 }
 
+// Calls use(begin, end) for each pre-token of a scanner. Never inlined, so that the scanner, which
+// is a copy, lives in registers.
+template <class Scanner, class Use>
+[[gnu::noinline]] void use_all(Scanner scanner, Use& use) {
+  for (const uint8_t *begin, *end; scanner.next(begin, end);) use(begin, end);
+}
+
+// The same for each pre-token of a text, in order.
+template <class Use>
+void each_pretoken(const Pretokenizer& pretokenizer, Bytes text, Use&& use) {
+  const auto cut = [&](const uint8_t* from, const uint8_t* to) {
+    scan(pretokenizer.patterns, from, to, [&](const auto& scanner) { use_all(scanner, use); });
+  };
+  pretokenizer.never_split.cut(text.data(), text.data() + text.size(), cut, use);
+}
+
 }  // namespace bpe

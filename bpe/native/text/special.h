@@ -13,11 +13,14 @@
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "table/bytes.h"
+#include "table/trie.h"
 #include "text/normalizer.h"
 #include "text/unicode.h"
 
@@ -31,8 +34,6 @@ inline constexpr uint8_t kNormalized = 8;  // is searched for in what the others
 
 class SpecialMatcher {
  public:
-  SpecialMatcher() : SpecialMatcher(std::vector<std::string>{}) {}
-
   // flags: of each token; empty if none has any. Throws std::invalid_argument on an empty or
   // repeated token.
   explicit SpecialMatcher(std::vector<std::string> tokens, std::vector<uint8_t> flags = {})
@@ -44,6 +45,9 @@ class SpecialMatcher {
     build_trie();
     build_failures();
   }
+
+  // How many tokens there are.
+  size_t size() const { return later_ ? numbers_.size() + later_numbers_.size() : tokens_.size(); }
 
   // Calls on_text(begin, end) for what is between the special tokens of [p, end), where that is
   // not empty, and on_token(which, begin, end) for each token with what it takes, in order. `which`
@@ -152,19 +156,16 @@ class SpecialMatcher {
     }
   }
 
-  // The children of a node are the nodes [first, first + children), ordered by their byte.
   struct Node {
-    uint32_t first = 0;
+    uint32_t parent, depth;
+    uint8_t byte;              // that leads here from the parent
     uint32_t failure = kRoot;  // the longest proper suffix of this node's string in the trie
     uint32_t longest = kNone;  // the longest token that ends here
-    uint32_t depth = 0;
-    uint16_t children = 0;
-    uint8_t byte = 0;
   };
 
   // Where the walk from the root can first move: all bytes before are plain text.
   const uint8_t* skip(const uint8_t* p, const uint8_t* end) const {
-    if (nodes_[kRoot].children == 1) {
+    if (begins_alike_) {
       if (p == end) return end;
       const void* hit = std::memchr(p, nodes_[1].byte, static_cast<size_t>(end - p));
       return hit ? static_cast<const uint8_t*>(hit) : end;
@@ -173,80 +174,60 @@ class SpecialMatcher {
     return p;
   }
 
-  // The child of `state` for `byte`, or kNone.
-  uint32_t child(uint32_t state, uint8_t byte) const {
-    const Node* low = nodes_.data() + nodes_[state].first;
-    const Node* high = low + nodes_[state].children;
-    const Node* found = std::lower_bound(
-        low, high, byte, [](const Node& node, uint8_t value) { return node.byte < value; });
-    return found != high && found->byte == byte ? static_cast<uint32_t>(found - nodes_.data())
-                                                : kNone;
-  }
-
   uint32_t step(uint32_t state, uint8_t byte) const {
     while (state != kRoot) {
-      if (const uint32_t next = child(state, byte); next != kNone) return next;
+      if (const uint32_t next = trie_.child(state, byte); next != kNone) return next;
       state = nodes_[state].failure;
     }
     return from_root_[byte];
   }
 
-  // Breadth first over the sorted tokens: each node is the range of tokens that share a prefix.
   void build_trie() {
-    std::vector<uint32_t> order(tokens_.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return tokens_[a] < tokens_[b]; });
-    for (size_t i = 0; i < order.size(); ++i) {
+    size_t bytes = 0;
+    for (const std::string& token : tokens_) bytes += token.size();
+    if (bytes >= kNone) throw std::invalid_argument("special tokens are too long");
+    trie_ = Trie(1, bytes);
+    for (uint32_t i = 0; i < tokens_.size(); ++i) {
       const auto fail = [&](const char* what) {
-        throw std::invalid_argument("special token " + std::to_string(order[i]) + what);
+        throw std::invalid_argument("special token " + std::to_string(i) + what);
       };
-      if (tokens_[order[i]].empty()) fail(" is empty");
-      if (i > 0 && tokens_[order[i]] == tokens_[order[i - 1]]) fail(" is given twice");
-    }
-    struct Range {
-      size_t begin, end;
-    };
-    std::vector<Range> ranges{{0, order.size()}};  // parallel to nodes_
-    nodes_.assign(1, Node{});
-    for (uint32_t node = 0; node < nodes_.size(); ++node) {
-      auto [begin, end] = ranges[node];
-      const uint32_t depth = nodes_[node].depth;
-      nodes_[node].first = static_cast<uint32_t>(nodes_.size());
-      if (begin < end && tokens_[order[begin]].size() == depth)
-        nodes_[node].longest = order[begin++];
-      while (begin < end) {
-        const char byte = tokens_[order[begin]][depth];
-        size_t next = begin;
-        while (next < end && tokens_[order[next]][depth] == byte) ++next;
-        if (nodes_.size() == kNone) throw std::invalid_argument("special tokens are too long");
-        Node made;
-        made.depth = depth + 1;
-        made.byte = static_cast<uint8_t>(byte);
-        nodes_.push_back(made);
-        ranges.push_back({begin, next});
-        ++nodes_[node].children;
-        begin = next;
+      if (tokens_[i].empty()) fail(" is empty");
+      uint32_t node = kRoot;
+      for (const uint8_t byte : bytes_of(tokens_[i])) {
+        const uint32_t parent = std::exchange(node, trie_.find_or_add(node, byte));
+        if (node == nodes_.size()) nodes_.push_back({parent, nodes_[parent].depth + 1, byte});
       }
+      if (nodes_[node].longest != kNone) fail(" is given twice");
+      nodes_[node].longest = i;
     }
   }
 
+  // Shorter strings come first: failures lead to them.
   void build_failures() {
+    std::vector<uint32_t> order(nodes_.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::sort(order, {}, [&](uint32_t node) { return nodes_[node].depth; });
     from_root_.fill(kRoot);
-    for (uint32_t i = 0; i < nodes_[kRoot].children; ++i) from_root_[nodes_[1 + i].byte] = 1 + i;
-    for (uint32_t node = 0; node < nodes_.size(); ++node) {
-      for (uint32_t i = 0; i < nodes_[node].children; ++i) {
-        Node& made = nodes_[nodes_[node].first + i];
-        made.failure = node == kRoot ? kRoot : step(nodes_[node].failure, made.byte);
-        if (made.longest == kNone) made.longest = nodes_[made.failure].longest;
+    size_t first_bytes = 0;
+    for (const uint32_t number : std::span(order).subspan(1)) {
+      Node& node = nodes_[number];
+      if (node.depth == 1) {
+        from_root_[node.byte] = number;
+        ++first_bytes;
+      } else {
+        node.failure = step(nodes_[node.parent].failure, node.byte);
       }
+      if (node.longest == kNone) node.longest = nodes_[node.failure].longest;
     }
+    begins_alike_ = first_bytes == 1;
   }
 
   std::vector<std::string> tokens_;
   std::vector<uint8_t> flags_;
-  std::vector<Node> nodes_;
+  Trie trie_{1, 0};
+  std::vector<Node> nodes_{{kRoot, 0, 0}};
   std::array<uint32_t, 256> from_root_;
+  bool begins_alike_ = false;  // all tokens, with the byte of node 1
   // The tokens that are searched for later, if there are others, and the numbers of both.
   std::shared_ptr<const SpecialMatcher> later_;
   std::vector<size_t> numbers_;

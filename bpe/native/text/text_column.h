@@ -4,22 +4,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include "table/bytes.h"
 
 namespace bpe {
 
 // Rows [first, first + rows) of an Arrow (large_)string or (large_)binary array without nulls.
-// Offsets are checked before use, so a hostile array cannot make us read outside its data. The
-// memory belongs to somebody else.
+// Offsets are checked before use, so a hostile array cannot make us read outside its data.
 class TextColumn {
  public:
-  using Bytes = std::span<const uint8_t>;
-
-  // `offsets` holds numbers of 4 or 8 bytes, which need not be aligned.
-  TextColumn(Bytes data, Bytes offsets, int offset_width, size_t first, size_t rows)
-      : data_(data), offsets_(offsets), wide_(offset_width == 8), first_(first), rows_(rows) {
+  // `offsets` holds numbers of 4 or 8 bytes, which need not be aligned. `owner` keeps the memory.
+  TextColumn(Bytes data, Bytes offsets, int offset_width, size_t first, size_t rows,
+             std::shared_ptr<const void> owner = nullptr)
+      : data_(data),
+        offsets_(offsets),
+        wide_(offset_width == 8),
+        first_(first),
+        rows_(rows),
+        owner_(std::move(owner)) {
     if (offset_width != 4 && offset_width != 8)
       throw std::invalid_argument("offset_width must be 4 or 8");
     const size_t stored = offsets_.size() / static_cast<size_t>(offset_width);
@@ -63,6 +69,7 @@ class TextColumn {
   bool wide_;
   size_t first_;
   size_t rows_;
+  std::shared_ptr<const void> owner_;
 };
 
 }  // namespace bpe

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "table/bytes.h"
+
 namespace bpe {
 
 // One step through a text: a code point and the bytes it takes.
@@ -84,9 +86,10 @@ inline const uint8_t* skip_ascii_blocks(const uint8_t* p, const uint8_t* end) {
   return p;
 }
 
-// Whether [p, end) is well-formed as a whole.
-inline bool is_utf8(const uint8_t* p, const uint8_t* end) {
-  while ((p = skip_ascii_blocks(p, end)) != end) {
+// Whether a text is well-formed as a whole.
+inline bool is_utf8(Bytes text) {
+  const uint8_t* const end = text.data() + text.size();
+  for (const uint8_t* p = text.data(); (p = skip_ascii_blocks(p, end)) != end;) {
     const Decoded step = decode_utf8(p, end);
     if (step.code_point == kMalformed) return false;
     p += step.size;

@@ -24,7 +24,6 @@ constexpr size_t kAhead = 16;
 Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions options)
     : options_(std::move(options)),
       tokens_(alphabet),
-      forbidden_(options_.forbidden.begin(), options_.forbidden.end()),
       tie_breaker_(options_.ties, tokens_, words_, pairs_),
       by_count_(tie_breaker_, pairs_, least_queued(options_)),
       by_score_(tie_breaker_, pairs_, std::max<int64_t>(options_.min_frequency, 1)) {
@@ -43,31 +42,35 @@ Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions option
   }
 }
 
-std::optional<Merge> Trainer::peek() {
+std::optional<std::tuple<uint32_t, uint32_t, int64_t>> Trainer::peek() {
   if (!counted_) count_pairs();
   const std::optional<Candidate> chosen = due();
   if (!chosen) return std::nullopt;
-  return Merge{pairs_[chosen->pair].pair, 0, chosen->count, 0};
+  const SymbolPair pair = pairs_[chosen->pair].pair;
+  return std::tuple(pair.left, pair.right, chosen->count);
 }
 
 bool Trainer::step(size_t merges) {
   for (; merges > 0; --merges) {
     const std::optional<Candidate> chosen = next();
     if (!chosen) return false;
-    merge(*chosen);
+    merge_chosen(*chosen);
   }
   return true;
 }
 
-std::optional<SymbolPair> Trainer::choose() {
+std::optional<std::pair<uint32_t, uint32_t>> Trainer::choose() {
   const std::optional<Candidate> chosen = next();
-  return chosen ? std::optional(pairs_[chosen->pair].pair) : std::nullopt;
+  if (!chosen) return std::nullopt;
+  const SymbolPair pair = pairs_[chosen->pair].pair;
+  return std::pair(pair.left, pair.right);
 }
 
-void Trainer::merge(SymbolPair pair) {
+void Trainer::merge(uint32_t left, uint32_t right) {
+  if (std::max(left, right) >= tokens_.size()) throw std::invalid_argument("no such symbol");
   if (!counted_) count_pairs();
-  const uint32_t number = pairs_.find_or_add(pair);
-  merge({pairs_[number].count, number, 0});
+  const uint32_t number = pairs_.find_or_add({left, right});
+  merge_chosen({pairs_[number].count, number, 0});
 }
 
 // The pair to merge next, out of its queue; none when there is nothing left to do.
@@ -162,7 +165,7 @@ void Trainer::add_whole_words(int64_t least) {
   for (; next_whole_ < options_.whole_words.size() && !vocabulary_full(); ++next_whole_) {
     const WholeWord& word = options_.whole_words[next_whole_];
     if (word.count < least) return;
-    if (forbidden_.contains(word.token)) continue;
+    if (options_.forbidden.contains(word.token)) continue;
     const auto [token, added] = tokens_.find_or_add(word.token);
     if (added) whole_tokens_.push_back({token, word.count, merges_.size()});
   }
@@ -196,7 +199,7 @@ std::string Trainer::joined(SymbolPair pair) const {
 }
 
 bool Trainer::is_forbidden(uint32_t pair) const {
-  return !forbidden_.empty() && forbidden_.contains(joined(pairs_[pair].pair));
+  return !options_.forbidden.empty() && options_.forbidden.contains(joined(pairs_[pair].pair));
 }
 
 uint32_t Trainer::token_for(SymbolPair pair) {
@@ -206,7 +209,7 @@ uint32_t Trainer::token_for(SymbolPair pair) {
   return token;
 }
 
-void Trainer::merge(const Candidate& chosen) {
+void Trainer::merge_chosen(const Candidate& chosen) {
   const SymbolPair pair = pairs_[chosen.pair].pair;
   const uint32_t token = token_for(pair);
   collect_positions(chosen);

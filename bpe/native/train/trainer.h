@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "train/count_queue.h"
@@ -34,12 +37,12 @@ struct KnownMerge {
 struct TrainerOptions {
   TieRule ties = kTieRules.front();
   PairCounts pair_counts = PairCounts::overlapping;
-  bool by_score = false;               // WordPiece: score before count
-  std::string prefix;                  // WordPiece: of what continues a word; a merge drops it
-  size_t max_tokens = 0;               // strings in the vocabulary, the alphabet included
-  int64_t min_frequency = 1;           // a rarer pair is never merged
-  std::vector<std::string> forbidden;  // strings no merge may make (special tokens)
-  std::vector<WholeWord> whole_words;  // the most frequent first
+  bool by_score = false;      // WordPiece: score before count
+  std::string prefix;         // WordPiece: of what continues a word; a merge drops it
+  size_t max_tokens = 0;      // strings in the vocabulary, the alphabet included
+  int64_t min_frequency = 1;  // a rarer pair is never merged
+  std::unordered_set<std::string> forbidden;  // strings no merge may make (special tokens)
+  std::vector<WholeWord> whole_words;         // the most frequent first
   std::vector<KnownMerge> known;  // ranked before all merges; the words hold none of these pairs
   int64_t pruned = 0;  // what words that are not here can have added to the count of any pair
 };
@@ -83,17 +86,18 @@ class Trainer {
   }
   void reserve(size_t symbols, size_t words) { words_.reserve(symbols, words); }
 
-  // The merge that comes next, whatever room there is, as long as nothing else is done; its token
-  // and tokens_left are not known yet.
-  std::optional<Merge> peek();
+  // The merge that comes next, whatever room there is, as long as nothing else is done: left,
+  // right, count.
+  std::optional<std::tuple<uint32_t, uint32_t, int64_t>> peek();
 
   // Does up to `merges` more merges; false when there is nothing left to do.
   bool step(size_t merges);
 
   // The two halves of a step, where several trainers merge the same pairs: one of them chooses the
   // pair, none when there is nothing left to do; then all of them merge it. It need not occur here.
-  std::optional<SymbolPair> choose();
-  void merge(SymbolPair pair);
+  // Throws std::invalid_argument where there is no such symbol.
+  std::optional<std::pair<uint32_t, uint32_t>> choose();
+  void merge(uint32_t left, uint32_t right);
 
   // After the last merge: the whole words that are left, while there is room.
   void finish() { add_whole_words(options_.min_frequency); }
@@ -144,7 +148,7 @@ class Trainer {
   uint32_t token_for(SymbolPair pair);
   size_t known_merge(Position left, Position right) const;
   KnownMerge ranked(size_t rank) const;
-  void merge(const Candidate& chosen);
+  void merge_chosen(const Candidate& chosen);
   void collect_positions(const Candidate& chosen);
   void merge_positions(uint32_t chosen, uint32_t token);
   void count_neighbours(SymbolPair pair, uint32_t token, const EqualPairs& equal);
@@ -162,7 +166,6 @@ class Trainer {
   WordArray words_;
   PairTable pairs_;
   TokenStrings tokens_;
-  std::unordered_set<std::string> forbidden_;
   TieBreaker tie_breaker_;
   CountQueue by_count_;
   ScoreQueue by_score_;
