@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "train/pair_queue.h"
 #include "train/pair_table.h"
 #include "train/tie_breaker.h"
 
@@ -14,40 +16,31 @@ namespace bpe {
 // when it comes out with a count that has shrunk it goes back with the true one. Only pairs that
 // occur often enough to be merged soon are in it: when it is empty the limit is halved, and all
 // pairs are looked through for those it lets in. Most pairs are never merged, and never in it.
-class CountQueue {
+class CountQueue : public PairQueue {
  public:
-  struct Entry {
-    int64_t count;
-    TieBreaker::Candidate candidate;
-  };
-
   // Pairs that occur fewer times than `least` are left out.
   CountQueue(const TieBreaker& ties, const PairTable& pairs, int64_t least)
       : ties_(ties), pairs_(pairs), least_(least) {}
 
-  // Puts in all pairs that there are.
-  void fill() {
+  void fill() override {
     int64_t most = 0;
     for (uint32_t pair = 0; pair < pairs_.size(); ++pair) most = std::max(most, pairs_[pair].count);
     const bool all = ties_.queues_occurrences();
     let_in(all ? least_ : std::max(least_, most / 2), most);
   }
 
-  // Puts in a pair that has gained occurrences, those of the postings of this number (0: the
-  // first).
-  void gained(uint32_t pair, uint32_t postings) {
+  void gained(uint32_t pair, uint32_t postings) override {
     const int64_t count = pairs_[pair].count;
     if (count < std::max<int64_t>(limit_, 1)) return;
-    heap_.push_back({count, {pair, ties_.detail(pair, postings)}});
+    heap_.push_back({count, pair, ties_.detail(pair, postings)});
     std::push_heap(heap_.begin(), heap_.end(), later());
   }
 
-  // The best pair, with its true count; null when none is left.
-  const Entry* top() {
+  std::optional<Candidate> top() override {
     for (;;) {
       while (!heap_.empty()) {
-        Entry entry = heap_.front();
-        if (refreshed(entry)) return &heap_.front();
+        Candidate entry = heap_.front();
+        if (refreshed(entry)) return entry;
         std::pop_heap(heap_.begin(), heap_.end(), later());
         if (entry.count >= limit_) {
           heap_.back() = entry;
@@ -56,22 +49,26 @@ class CountQueue {
           heap_.pop_back();
         }
       }
-      if (limit_ <= least_) return nullptr;
+      if (limit_ <= least_) return std::nullopt;
       let_in(std::max(least_, limit_ / 2), limit_ - 1);
     }
   }
 
-  void pop() {
+  void pop() override {
     std::pop_heap(heap_.begin(), heap_.end(), later());
     heap_.pop_back();
+  }
+
+  bool are_tied(const Candidate& a, const Candidate& b) const override {
+    return a.count == b.count;
   }
 
  private:
   // For the heaps of the standard library: whether b comes before a.
   struct Later {
     const TieBreaker& ties;
-    bool operator()(const Entry& a, const Entry& b) const {
-      return a.count != b.count ? a.count < b.count : ties.before(b.candidate, a.candidate);
+    bool operator()(const Candidate& a, const Candidate& b) const {
+      return a.count != b.count ? a.count < b.count : ties.before(b, a);
     }
   };
   Later later() const { return {ties_}; }
@@ -82,26 +79,25 @@ class CountQueue {
     for (uint32_t pair = 0; pair < pairs_.size(); ++pair) {
       const int64_t count = pairs_[pair].count;
       if (count < least || count > most) continue;
-      heap_.push_back({count, {pair, ties_.detail(pair, 0)}});
+      heap_.push_back({count, pair, ties_.detail(pair, 0)});
     }
     std::make_heap(heap_.begin(), heap_.end(), later());
   }
 
   // Brings an entry up to date; true if it was. What is stale can only have come too early: counts
   // shrink, and see TieRule::Detail.
-  bool refreshed(Entry& entry) const {
-    const Entry old = entry;
-    const uint32_t pair = entry.candidate.pair;
-    entry.count = pairs_[pair].count;
-    entry.candidate.detail = ties_.detail(pair, old.candidate.detail);
-    return entry.count == old.count && entry.candidate.detail == old.candidate.detail;
+  bool refreshed(Candidate& entry) const {
+    const Candidate old = entry;
+    entry.count = pairs_[old.pair].count;
+    entry.detail = ties_.detail(old.pair, old.detail);
+    return entry.count == old.count && entry.detail == old.detail;
   }
 
   const TieBreaker& ties_;
   const PairTable& pairs_;
   int64_t least_;
   int64_t limit_ = 0;  // pairs that occur less often are not in the heap
-  std::vector<Entry> heap_;
+  std::vector<Candidate> heap_;
 };
 
 }  // namespace bpe

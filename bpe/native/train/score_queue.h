@@ -5,9 +5,11 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "train/pair_queue.h"
 #include "train/pair_table.h"
 #include "train/tie_breaker.h"
 
@@ -39,22 +41,24 @@ struct Score {
 // A heap by (score, tie rule) in which every pair has one place. A score rises when a symbol of
 // its pair is used up elsewhere, so entries cannot be lazy: after each merge all pairs of the
 // symbols whose counts have changed move to their new places.
-class ScoreQueue {
+class ScoreQueue : public PairQueue {
  public:
   // Pairs that occur fewer times than `least`, which is at least 1, are left out.
   ScoreQueue(const TieBreaker& ties, const PairTable& pairs, int64_t least)
       : ties_(ties), pairs_(pairs), least_(least) {}
 
-  // A symbol occurs so many times more.
-  void count_symbol(uint32_t symbol, int64_t times) {
+  void fill() override {
+    for (uint32_t pair = 0; pair < pairs_.size(); ++pair) gained(pair, 0);
+  }
+
+  void count_symbol(uint32_t symbol, int64_t times) override {
     if (symbol >= symbols_.size()) symbols_.resize(symbol + 1);
     Symbol& entry = symbols_[symbol];
     entry.count += times;
     if (!std::exchange(entry.changed, true)) changed_.push_back(symbol);
   }
 
-  // Puts in a pair that has gained occurrences.
-  void gained(uint32_t pair) {
+  void gained(uint32_t pair, uint32_t) override {
     if (pair >= entries_.size()) entries_.resize(pairs_.size());
     if (pairs_[pair].count < least_ || entries_[pair].place != kOut) return;
     const SymbolPair symbols = pairs_[pair].pair;
@@ -67,7 +71,7 @@ class ScoreQueue {
   }
 
   // Moves all pairs of the symbols that were counted anew to where they belong.
-  void update() {
+  void update() override {
     for (const uint32_t symbol : changed_) {
       symbols_[symbol].changed = false;
       std::erase_if(symbols_[symbol].pairs, [this](uint32_t pair) { return !updated(pair); });
@@ -75,13 +79,14 @@ class ScoreQueue {
     changed_.clear();
   }
 
-  bool empty() const { return heap_.empty(); }
-  uint32_t top() const { return heap_.front(); }
-  void pop() { remove(heap_.front()); }
+  std::optional<Candidate> top() override {
+    if (heap_.empty()) return std::nullopt;
+    return Candidate{pairs_[heap_.front()].count, heap_.front(), 0};
+  }
+  void pop() override { remove(heap_.front()); }
 
-  // Of a pair that is no longer in: whether it had the score that the top has.
-  bool is_as_good_as_top(uint32_t pair) const {
-    return !heap_.empty() && entries_[pair].score == entries_[heap_.front()].score;
+  bool are_tied(const Candidate& a, const Candidate& b) const override {
+    return entries_[a.pair].score == entries_[b.pair].score;
   }
 
  private:
@@ -128,7 +133,7 @@ class ScoreQueue {
   bool before(uint32_t a, uint32_t b) const {
     const Entry &x = entries_[a], &y = entries_[b];
     const auto order = x.score <=> y.score;
-    return order != 0 ? order > 0 : ties_.before({a, x.detail}, {b, y.detail});
+    return order != 0 ? order > 0 : ties_.before({0, a, x.detail}, {0, b, y.detail});
   }
 
   void put(uint32_t pair, size_t place) {

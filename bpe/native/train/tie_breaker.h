@@ -72,6 +72,13 @@ inline const TieRule& tie_rule(std::string_view name) {
   return kTieRules[from_name<size_t>(name, names, "tie rule")];
 }
 
+// A pair that waits to be merged.
+struct Candidate {
+  int64_t count;
+  uint32_t pair;
+  uint32_t detail;
+};
+
 // A rule, and what it must look at. It refers to its arguments, which must outlive it.
 class TieBreaker {
  public:
@@ -81,22 +88,16 @@ class TieBreaker {
 
   bool queues_occurrences() const { return rule_.queues_occurrences; }
 
-  // A pair that waits to be merged.
-  struct Candidate {
-    uint32_t pair;
-    uint32_t detail;
-  };
-
-  // Whether a is merged before b.
-  bool before(Candidate a, Candidate b) const {
+  // Whether a is merged before b, whatever their counts.
+  bool before(const Candidate& a, const Candidate& b) const {
     const SymbolPair x = pairs_[a.pair].pair, y = pairs_[b.pair].pair;
     switch (rule_.order) {
       case TieRule::Order::smallest_strings:
-        return compare_strings(x, y) < 0;
+        return compared(x, y, &TokenStrings::compare) < 0;
       case TieRule::Order::greatest_strings:
-        return compare_strings(x, y) > 0;
+        return compared(x, y, &TokenStrings::compare) > 0;
       case TieRule::Order::greatest_spellings:
-        return compare_spellings(x, y) > 0;
+        return compared(x, y, &TokenStrings::compare_spellings) > 0;
       case TieRule::Order::ids:
         return x.key() != y.key() ? x.key() < y.key() : a.detail < b.detail;
       case TieRule::Order::detail:
@@ -119,14 +120,11 @@ class TieBreaker {
   }
 
  private:
-  int compare_strings(SymbolPair x, SymbolPair y) const {
-    const int order = tokens_.compare(x.left, y.left);
-    return order != 0 ? order : tokens_.compare(x.right, y.right);
-  }
-
-  int compare_spellings(SymbolPair x, SymbolPair y) const {
-    const int order = tokens_.compare_spellings(x.left, y.left);
-    return order != 0 ? order : tokens_.compare_spellings(x.right, y.right);
+  // As `compare` orders the left symbols, then the right ones.
+  int compared(SymbolPair x, SymbolPair y,
+               int (TokenStrings::*compare)(uint32_t, uint32_t) const) const {
+    const int order = (tokens_.*compare)(x.left, y.left);
+    return order != 0 ? order : (tokens_.*compare)(x.right, y.right);
   }
 
   // The first position where the pair occurs now; the greatest number where it does not.

@@ -1,9 +1,13 @@
 #include "train/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <stdexcept>
 #include <utility>
+
+#include "train/count_queue.h"
+#include "train/score_queue.h"
 
 namespace bpe {
 
@@ -25,9 +29,10 @@ Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions option
     : options_(std::move(options)),
       tokens_(alphabet),
       tie_breaker_(options_.ties, tokens_, words_, pairs_),
-      by_count_(tie_breaker_, pairs_, least_queued(options_)),
-      by_score_(tie_breaker_, pairs_, std::max<int64_t>(options_.min_frequency, 1)) {
+      queue_(std::make_unique<CountQueue>(tie_breaker_, pairs_, least_queued(options_))) {
   options_.min_frequency = std::max<int64_t>(options_.min_frequency, 1);
+  if (options_.by_score)
+    queue_ = std::make_unique<ScoreQueue>(tie_breaker_, pairs_, options_.min_frequency);
   if (options_.by_score && (options_.ties.queues_occurrences || options_.pruned > 0))
     throw std::invalid_argument("scores go neither with huggingface nor with pruned words");
   if (disjoint() && options_.ties.queues_occurrences)
@@ -74,14 +79,14 @@ void Trainer::merge(uint32_t left, uint32_t right) {
 }
 
 // The pair to merge next, out of its queue; none when there is nothing left to do.
-std::optional<Trainer::Candidate> Trainer::next() {
+std::optional<Candidate> Trainer::next() {
   if (!counted_) count_pairs();
   if (vocabulary_full()) return std::nullopt;
   const std::optional<Candidate> chosen = due();
   if (chosen) {
     add_whole_words(chosen->count);
     if (vocabulary_full()) return std::nullopt;
-    pop();
+    queue_->pop();
   }
   watch_pruned(chosen);
   if (chosen && is_tied(*chosen)) tied_.push_back(static_cast<uint32_t>(merges_.size()));
@@ -118,45 +123,26 @@ void Trainer::count_pairs() {
     postings.begin()[postings.cursor++] = i;
   });
   for (uint32_t pair = 0; pair < pairs_.size(); ++pair) pairs_[pair].postings.cursor = 0;
-  if (options_.by_score) {
+  if (options_.by_score)
     words_.each_word([this](Position first, Position end, int64_t count) {
-      for (Position i = first; i < end; ++i) by_score_.count_symbol(words_.at(i), count);
+      for (Position i = first; i < end; ++i) queue_->count_symbol(words_.at(i), count);
     });
-    for (uint32_t pair = 0; pair < pairs_.size(); ++pair) by_score_.gained(pair);
-  } else {
-    by_count_.fill();
-  }
+  queue_->fill();
 }
 
 // The pair to merge next; it stays in its queue.
-std::optional<Trainer::Candidate> Trainer::due() {
+std::optional<Candidate> Trainer::due() {
   const std::optional<Candidate> first = best();
   return first && first->count >= options_.min_frequency ? first : std::nullopt;
 }
 
 // The first pair of its queue, in which it stays; pairs that no merge may join, and entries of
 // `but`, leave it.
-std::optional<Trainer::Candidate> Trainer::best(uint32_t but) {
-  for (;; pop()) {
-    Candidate first{0, 0, 0};
-    if (!options_.by_score) {
-      const CountQueue::Entry* const top = by_count_.top();
-      if (top == nullptr) return std::nullopt;
-      first = {top->count, top->candidate.pair, top->candidate.detail};
-    } else if (!by_score_.empty()) {
-      first = {pairs_[by_score_.top()].count, by_score_.top(), 0};
-    } else {
-      return std::nullopt;
-    }
-    if (first.pair != but && !is_forbidden(first.pair)) return first;
+std::optional<Candidate> Trainer::best(uint32_t but) {
+  for (;; queue_->pop()) {
+    const std::optional<Candidate> first = queue_->top();
+    if (!first || (first->pair != but && !is_forbidden(first->pair))) return first;
   }
-}
-
-void Trainer::pop() {
-  if (options_.by_score)
-    by_score_.pop();
-  else
-    by_count_.pop();
 }
 
 // Gives ids to the whole words that occur at least that often, while there is room.
@@ -176,8 +162,7 @@ void Trainer::add_whole_words(int64_t least) {
 bool Trainer::is_tied(const Candidate& chosen) {
   if (options_.ties.queues_occurrences) return false;
   const std::optional<Candidate> rival = best(chosen.pair);
-  return options_.by_score ? by_score_.is_as_good_as_top(chosen.pair)
-                           : rival && rival->count == chosen.count;
+  return rival && queue_->are_tied(chosen, *rival);
 }
 
 // With the pruned words, each pair would have occurred as often or up to `pruned` times more. So
@@ -290,36 +275,39 @@ void Trainer::merge_positions(uint32_t chosen, uint32_t token) {
 
 // Of a token that was not there before, so that all the pairs it is part of are new.
 void Trainer::count_neighbours(SymbolPair pair, uint32_t token, const EqualPairs& equal) {
-  // Calls visit(neighbour, pair) for the pair of each neighbour, which is in the cache by then.
-  const auto each = [this](Neighbours& side, auto&& pair_with, auto&& visit) {
-    std::vector<Neighbours::Neighbour>& all = side.all();
+  struct Side {
+    Neighbours& neighbours;
+    bool is_before;
+    uint32_t old;  // the symbol of the pair that they stood next to
+    int64_t kept;
+  };
+  const std::array<Side, 2> sides{Side{before_, true, pair.left, equal.kept_before},
+                                  Side{after_, false, pair.right, equal.kept_after}};
+  // Calls visit(neighbour, its pair with a symbol), which is in the cache by then, for all.
+  const auto each = [this](const Side& side, uint32_t symbol, auto&& visit) {
+    const auto pair_of = [&](const Neighbours::Neighbour& neighbour) {
+      return side.is_before ? SymbolPair{neighbour.symbol, symbol}
+                            : SymbolPair{symbol, neighbour.symbol};
+    };
+    std::vector<Neighbours::Neighbour>& all = side.neighbours.all();
     for (size_t n = 0; n < all.size(); ++n) {
-      if (n + kAhead < all.size()) pairs_.prefetch_slot(pair_with(all[n + kAhead].symbol));
-      if (n + kAhead / 2 < all.size())
-        pairs_.prefetch_record(pair_with(all[n + kAhead / 2].symbol));
-      visit(all[n], pair_with(all[n].symbol));
+      if (n + kAhead < all.size()) pairs_.prefetch_slot(pair_of(all[n + kAhead]));
+      if (n + kAhead / 2 < all.size()) pairs_.prefetch_record(pair_of(all[n + kAhead / 2]));
+      visit(all[n], pair_of(all[n]));
     }
   };
   // Gains come first: what a merge brings may be lost to the next one in the same word.
-  const auto gain_all = [&](Neighbours& side, auto&& pair_with) {
-    each(side, pair_with, [&](Neighbours::Neighbour& neighbour, SymbolPair gained) {
+  for (const Side& side : sides)
+    each(side, token, [&](Neighbours::Neighbour& neighbour, SymbolPair gained) {
       neighbour.gained = pairs_.find_or_add(gained);
       pairs_[neighbour.gained].count =
           neighbour.count - (gained.left == gained.right ? equal.overlapping : 0);
       gained_.push_back(neighbour.gained);
     });
-  };
-  const auto lose_all = [&](Neighbours& side, int64_t kept, auto&& pair_with) {
-    each(side, pair_with, [&](const Neighbours::Neighbour& neighbour, SymbolPair lost) {
-      lose(lost, neighbour.count - (lost.left == lost.right ? kept : 0));
+  for (const Side& side : sides)
+    each(side, side.old, [&](const Neighbours::Neighbour& neighbour, SymbolPair lost) {
+      lose(lost, neighbour.count - (lost.left == lost.right ? side.kept : 0));
     });
-  };
-  gain_all(before_, [token](uint32_t symbol) { return SymbolPair{symbol, token}; });
-  gain_all(after_, [token](uint32_t symbol) { return SymbolPair{token, symbol}; });
-  lose_all(before_, equal.kept_before,
-           [pair](uint32_t symbol) { return SymbolPair{symbol, pair.left}; });
-  lose_all(after_, equal.kept_after,
-           [pair](uint32_t symbol) { return SymbolPair{pair.right, symbol}; });
   for (Neighbours* const side : {&before_, &after_}) {
     for (Neighbours::Neighbour& neighbour : side->all()) {
       Postings& postings = pairs_[neighbour.gained].postings;
@@ -374,11 +362,9 @@ void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
 // So many occurrences of a pair have become a token.
 void Trainer::used_up(SymbolPair pair, uint32_t token, int64_t count) {
   tokens_left_ -= count;
-  if (options_.by_score) {
-    by_score_.count_symbol(pair.left, -count);
-    by_score_.count_symbol(pair.right, -count);
-    by_score_.count_symbol(token, count);
-  }
+  queue_->count_symbol(pair.left, -count);
+  queue_->count_symbol(pair.right, -count);
+  queue_->count_symbol(token, count);
 }
 
 // A merge by its rank: those that were known come first.
@@ -444,14 +430,10 @@ void Trainer::file_gains() {
 // Queues the pairs that the merge brought.
 void Trainer::queue_gains() {
   for (const uint32_t pair : gained_) {
-    if (options_.by_score) {
-      by_score_.gained(pair);
-    } else {
-      const auto* later = pairs_.later_postings(pair);
-      by_count_.gained(pair, later == nullptr ? 0 : static_cast<uint32_t>(later->size()));
-    }
+    const auto* later = pairs_.later_postings(pair);
+    queue_->gained(pair, later == nullptr ? 0 : static_cast<uint32_t>(later->size()));
   }
-  if (options_.by_score) by_score_.update();
+  queue_->update();
   gained_.clear();
 }
 

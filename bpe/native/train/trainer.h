@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -11,11 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "train/count_queue.h"
 #include "train/neighbours.h"
 #include "train/pair_counts.h"
+#include "train/pair_queue.h"
 #include "train/pair_table.h"
-#include "train/score_queue.h"
 #include "train/tie_breaker.h"
 #include "train/token_strings.h"
 #include "train/word_array.h"
@@ -120,12 +120,6 @@ class Trainer {
   static constexpr int64_t kMaxTokens = int64_t{1} << 62;
   static constexpr size_t kNever = ~size_t{0};
 
-  struct Candidate {
-    int64_t count;
-    uint32_t pair;
-    uint32_t detail;  // huggingface: which postings
-  };
-
   // Disjoint pairs of equal symbols: what those of a stretch keep, although one of them is merged
   // with the other neighbour, and what the pair of two new tokens does not gain.
   struct EqualPairs {
@@ -139,7 +133,6 @@ class Trainer {
   std::optional<Candidate> next();
   std::optional<Candidate> due();
   std::optional<Candidate> best(uint32_t but = PairTable::kMissing);
-  void pop();
   void add_whole_words(int64_t least);
   bool is_tied(const Candidate& chosen);
   void watch_pruned(const std::optional<Candidate>& chosen);
@@ -167,8 +160,7 @@ class Trainer {
   PairTable pairs_;
   TokenStrings tokens_;
   TieBreaker tie_breaker_;
-  CountQueue by_count_;
-  ScoreQueue by_score_;
+  std::unique_ptr<PairQueue> queue_;
   std::vector<Merge> merges_;
   std::unordered_map<uint32_t, size_t> merge_of_;  // of a pair, its rank: see ranked
   std::vector<uint32_t> repeated_;  // the merges that make a string that was there before
