@@ -276,7 +276,7 @@ class Encoder:
         dropout: float = 0.0,
         seeds: UInt64 | None = None,
     ) -> Encoded:
-        """Encode texts; special tokens, of these ids, are cut out. With dropout, each row has a seed."""
+        """Encode texts; special tokens are cut out. With dropout, each row has a seed."""
 
     def encode_pieces(
         self,

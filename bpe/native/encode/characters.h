@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -67,8 +68,8 @@ class Characters {
       const uint32_t known = step.code_point == kMalformed ? 0 : known_[step.code_point];
       if (known != 0) {
         const Character& character = characters_[known - 1];
-        if ((p == first || character.after.has(p[-1])) &&
-            (next == end || character.before.has(*next))) {
+        if ((p == first || character.after[neighbour(p[-1])]) &&
+            (next == end || character.before[neighbour(*next)])) {
           *out++ = character.id;
           p = next;
           continue;
@@ -87,14 +88,7 @@ class Characters {
     return byte >= 0x80 ? byte % 64 : byte == ' ' ? kSpace : kAscii;
   }
 
-  struct Neighbours {
-    uint64_t beyond_ascii;
-    bool ascii, space;
-
-    bool has(uint8_t byte) const {
-      return byte >= 0x80 ? beyond_ascii >> (byte % 64) & 1 : byte == ' ' ? space : ascii;
-    }
-  };
+  using Neighbours = std::bitset<kNeighbours>;
 
   // A token, and after and before which bytes it is sure.
   struct Character {
@@ -176,8 +170,8 @@ class Characters {
   }
 
   static Neighbours above(const Ranks& ranks, Rank rank) {
-    Neighbours found{0, ranks[kAscii] > rank, ranks[kSpace] > rank};
-    for (size_t i = 0; i < kAscii; ++i) found.beyond_ascii |= uint64_t{ranks[i] > rank} << i;
+    Neighbours found;
+    for (size_t i = 0; i < kNeighbours; ++i) found[i] = ranks[i] > rank;
     return found;
   }
 

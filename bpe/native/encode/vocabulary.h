@@ -38,6 +38,8 @@ class Vocabulary {
 
   // Ids are 0 ... size() - 1, gaps included.
   size_t size() const { return tokens_.size(); }
+  size_t bytes() const { return tokens_.data.size(); }
+  size_t count() const { return ids_.size(); }  // without gaps
   bool has(uint64_t id) const { return id < size() && !tokens_[id].empty(); }
 
   Bytes operator[](uint32_t id) const { return tokens_[id]; }

@@ -24,7 +24,7 @@ class WordPieces {
   WordPieces(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
       : unknown_(model.unknown),
         max_characters_(model.max_characters),
-        trie_(kNext + 1, most_bytes(vocabulary, bytes_of(model.affix))),
+        trie_(kNext + 1, 2 * vocabulary.bytes()),
         token_(kNext + 1, Vocabulary::kNone) {
     const Bytes prefix = bytes_of(model.affix);
     for (uint32_t id = 0; id < vocabulary.size(); ++id) {
@@ -63,16 +63,6 @@ class WordPieces {
 
   static bool continues(Bytes token, Bytes prefix) {
     return token.size() > prefix.size() && std::ranges::equal(token.first(prefix.size()), prefix);
-  }
-
-  // One for each byte of each trie, if no token begins like another.
-  static size_t most_bytes(const Vocabulary& vocabulary, Bytes prefix) {
-    size_t bytes = 0;
-    for (uint32_t id = 0; id < vocabulary.size(); ++id) {
-      const Bytes token = vocabulary[id];
-      bytes += token.size() + (continues(token, prefix) ? token.size() - prefix.size() : 0);
-    }
-    return bytes;
   }
 
   bool is_long(Bytes word) const {

@@ -127,30 +127,36 @@ class JsonReader {
     return true;
   }
 
-  // The object that begins here; member(key) reads each value.
+  // The object that begins here; member(key) reads each value. No key is escaped, or there twice:
+  // their hashes are kept until the object ends.
   template <typename Member>
   bool object(Member member) {
-    const size_t first_key = keys_.size();
-    Value name;
-    return items('{', '}', [&] { return key(name) && colon() && member(name.chars()); }) &&
-           distinct_keys(first_key);
+    const auto first = static_cast<std::ptrdiff_t>(keys_.size());
+    Value key;
+    const auto read_member = [&] {
+      if (!string(key) || key.escaped) return false;
+      keys_.push_back(std::hash<std::string_view>{}(key.chars()));
+      return colon() && member(key.chars());
+    };
+    if (!items('{', '}', read_member)) return false;
+    std::sort(keys_.begin() + first, keys_.end());
+    const bool distinct = std::adjacent_find(keys_.begin() + first, keys_.end()) == keys_.end();
+    keys_.erase(keys_.begin() + first, keys_.end());
+    return distinct;
   }
 
   bool value(Value& value) {
     if (p_ == end_) return false;
-    if (*p_ != '{' && *p_ != '[') return scalar(value);
-    value.kind = Kind::other;
     const auto ignored = [this] {
       Value inside;
       return this->value(inside);
     };
-    return *p_ == '[' ? items('[', ']', ignored)
-                      : object([&](std::string_view) { return ignored(); });
-  }
-
-  bool scalar(Value& value) {
     value.kind = Kind::other;
     switch (*p_) {
+      case '[':
+        return items('[', ']', ignored);
+      case '{':
+        return object([&](std::string_view) { return ignored(); });
       case '"':
         value.kind = Kind::string;
         return string(value);
@@ -166,27 +172,11 @@ class JsonReader {
     }
   }
 
-  // A key without escapes, whose hash is kept until its object ends.
-  bool key(Value& key) {
-    if (!string(key) || key.escaped) return false;
-    keys_.push_back(std::hash<std::string_view>{}(key.chars()));
-    return true;
-  }
-
   bool colon() {
     skip_space();
     if (!take(':')) return false;
     skip_space();
     return true;
-  }
-
-  // Whether the keys of an object that ends, from number `first` on, differ for sure; forgets them.
-  bool distinct_keys(size_t first) {
-    const auto begin = keys_.begin() + static_cast<std::ptrdiff_t>(first);
-    std::sort(begin, keys_.end());
-    const bool distinct = std::adjacent_find(begin, keys_.end()) == keys_.end();
-    keys_.erase(begin, keys_.end());
-    return distinct;
   }
 
   bool digits() {
@@ -196,20 +186,16 @@ class JsonReader {
   }
 
   bool number(Value& value) {
-    value.kind = Kind::integer;
     value.begin = p_;
     take('-');
     if (!take('0') && !digits()) return false;
     value.end = p_;
-    if (take('.')) {
-      value.kind = Kind::other;
-      if (!digits()) return false;
-    }
+    if (take('.') && !digits()) return false;
     if (take('e') || take('E')) {
-      value.kind = Kind::other;
       if (!take('+')) take('-');
       if (!digits()) return false;
     }
+    if (p_ == value.end) value.kind = Kind::integer;
     return true;
   }
 

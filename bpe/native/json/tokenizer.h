@@ -35,7 +35,6 @@ inline constexpr auto kByteOfCharacter = [] {
 
 struct TokenizerLists {
   Vocabulary names;              // the token of each id as it is spelled
-  size_t count;                  // of names
   std::vector<uint32_t> merges;  // left, right, result, left, ...
   std::string head;              // the file, in which both lists are empty
 
@@ -88,7 +87,7 @@ class TokenizerReader : public JsonReader {
     });
     if (!is_read || !blank() || !names_ || !merges_) return std::nullopt;
     head_.append(begin + copied_, end_);
-    return TokenizerLists{*std::move(names_), count_, *std::move(merges_), std::move(head_)};
+    return TokenizerLists{*std::move(names_), *std::move(merges_), std::move(head_)};
   }
 
  private:
@@ -112,7 +111,6 @@ class TokenizerReader : public JsonReader {
     };
     if (!items('{', '}', entry)) return false;
     if (!std::ranges::is_sorted(names, {}, &Name::id)) std::ranges::sort(names, {}, &Name::id);
-    count_ = names.size();
     ByteStrings column;
     for (const Name& name : names) {
       if (name.id + size_t{1} < column.offsets.size() || name.id >= 4 * names.size() + (1u << 20))
@@ -138,11 +136,10 @@ class TokenizerReader : public JsonReader {
              both.clear();
              if (p_ != end_ && *p_ == '"') {  // of older files: "left right"
                if (!append_string(name, both)) return false;
+               if (std::ranges::count(both, ' ') != 1) return false;
                const auto space = std::ranges::find(both, ' ');
-               if (space == both.end()) return false;
                left = static_cast<size_t>(space - both.begin());
                both.erase(space);
-               if (std::ranges::find(both, ' ') != both.end()) return false;
              } else if (!items('[', ']',
                                [&] {
                                  left = both.size();
@@ -167,7 +164,6 @@ class TokenizerReader : public JsonReader {
   }
 
   std::optional<Vocabulary> names_;
-  size_t count_ = 0;
   std::optional<std::vector<uint32_t>> merges_;
   std::string head_;
   ptrdiff_t copied_ = 0;  // bytes of the file that are in the head, or in a list

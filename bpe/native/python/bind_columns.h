@@ -90,7 +90,7 @@ inline void bind_columns(py::module_& module) {
                              [](const TokenizerLists& lists) { return py::bytes(lists.head); })
       .def_property_readonly("merges",
                              [](const TokenizerLists& lists) { return Buffer(lists.merges); })
-      .def("__len__", [](const TokenizerLists& lists) { return lists.count; })
+      .def("__len__", [](const TokenizerLists& lists) { return lists.names.count(); })
       .def("names",
            [](const TokenizerLists& lists) {
              std::vector<py::str> names;

@@ -40,9 +40,6 @@ inline uint8_t ascii_lowercase(uint8_t byte) {
   return static_cast<uint8_t>(byte + (static_cast<uint8_t>(byte - 'A') < 26 ? 0x20 : 0));
 }
 
-// What lowercase letters need: three bytes for two at most (U+023A, U+0130), and one block.
-inline size_t lowercase_bound(size_t bytes) { return bytes + bytes / 2 + 16; }
-
 // Writes each character's lowercase letter; no letter depends on those around it (SpecialCasing has
 // one such rule, for a final sigma). Returns the end of what it wrote.
 inline uint8_t* write_lowercase(const uint8_t* p, const uint8_t* end, uint8_t* out) {
@@ -77,7 +74,8 @@ inline uint8_t* write_lowercase(const uint8_t* p, const uint8_t* end, uint8_t* o
 
 inline ByteStrings lowercase(const TextColumn& column) {
   ByteStrings texts;
-  texts.data.resize(lowercase_bound(column.bytes()));
+  // Two bytes become three at most (U+023A, U+0130); and a block is written at once.
+  texts.data.resize(column.bytes() + column.bytes() / 2 + 16);
   texts.offsets.reserve(column.rows() + 1);
   uint8_t* out = texts.data.data();
   for (size_t row = 0; row < column.rows(); ++row) {

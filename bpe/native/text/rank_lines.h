@@ -2,12 +2,10 @@
 #pragma once
 
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
-#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,23 +31,18 @@ inline constexpr std::array<uint8_t, 256> kDigits = [] {
 inline bool append_base64(std::string_view text, std::vector<uint8_t>& out) {
   if (text.empty() || text.size() % 4 != 0) return false;
   const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
-  const size_t digits = text.size() - padding;
   uint32_t bits = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const uint8_t digit = i < digits ? kDigits[static_cast<uint8_t>(text[i])] : 0;
+  int size = 0;  // of those that are in no byte yet
+  for (const char character : text.substr(0, text.size() - padding)) {
+    const uint8_t digit = kDigits[static_cast<uint8_t>(character)];
     if (digit == kNoDigit) return false;
     bits = bits << 6 | digit;
-    if (i % 4 != 3) continue;
-    const std::array<uint8_t, 3> bytes = {static_cast<uint8_t>(bits >> 16),
-                                          static_cast<uint8_t>(bits >> 8),
-                                          static_cast<uint8_t>(bits)};
-    const size_t size = i + 1 == text.size() ? 3 - padding : 3;
-    for (size_t unused = size; unused < 3; ++unused)
-      if (bytes[unused] != 0) return false;
-    out.insert(out.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
-    bits = 0;
+    size += 6;
+    if (size < 8) continue;
+    size -= 8;
+    out.push_back(static_cast<uint8_t>(bits >> size));
   }
-  return true;
+  return (bits & ((1u << size) - 1)) == 0;
 }
 
 }  // namespace ranks
@@ -63,11 +56,7 @@ inline std::optional<ByteStrings> tokens_in_rank_order(Bytes data) {
   while (!file.empty()) {
     const size_t end = file.find('\n'), space = file.find(' ');
     if (end == std::string_view::npos || space >= end) return std::nullopt;
-    std::array<char, 20> rank;
-    const auto written =
-        std::to_chars(rank.begin(), rank.end(), tokens.offsets.size() - 1).ptr - rank.begin();
-    if (file.substr(space + 1, end - space - 1) !=
-        std::string_view(rank.data(), static_cast<size_t>(written)))
+    if (file.substr(space + 1, end - space - 1) != std::to_string(tokens.size()))
       return std::nullopt;
     if (!ranks::append_base64(file.substr(0, space), tokens.data)) return std::nullopt;
     tokens.end();

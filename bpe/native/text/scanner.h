@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "text/ascii.h"
+#include "text/patterns/window.h"
 #include "text/pretokenizers.h"
 
 namespace bpe {
@@ -45,7 +46,7 @@ class Scanner {
  private:
   // Not of this scanner, so that it may live in registers.
   [[gnu::noinline]] static Positions64 look_ahead(const uint8_t* p, const uint8_t* end) {
-    return Pattern::template ends_ahead<Block>(p, end);
+    return window_ends<Pattern, Block>(p, end);
   }
 
   const uint8_t* at_;

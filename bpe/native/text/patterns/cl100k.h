@@ -39,11 +39,6 @@ struct PrefixedWords : PatternDefaults {
   }
 
   static constexpr bool kHasWindow = true;
-  template <class Block>
-  static Positions64 ends_ahead(const uint8_t* p, const uint8_t* end) {
-    return window_ends<Pattern, Block>(p, end);
-  }
-
   static constexpr bool kAnyCase = true, kEndsWords = false;
   template <class Block>
   static Positions64 more_starts(WindowSets<Block>& sets, Positions64 starts) {

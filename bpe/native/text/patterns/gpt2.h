@@ -29,11 +29,6 @@ struct Gpt2 : PatternDefaults {
   }
 
   static constexpr bool kHasWindow = true;
-  template <class Block>
-  static Positions64 ends_ahead(const uint8_t* p, const uint8_t* end) {
-    return window_ends<Gpt2, Block>(p, end);
-  }
-
   static constexpr bool kAnyCase = false, kEndsWords = false;
   template <class Block>
   static Positions64 more_starts(const WindowSets<Block>& sets, Positions64 starts) {
