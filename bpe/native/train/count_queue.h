@@ -17,6 +17,13 @@ namespace bpe {
 // occur often enough to be merged soon are in it: when it is empty the limit is halved, and all
 // pairs are looked through for those it lets in. Most pairs are never merged, and never in it.
 class CountQueue : public PairQueue {
+  // For the heaps of the standard library: whether b comes before a.
+  auto later() const {
+    return [this](const Candidate& a, const Candidate& b) {
+      return a.count != b.count ? a.count < b.count : ties_.before(b, a);
+    };
+  }
+
  public:
   // Pairs that occur fewer times than `least` are left out.
   CountQueue(const TieBreaker& ties, const PairTable& pairs, int64_t least)
@@ -64,15 +71,6 @@ class CountQueue : public PairQueue {
   }
 
  private:
-  // For the heaps of the standard library: whether b comes before a.
-  struct Later {
-    const TieBreaker& ties;
-    bool operator()(const Candidate& a, const Candidate& b) const {
-      return a.count != b.count ? a.count < b.count : ties.before(b, a);
-    }
-  };
-  Later later() const { return {ties_}; }
-
   // Fills the empty heap with the pairs that occur from `least` to `most` times.
   void let_in(int64_t least, int64_t most) {
     limit_ = least;

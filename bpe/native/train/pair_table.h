@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -91,17 +92,12 @@ class PostingArena {
   }
 
   void give_back(const Postings& postings) {
-    if (postings.size > Postings::kHere) keep(postings.elsewhere(), postings.size);
+    if (postings.size > Postings::kHere) keep({postings.elsewhere(), postings.size});
   }
 
  private:
   static constexpr size_t kBlock = size_t{1} << 18;
   static constexpr size_t kShort = 64;
-
-  struct Region {
-    Position* begin;
-    size_t size;
-  };
 
   Position* find(size_t size) {
     if (size <= kShort && short_[size] != nullptr) {
@@ -109,42 +105,39 @@ class PostingArena {
       std::memcpy(&short_[size], found, sizeof(Position*));
       return found;
     }
-    if (size > left_) refill(size);
-    Position* const found = free_;
-    free_ += size;
-    left_ -= size;
+    if (size > free_.size()) refill(size);
+    Position* const found = free_.data();
+    free_ = free_.subspan(size);
     return found;
   }
 
   // An array that nobody needs holds the place of the next one of its size.
-  void keep(Position* array, size_t size) {
-    if (size > kShort) {
-      long_.push_back({array, size});
-    } else if (size > Postings::kHere) {
-      std::memcpy(array, &short_[size], sizeof(Position*));
-      short_[size] = array;
+  void keep(std::span<Position> array) {
+    if (array.size() > kShort) {
+      long_.push_back(array);
+    } else if (array.size() > Postings::kHere) {
+      std::memcpy(array.data(), &short_[array.size()], sizeof(Position*));
+      short_[array.size()] = array.data();
     }
   }
 
   void refill(size_t size) {
-    const Region rest{free_, left_};
-    if (!long_.empty() && long_.back().size >= size) {
-      free_ = long_.back().begin;
-      left_ = long_.back().size;
+    const std::span<Position> rest = free_;
+    if (!long_.empty() && long_.back().size() >= size) {
+      free_ = long_.back();
       long_.pop_back();
     } else {
-      left_ = std::max(size, kBlock);
-      blocks_.push_back(std::make_unique_for_overwrite<Position[]>(left_));
-      free_ = blocks_.back().get();
+      const size_t most = std::max(size, kBlock);
+      blocks_.push_back(std::make_unique_for_overwrite<Position[]>(most));
+      free_ = {blocks_.back().get(), most};
     }
-    keep(rest.begin, rest.size);
+    keep(rest);
   }
 
   std::vector<std::unique_ptr<Position[]>> blocks_;
   std::array<Position*, kShort + 1> short_{};
-  std::vector<Region> long_;
-  Position* free_ = nullptr;
-  size_t left_ = 0;
+  std::vector<std::span<Position>> long_;
+  std::span<Position> free_;
 };
 
 // Pairs numbered in the order in which they were first met.
@@ -189,11 +182,10 @@ class PairTable {
   void drop_postings(uint32_t i) {
     arena_.give_back(records_[i].postings);
     records_[i].postings = {};
-    if (later_.empty()) return;
-    const auto found = later_.find(i);
-    if (found == later_.end()) return;
-    for (const Postings& postings : found->second) arena_.give_back(postings);
-    later_.erase(found);
+    const auto* later = later_postings(i);
+    if (later == nullptr) return;
+    for (const Postings& postings : *later) arena_.give_back(postings);
+    later_.erase(i);
   }
   std::vector<Postings>* later_postings(uint32_t i) {
     if (later_.empty()) return nullptr;

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "table/bytes.h"
+
 namespace bpe {
 
 class TokenStrings {
@@ -63,10 +65,9 @@ class TokenStrings {
 
   // The first 8 bytes, the first one highest, so that integers compare as strings do.
   static uint64_t prefix_of(std::string_view token) {
-    uint64_t prefix = 0;
-    for (size_t i = 0; i < 8; ++i)
-      prefix = (prefix << 8) | (i < token.size() ? static_cast<uint8_t>(token[i]) : 0);
-    return prefix;
+    uint8_t bytes[8] = {};
+    std::ranges::copy(token.substr(0, 8), bytes);
+    return __builtin_bswap64(load_le64(bytes));
   }
 
   std::vector<std::string> tokens_;

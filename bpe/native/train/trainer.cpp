@@ -43,7 +43,8 @@ Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions option
     const KnownMerge& merge = options_.known[rank];
     if (std::max({merge.pair.left, merge.pair.right, merge.token}) >= tokens_.size())
       throw std::invalid_argument("a known merge is of symbols that are not in the alphabet");
-    merge_of_.try_emplace(pairs_.find_or_add(merge.pair), rank);
+    const uint32_t pair = pairs_.find_or_add(merge.pair);
+    made_.try_emplace(pair, Made{rank, pair, merge.token});
   }
 }
 
@@ -199,7 +200,7 @@ void Trainer::merge_chosen(const Candidate& chosen) {
   const uint32_t token = token_for(pair);
   collect_positions(chosen);
   if (!options_.ties.queues_occurrences) pairs_.drop_postings(chosen.pair);
-  merge_of_[chosen.pair] = options_.known.size() + merges_.size();
+  made_[chosen.pair] = {options_.known.size() + merges_.size(), chosen.pair, token};
   merges_.push_back({pair, token, chosen.count, 0});
   merge_positions(chosen.pair, token);
   queue_gains();
@@ -367,34 +368,24 @@ void Trainer::used_up(SymbolPair pair, uint32_t token, int64_t count) {
   queue_->count_symbol(token, count);
 }
 
-// A merge by its rank: those that were known come first.
-KnownMerge Trainer::ranked(size_t rank) const {
-  if (rank < options_.known.size()) return options_.known[rank];
-  const Merge& merge = merges_[rank - options_.known.size()];
-  return {merge.pair, merge.token};
-}
-
-// The rank of the merge that two symbols side by side became before, if any.
-size_t Trainer::known_merge(Position left, Position right) const {
-  if (left == WordArray::kNone || right == WordArray::kNone) return kNever;
-  const auto found = merge_of_.find(pairs_.find({words_.at(left), words_.at(right)}));
-  return found == merge_of_.end() ? kNever : found->second;
+// The merge that two symbols side by side became before, if any.
+Trainer::Made Trainer::made_of(Position left, Position right) const {
+  if (left == WordArray::kNone || right == WordArray::kNone) return {};
+  const auto found = made_.find(pairs_.find({words_.at(left), words_.at(right)}));
+  return found == made_.end() ? Made{} : found->second;
 }
 
 // After a merge at i: pairs that are merges already are merged at once, as encoding would do.
 void Trainer::merge_known_around(Position i) {
   for (;;) {
     const Position before = words_.previous(i), after = words_.next(i);
-    const size_t left = known_merge(before, i), right = known_merge(i, after);
-    const size_t lowest = std::min(left, right);
-    if (lowest == kNever) return;
-    const KnownMerge known = ranked(lowest);
-    const uint32_t pair = pairs_.find(known.pair);
-    if (left <= right) {
-      merge_at(before, i, pair, known.token);
+    const Made left = made_of(before, i), right = made_of(i, after);
+    if (left.rank == kNever && right.rank == kNever) return;
+    if (left.rank <= right.rank) {
+      merge_at(before, i, left.pair, left.token);
       i = before;
     } else {
-      merge_at(i, after, pair, known.token);
+      merge_at(i, after, right.pair, right.token);
     }
   }
 }

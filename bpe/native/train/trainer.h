@@ -120,6 +120,12 @@ class Trainer {
   static constexpr int64_t kMaxTokens = int64_t{1} << 62;
   static constexpr size_t kNever = ~size_t{0};
 
+  // A pair that was merged before, and what it became.
+  struct Made {
+    size_t rank = kNever;  // known merges come first
+    uint32_t pair = PairTable::kMissing, token = 0;
+  };
+
   // Disjoint pairs of equal symbols: what those of a stretch keep, although one of them is merged
   // with the other neighbour, and what the pair of two new tokens does not gain.
   struct EqualPairs {
@@ -139,8 +145,7 @@ class Trainer {
   std::string joined(SymbolPair pair) const;
   bool is_forbidden(uint32_t pair) const;
   uint32_t token_for(SymbolPair pair);
-  size_t known_merge(Position left, Position right) const;
-  KnownMerge ranked(size_t rank) const;
+  Made made_of(Position left, Position right) const;
   void merge_chosen(const Candidate& chosen);
   void collect_positions(const Candidate& chosen);
   void merge_positions(uint32_t chosen, uint32_t token);
@@ -162,9 +167,9 @@ class Trainer {
   TieBreaker tie_breaker_;
   std::unique_ptr<PairQueue> queue_;
   std::vector<Merge> merges_;
-  std::unordered_map<uint32_t, size_t> merge_of_;  // of a pair, its rank: see ranked
-  std::vector<uint32_t> repeated_;  // the merges that make a string that was there before
-  std::vector<uint32_t> tied_;      // the merges that the tie rule chose
+  std::unordered_map<uint32_t, Made> made_;  // of each pair
+  std::vector<uint32_t> repeated_;           // the merges that make a string that was there before
+  std::vector<uint32_t> tied_;               // the merges that the tie rule chose
   std::vector<WholeToken> whole_tokens_;
   size_t next_whole_ = 0;
   std::optional<size_t> first_affected_;
