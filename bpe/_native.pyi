@@ -294,9 +294,6 @@ class Encoder:
     def decode(self, ids: UInt32, offsets: Offsets, skipped: list[int] = ...) -> Rows:
         """The bytes of rows of ids; those in ``skipped`` are left out."""
 
-def random_words(seed: int, first: int, count: int) -> Buffer:
-    """Numbers (uint64) ``first`` to ``first + count - 1`` of SplitMix64."""
-
 # Vocabularies in files: json/tokenizer.h, text/rank_lines.h, encode/ranked.h.
 
 def tokens_in_rank_order(data: Bytes) -> Rows | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pyarrow as pa
 
-from bpe._native import random_words
 from bpe.errors import EncodingError
 
 _MAX = 2**64
@@ -71,5 +71,9 @@ def row_seeds(seed: int, rows: int, *, first: int = 0) -> pa.UInt64Array:
     for name, value in (("seed", seed), ("rows", rows), ("first", first)):
         if type(value) is not int or not 0 <= value < _MAX:
             raise EncodingError(f"{name} {value!r:.60} is not a number from 0 to 2^64 - 1")
-    numbers = pa.py_buffer(random_words(seed, first, rows))
-    return pa.Array.from_buffers(pa.uint64(), rows, [None, numbers])
+    # SplitMix64 (Steele, Lea and Flood 2014), whose state grows by the same number each time.
+    steps = np.arange(1, rows + 1, dtype=np.uint64) + np.uint64(first)
+    bits = np.uint64(seed) + steps * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return pa.array(bits ^ (bits >> np.uint64(31)))

@@ -12,7 +12,7 @@ class SplitMix64 {
   explicit SplitMix64(uint64_t seed) : state_(seed) {}
 
   uint64_t next() {
-    state_ += kGamma;
+    state_ += 0x9e3779b97f4a7c15u;
     uint64_t z = state_;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -22,25 +22,16 @@ class SplitMix64 {
   // A multiple of 2^-53 in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-  // As next(), so many times.
-  void skip(uint64_t numbers) { state_ += numbers * kGamma; }
-
  private:
-  static constexpr uint64_t kGamma = 0x9e3779b97f4a7c15u;
-
   uint64_t state_;
 };
 
 // Drops merges at random.
-class Dropout {
- public:
-  Dropout(double rate, uint64_t seed) : rate_(rate), random_(seed) {}
+struct Dropout {
+  double rate;
+  SplitMix64 random;
 
-  bool drops() { return random_.uniform() < rate_; }
-
- private:
-  double rate_;
-  SplitMix64 random_;
+  bool drops() { return random.uniform() < rate; }
 };
 
 }  // namespace bpe

@@ -220,7 +220,7 @@ class WordBatch {
   void begin_row() {
     dropout_.reset();
     if (noise_.rate > 0 && row() < noise_.seeds.size())
-      dropout_.emplace(noise_.rate, noise_.seeds[row()]);
+      dropout_ = {noise_.rate, SplitMix64(noise_.seeds[row()])};
   }
 
   void finish_row() {

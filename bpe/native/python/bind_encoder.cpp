@@ -54,14 +54,6 @@ Encoded encode_pieces(const Encoder& encoder, Bytes data, std::span<const int64_
       [&] { return encoder.encode_pieces(data, pieces, row_ends, cut, {dropout, seeds}, narrow); });
 }
 
-Buffer random_words(uint64_t seed, uint64_t first, size_t count) {
-  SplitMix64 random(seed);
-  random.skip(first);
-  std::vector<uint64_t> words(count);
-  for (uint64_t& word : words) word = random.next();
-  return Buffer(std::move(words));
-}
-
 }  // namespace
 
 void bind_encoder(py::module_& module) {
@@ -79,7 +71,6 @@ void bind_encoder(py::module_& module) {
            py::arg("dropout") = 0.0, py::arg("seeds") = py::none())
       .def("decode", &Encoder::decode, py::arg("ids"), py::arg("offsets"),
            py::arg("skipped") = std::vector<int64_t>(), Release());
-  module.def("random_words", &random_words, py::arg("seed"), py::arg("first"), py::arg("count"));
   module.def(
       "merges_of_ranks",
       [](Bytes data, std::span<const int64_t> offsets, const std::string& model) {
