@@ -11,6 +11,7 @@
 
 #include "corpus/lines.h"
 #include "json/reader.h"
+#include "table/buffer.h"
 
 namespace bpe {
 
@@ -38,9 +39,7 @@ class JsonLine : public JsonReader {
 
   // Whether the line is an object that this reader understands; then text and id are set.
   bool read() {
-    const unsigned paths =
-        (names_[0]->parts.empty() ? 0u : 1u) | (names_[1]->parts.empty() ? 0u : 2u);
-    if (!members(paths) || !blank()) return false;
+    if (!members(3) || !blank()) return false;
     text = whole_[0].kind != Kind::absent ? whole_[0] : inner_[0];
     id = whole_[1].kind != Kind::absent ? whole_[1] : inner_[1];
     return true;
@@ -55,9 +54,10 @@ class JsonLine : public JsonReader {
     return object([&](std::string_view field) {
       unsigned inside = 0, last = 0;  // the paths that lead on, and those that end here
       for (unsigned f = 0; paths >> f != 0; ++f) {
-        if ((paths >> f & 1) == 0 || names_[f]->parts[level] != field) continue;
+        const std::vector<std::string_view>& parts = names_[f]->parts;
+        if ((paths >> f & 1) == 0 || level >= parts.size() || parts[level] != field) continue;
         inner_[f] = Value();
-        (names_[f]->parts.size() == level + 1 ? last : inside) |= 1u << f;
+        (parts.size() == level + 1 ? last : inside) |= 1u << f;
       }
       Value value;
       if (inside != 0 && p_ < end_ && *p_ == '{') {
@@ -80,8 +80,7 @@ class JsonLine : public JsonReader {
 
 // The records of a block of JSON lines, one row each; lines of white space are no records.
 struct JsonLines {
-  std::vector<uint8_t> text;
-  std::vector<int64_t> text_offsets{0};
+  ByteStrings text;
   std::vector<uint8_t> ids;
   std::vector<int32_t> id_offsets{0};
   std::vector<uint8_t> has_id;  // a bitmap, lowest bit first
@@ -97,7 +96,7 @@ inline JsonLines read_json_lines(Bytes data, int64_t place, std::string_view tex
   if (data.size() > INT32_MAX) throw std::invalid_argument("more than 2^31 - 1 bytes of lines");
   using Kind = JsonLine::Kind;
   JsonLines rows;
-  rows.text.reserve(data.size());
+  rows.text.data.reserve(data.size());
   const FieldName text_name(text_field), id_name(id_field);
   std::vector<size_t> keys;
   const uint8_t* const begin = data.data();
@@ -112,7 +111,7 @@ inline JsonLines read_json_lines(Bytes data, int64_t place, std::string_view tex
     const bool no_id = line.id.kind == Kind::absent || line.id.kind == Kind::null;
     if (read && line.text.kind == Kind::string && !line.text.lone_surrogate &&
         !(has_id && line.id.lone_surrogate) && (has_id || (no_id && !id_required))) {
-      line.text.append_to(rows.text);
+      line.text.append_to(rows.text.data);
       if (has_id) {
         rows.has_id.back() |= static_cast<uint8_t>(1u << row % 8);
         const bool minus_zero = line.id.kind == Kind::integer && line.id.end - line.id.begin == 2 &&
@@ -124,7 +123,7 @@ inline JsonLines read_json_lines(Bytes data, int64_t place, std::string_view tex
       rows.undecided.insert(rows.undecided.end(),
                             {static_cast<int64_t>(row), p - begin, stop - begin});
     }
-    rows.text_offsets.push_back(static_cast<int64_t>(rows.text.size()));
+    rows.text.end();
     rows.id_offsets.push_back(static_cast<int32_t>(rows.ids.size()));
   });
   return rows;

@@ -144,13 +144,14 @@ class CountTable {
   }
 
   void grow() {
-    const size_t capacity = 2 * entries_.capacity();
-    ZeroedArray<Place> places(ordered_ ? capacity : 0);
-    entries_.resize(
-        capacity, [](const Entry& entry) { return entry.hash; },
-        [&](size_t from, size_t to) {
-          if (ordered_) places[to] = places_[from];
-        });
+    FlatTable<Entry> entries(2 * entries_.capacity());
+    ZeroedArray<Place> places(ordered_ ? entries.capacity() : 0);
+    for (size_t slot = 0; slot < entries_.capacity(); ++slot) {
+      if (entries_[slot].is_free()) continue;
+      const size_t to = entries.add(entries_[slot].hash, entries_[slot]);
+      if (ordered_) places[to] = places_[slot];
+    }
+    entries_ = std::move(entries);
     places_ = std::move(places);
   }
 

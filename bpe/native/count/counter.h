@@ -76,13 +76,9 @@ class Counter {
         total += batch.place.position;
         batch.place = {Ordered ? places[row] : 0, 0};
       }
-      const Bytes text = column[row];
       special_.cut(
-          text.data(), text.data() + text.size(),
-          [&](const uint8_t* from, const uint8_t* to) {
-            each_pretoken(pretokenizer_, {from, to}, batch);
-          },
-          [](size_t, const uint8_t*, const uint8_t*) {});
+          column[row], [&](Bytes text) { each_pretoken(pretokenizer_, text, batch); },
+          [](size_t, Bytes) {});
     }
     batch.flush();
     return total + batch.place.position;

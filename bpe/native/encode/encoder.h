@@ -46,7 +46,10 @@ class Encoder {
           const Model& model, std::span<const uint32_t> superwords = {},
           std::vector<uint8_t> marks = {})
       : is_marked_(!marks.empty()),
-        superwords_(superwords_of(vocabulary, superwords, merges, special, model, is_marked_)),
+        superwords_(superwords.empty()
+                        ? std::nullopt
+                        : std::optional<Superwords>(std::in_place, vocabulary, superwords, merges,
+                                                    vocabulary.flags(special))),
         words_(std::move(vocabulary), merges, special,
                superwords_ ? superwords_->is_alone() : std::vector<bool>(), whole_words, model,
                superwords_ ? superwords_->marks() : std::move(marks), pretokenizer.never_split),
@@ -56,9 +59,6 @@ class Encoder {
     idle_.push_back(words_.new_workspace());  // ready before the first text comes
   }
 
-  Encoder(const Encoder&) = delete;
-  Encoder& operator=(const Encoder&) = delete;
-
   // special, ids: the tokens that are cut out of the text whole, wherever they are in it.
   // narrow: whether ids have 16 bits.
   EncodedRows encode(const TextColumn& column, const SpecialMatcher& special,
@@ -67,16 +67,12 @@ class Encoder {
     if (special.size() != ids.size())
       throw std::invalid_argument("special tokens need one id each");
     for (const int64_t id : ids) vocabulary().checked(id);
-    const Rows rows{column.rows(), column.bytes(), column.readable(), noise, narrow};
-    return encode_rows(rows, [&](size_t row, WordBatch& batch) {
-      const Bytes text = column[row];
+    const auto encode_row = [&](size_t row, WordBatch& batch) {
       special.cut(
-          text.data(), text.data() + text.size(),
-          [&](const uint8_t* from, const uint8_t* to) { encode_segment({from, to}, batch); },
-          [&](size_t which, const uint8_t*, const uint8_t*) {
-            batch.push_token(static_cast<uint32_t>(ids[which]));
-          });
-    });
+          column[row], [&](Bytes text) { encode_segment(text, batch); },
+          [&](size_t which, Bytes) { batch.push_token(static_cast<uint32_t>(ids[which])); });
+    };
+    return encode_rows(column.rows(), column.bytes(), column.readable(), noise, narrow, encode_row);
   }
 
   // What is in a piece instead of the id of a token.
@@ -91,8 +87,7 @@ class Encoder {
                             bool narrow) const {
     check_pieces(data, pieces, row_ends);
     if (cut) require_pattern(pretokenizer_);
-    const Rows rows{row_ends.size(), data.size(), data.data() + data.size(), noise, narrow};
-    return encode_rows(rows, [&](size_t row, WordBatch& batch) {
+    const auto encode_row = [&](size_t row, WordBatch& batch) {
       const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
       const auto last = static_cast<size_t>(row_ends[row]);
       for (size_t piece = first; piece < last; ++piece) {
@@ -108,7 +103,9 @@ class Encoder {
           batch.push(bytes.data(), bytes.data() + bytes.size());
         }
       }
-    });
+    };
+    return encode_rows(row_ends.size(), data.size(), data.data() + data.size(), noise, narrow,
+                       encode_row);
   }
 
   // As Decoder::decode, without the ids in `skipped`.
@@ -121,18 +118,6 @@ class Encoder {
   const Vocabulary& vocabulary() const { return words_.vocabulary(); }
 
  private:
-  static std::optional<Superwords> superwords_of(const Vocabulary& vocabulary,
-                                                 std::span<const uint32_t> superwords,
-                                                 std::span<const uint32_t> merges,
-                                                 const std::vector<int64_t>& special,
-                                                 const Model& model, bool is_marked) {
-    if (superwords.empty()) return std::nullopt;
-    if (model.kind != Model::Kind::bytes || is_marked)
-      throw std::invalid_argument("superwords need a model of bytes, and marks of their own");
-    return std::optional<Superwords>(std::in_place, vocabulary, superwords, merges,
-                                     vocabulary.flags(special));
-  }
-
   // A workspace for one call: an idle one, or a new one.
   std::unique_ptr<Workspace> take_workspace() const {
     {
@@ -152,32 +137,26 @@ class Encoder {
     if (idle_.size() < idle_.capacity()) idle_.push_back(std::move(workspace));
   }
 
-  // What is encoded: so many rows of so many bytes together, which are before `readable`.
-  struct Rows {
-    size_t count, bytes;
-    const uint8_t* readable;
-    const Noise& noise;
-    bool narrow;
-  };
-
-  // Encodes each row with encode_row(row, batch).
+  // Encodes each of `count` rows with encode_row(row, batch). They have so many bytes together,
+  // which are before `readable`.
   template <typename EncodeRow>
-  EncodedRows encode_rows(const Rows& rows, EncodeRow encode_row) const {
-    if (rows.narrow && (is_marked_ || vocabulary().size() > size_t{1} << 16))
+  EncodedRows encode_rows(size_t count, size_t bytes, const uint8_t* readable, const Noise& noise,
+                          bool narrow, EncodeRow encode_row) const {
+    if (narrow && (is_marked_ || vocabulary().size() > size_t{1} << 16))
       throw std::invalid_argument("ids of this tokenizer do not fit 16 bits");
-    const bool is_noisy = rows.noise.rate > 0;
+    const bool is_noisy = noise.rate > 0;
     if (is_noisy && words_.model().kind == Model::Kind::word_piece)
       throw std::invalid_argument("WordPiece has no merges that could be dropped");
-    if (is_noisy && rows.noise.seeds.size() != rows.count)
+    if (is_noisy && noise.seeds.size() != count)
       throw std::invalid_argument("there is not one seed for each row");
     // An error may come in the middle of a word: what a workspace holds then is not kept.
     std::unique_ptr<Workspace> workspace = take_workspace();
     // No id represents less than a byte, except an end of a word.
-    EncodedRows encoded{{rows.narrow, rows.bytes + WordBatch::kMostWritten}};
-    encoded.offsets.reserve(rows.count + 1);
-    WordBatch batch(words_, *workspace, rows.readable, rows.noise,
-                    superwords_ ? &*superwords_ : nullptr, encoded);
-    for (size_t row = 0; row < rows.count; ++row) {
+    EncodedRows encoded{{narrow, bytes + WordBatch::kMostWritten}};
+    encoded.offsets.reserve(count + 1);
+    WordBatch batch(words_, *workspace, readable, noise, superwords_ ? &*superwords_ : nullptr,
+                    encoded);
+    for (size_t row = 0; row < count; ++row) {
       encode_row(row, batch);
       batch.end_row();
     }

@@ -17,15 +17,12 @@ class Marks {
  public:
   static constexpr int kShift = 30;
   static constexpr uint32_t kId = (uint32_t{1} << kShift) - 1;  // the bits of an id
-  static constexpr uint32_t kMask = ~kId;
 
   // of_id: 0 to 3 for each of so many tokens; none where nothing is marked.
   Marks(std::vector<uint8_t> of_id, size_t tokens) : of_id_(std::move(of_id)) {
     if (empty()) return;
     if (of_id_.size() != tokens) throw std::invalid_argument("marks are not one for each token");
     if (tokens > kId) throw std::invalid_argument("a vocabulary of 2^30 tokens cannot be marked");
-    for (const uint8_t mark : of_id_)
-      if (mark > 3) throw std::invalid_argument("a mark is not a number from 0 to 3");
   }
 
   bool empty() const { return of_id_.empty(); }

@@ -17,12 +17,12 @@ struct Model {
   enum class Kind { bytes, characters, word_piece };
 
   Kind kind = Kind::bytes;
-  std::string affix;                     // the end of a word, or the prefix of what continues one
+  std::string affix = "";                // the end of a word, or the prefix of what continues one
   uint32_t unknown = Vocabulary::kNone;  // the token of what has none
   size_t max_characters = 0;             // WordPiece: longer words are unknown
   bool byte_fallback = false;            // characters without a token: a token for each byte
   bool fuse_unknown = false;             // those next to each other: one unknown token
-  std::string mark;                      // what decodes to a space; empty for nothing
+  std::string mark = "";                 // what decodes to a space; empty for nothing
   bool drops_space = false;              // decoding drops a space that a row begins with
 };
 

@@ -65,9 +65,7 @@ void for_each_split(const Vocabulary& vocabulary, F&& f) {
 
 // What the tokens of a model consist of. Throws std::invalid_argument where a byte has no token.
 inline Symbols symbols_of(const Vocabulary& vocabulary, Model::Kind kind) {
-  Model model;
-  model.kind = kind;
-  return {vocabulary, model, std::vector<bool>(vocabulary.size(), false)};
+  return {vocabulary, {.kind = kind}, std::vector<bool>(vocabulary.size(), false)};
 }
 
 // Throws Unencodable where a character has no token.

@@ -62,7 +62,8 @@ class Superwords {
       do {
         id = row[i];
         piece[size++] = id & Marks::kId;
-      } while (++i < row.size() && (drops ? are_marked(id, row[i]) : may_cross(id, row[i])));
+      } while (++i < row.size() &&
+               (drops ? std::min(id, row[i]) > Marks::kId : may_cross(id, row[i])));
       kept += merger.merge(table_, piece, size);
     }
     return kept;
@@ -74,9 +75,6 @@ class Superwords {
 
   using Ids = std::vector<uint32_t>;
 
-  static bool are_marked(uint32_t before, uint32_t after) {
-    return (before & Marks::kMask) != 0 && (after & Marks::kMask) != 0;
-  }
   bool may_cross(uint32_t before, uint32_t after) const {
     if (!(before & uint32_t{kLast} << Marks::kShift) ||
         !(after & uint32_t{kFirst} << Marks::kShift))

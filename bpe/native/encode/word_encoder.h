@@ -64,9 +64,6 @@ class WordEncoder {
       characters_.emplace(vocabulary_, symbols_.of_byte(), merges_, merges);
   }
 
-  WordEncoder(const WordEncoder&) = delete;
-  WordEncoder& operator=(const WordEncoder&) = delete;
-
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const std::vector<bool>& is_special() const { return is_special_; }
   const Model& model() const { return model_; }

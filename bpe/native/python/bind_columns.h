@@ -70,7 +70,7 @@ inline void bind_columns(py::module_& module) {
       [](Bytes data, int64_t place, const std::string& text_field, const std::string& id_field,
          bool id_required) {
         JsonLines rows = read_json_lines(data, place, text_field, id_field, id_required);
-        return std::tuple(Buffer(std::move(rows.text)), Buffer(std::move(rows.text_offsets)),
+        return std::tuple(Buffer(std::move(rows.text.data)), Buffer(std::move(rows.text.offsets)),
                           Buffer(std::move(rows.ids)), Buffer(std::move(rows.id_offsets)),
                           Buffer(std::move(rows.has_id)), Buffer(std::move(rows.places)),
                           Buffer(std::move(rows.undecided)));

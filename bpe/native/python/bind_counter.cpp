@@ -35,15 +35,13 @@ std::shared_ptr<SortedCounts> make_run(Bytes data, Bytes offsets, int offset_wid
 // Begin, end and index of each special token in a text, and of the text between, which has -1.
 Buffer cut_special(const SpecialMatcher& matcher, Bytes text) {
   std::vector<int64_t> parts;
-  const auto add = [&](const uint8_t* from, const uint8_t* to, int64_t which) {
-    parts.insert(parts.end(), {from - text.data(), to - text.data(), which});
+  const auto add = [&](Bytes part, int64_t which) {
+    const int64_t begin = part.data() - text.data();
+    parts.insert(parts.end(), {begin, begin + static_cast<int64_t>(part.size()), which});
   };
   matcher.cut(
-      text.data(), text.data() + text.size(),
-      [&](const uint8_t* from, const uint8_t* to) { add(from, to, -1); },
-      [&](size_t which, const uint8_t* from, const uint8_t* to) {
-        add(from, to, static_cast<int64_t>(which));
-      });
+      text, [&](Bytes part) { add(part, -1); },
+      [&](size_t which, Bytes part) { add(part, static_cast<int64_t>(which)); });
   return Buffer(std::move(parts));
 }
 
@@ -53,14 +51,11 @@ std::pair<ByteStrings, Buffer> split_column(const SpecialMatcher& matcher,
   ByteStrings parts;
   std::vector<int64_t> rows;
   for (size_t row = 0; row < column.rows(); ++row) {
-    const Bytes text = column[row];
-    matcher.cut(
-        text.data(), text.data() + text.size(),
-        [&](const uint8_t* from, const uint8_t* to) {
-          parts.add({from, to});
-          rows.push_back(static_cast<int64_t>(row));
-        },
-        [](size_t, const uint8_t*, const uint8_t*) {});
+    const auto add = [&](Bytes part) {
+      parts.add(part);
+      rows.push_back(static_cast<int64_t>(row));
+    };
+    matcher.cut(column[row], add, [](size_t, Bytes) {});
   }
   return {std::move(parts), Buffer(std::move(rows))};
 }
@@ -94,8 +89,7 @@ void bind_counter(py::module_& module) {
   module.def(
       "prune_run",
       [](const SortedCounts& counts, int64_t below, size_t id_bytes) {
-        Losses losses;
-        losses.id_bytes = id_bytes;
+        Losses losses{id_bytes};
         auto kept = pruned(counts, below, losses);
         return std::tuple(kept, losses.rows, losses.occurrences, losses.bytes,
                           Buffer(std::move(losses.at)));

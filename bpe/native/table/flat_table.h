@@ -58,18 +58,20 @@ class FlatTable {
     ++size_;
   }
 
-  // Moves all entries to an array of `capacity`. `moved(from, to)` is called for each.
-  template <typename HashOf, typename Moved>
-  void resize(size_t capacity, HashOf hash_of, Moved moved) {
-    ZeroedArray<Entry> old(capacity);
-    std::swap(old, entries_);
-    mask_ = capacity - 1;
-    for (size_t from = 0; from < old.size(); ++from)
-      if (!old[from].is_free()) moved(from, insert_again(old[from], hash_of));
-  }
+  // Moves all entries to an array of `capacity`.
   template <typename HashOf>
   void resize(size_t capacity, HashOf hash_of) {
-    resize(capacity, hash_of, [](size_t, size_t) {});
+    FlatTable larger(capacity);
+    for (size_t slot = 0; slot < entries_.size(); ++slot)
+      if (!entries_[slot].is_free()) larger.add(hash_of(entries_[slot]), entries_[slot]);
+    *this = std::move(larger);
+  }
+
+  // Inserts an entry that is not in the table; returns its slot.
+  size_t add(uint64_t hash, const Entry& entry) {
+    const size_t slot = find(hash, [](const Entry&) { return false; });
+    insert(slot, entry);
+    return slot;
   }
 
   // Frees a slot and moves entries after it back, so that no search ends before its entry (Knuth,
@@ -87,14 +89,6 @@ class FlatTable {
   }
 
  private:
-  // Returns the slot.
-  template <typename HashOf>
-  size_t insert_again(const Entry& entry, HashOf hash_of) {
-    const size_t slot = find(hash_of(entry), [](const Entry&) { return false; });
-    entries_[slot] = entry;
-    return slot;
-  }
-
   template <typename Is>
   static size_t find(const Entry* entries, size_t mask, uint64_t hash, Is is) {
     size_t slot = hash & mask;

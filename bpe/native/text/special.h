@@ -47,43 +47,38 @@ class SpecialMatcher {
   }
 
   // How many tokens there are.
-  size_t size() const { return later_ ? numbers_.size() + later_numbers_.size() : tokens_.size(); }
+  size_t size() const { return numbers_.size() + later_numbers_.size(); }
 
-  // Calls on_text(begin, end) for what is between the special tokens of [p, end), where that is
-  // not empty, and on_token(which, begin, end) for each token with what it takes, in order. `which`
-  // counts in the order in which the tokens were given.
+  // Calls on_text(text) for what is between the special tokens of a text, where that is not empty,
+  // and on_token(which, text) for each token with what it takes, in order. `which` counts in the
+  // order in which the tokens were given.
   template <class OnText, class OnToken>
-  void cut(const uint8_t* p, const uint8_t* end, OnText&& on_text, OnToken&& on_token) const {
-    if (!later_) return cut_once(p, end, on_text, on_token);
+  void cut(Bytes text, OnText&& on_text, OnToken&& on_token) const {
+    if (!later_) return cut_once(text, on_text, on_token);
     const auto numbered = [&](const std::vector<size_t>& numbers) {
-      return [&](size_t which, const uint8_t* from, const uint8_t* to) {
-        on_token(numbers[which], from, to);
-      };
+      return [&](size_t which, Bytes token) { on_token(numbers[which], token); };
     };
-    const auto cut_later = [&](const uint8_t* from, const uint8_t* to) {
-      later_->cut_once(from, to, on_text, numbered(later_numbers_));
+    const auto cut_later = [&](Bytes rest) {
+      later_->cut_once(rest, on_text, numbered(later_numbers_));
     };
-    cut_once(p, end, cut_later, numbered(numbers_));
+    cut_once(text, cut_later, numbered(numbers_));
   }
 
  private:
   static constexpr uint32_t kRoot = 0;
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // Moves the tokens that are searched for later to a matcher of their own, if there are others.
+  // Moves the tokens that are searched for later to a matcher of their own.
   void divide() {
-    const auto is_later = [](uint8_t flags) { return (flags & kNormalized) != 0; };
-    if (std::all_of(flags_.begin(), flags_.end(), is_later) ||
-        std::none_of(flags_.begin(), flags_.end(), is_later))
-      return;
     std::vector<std::string> tokens[2];
     std::vector<uint8_t> flags[2];
     for (size_t i = 0; i < tokens_.size(); ++i) {
-      const bool later = is_later(flags_[i]);
-      tokens[later].push_back(std::move(tokens_[i]));
-      flags[later].push_back(flags_[i]);
+      const bool later = (flags_[i] & kNormalized) != 0;
+      tokens[later].push_back(tokens_[i]);
+      flags[later].push_back(flags_[i] & ~kNormalized);
       (later ? later_numbers_ : numbers_).push_back(i);
     }
+    if (later_numbers_.empty()) return;
     tokens_ = std::move(tokens[0]);
     flags_ = std::move(flags[0]);
     later_ = std::make_shared<const SpecialMatcher>(std::move(tokens[1]), std::move(flags[1]));
@@ -92,28 +87,29 @@ class SpecialMatcher {
   // As find_matches of Hugging Face's added_vocabulary.rs. A token that begins in the whitespace
   // that the one before has taken is found too, and text goes on after it.
   template <class OnText, class OnToken>
-  void cut_once(const uint8_t* const text, const uint8_t* end, OnText&& on_text,
-                OnToken&& on_token) const {
-    const uint8_t* rest = text;    // what is left begins here
-    const uint8_t* spaces = text;  // the whitespace that was last taken to the right ends here
-    for (const uint8_t* p = text; p != end;) {
+  void cut_once(Bytes text, OnText&& on_text, OnToken&& on_token) const {
+    const uint8_t *const begin = text.data(), *const end = begin + text.size();
+    const uint8_t* rest = begin;    // what is left begins here
+    const uint8_t* spaces = begin;  // the whitespace that was last taken to the right ends here
+    for (const uint8_t* p = begin; p != end;) {
       size_t which = 0;
       const uint8_t* from = find(p, end, which);
       if (from == end) break;
       p = from + tokens_[which].size();
       const uint8_t flags = flags_[which];
-      if ((flags & kSingleWord) && (ends_in_word(text, from) || begins_with_word(p, end))) continue;
+      if ((flags & kSingleWord) && (ends_in_word(begin, from) || begins_with_word(p, end)))
+        continue;
       if (flags & kLeftStrip) from = rest < from ? begin_of_spaces(rest, from) : rest;
       const uint8_t* to = p;
       if (flags & kRightStrip) {
         if (p >= spaces) spaces = bpe::skip<kWhite>(p, end);
         to = spaces;
       }
-      if (rest < from) on_text(rest, from);
-      if (from < to) on_token(which, from, to);
+      if (rest < from) on_text(Bytes(rest, from));
+      if (from < to) on_token(which, Bytes(from, to));
       rest = to;
     }
-    if (rest != end) on_text(rest, end);
+    if (rest != end) on_text(Bytes(rest, end));
   }
 
   static const uint8_t* begin_of_spaces(const uint8_t* begin, const uint8_t* end) {
@@ -208,18 +204,15 @@ class SpecialMatcher {
     std::iota(order.begin(), order.end(), 0u);
     std::ranges::sort(order, {}, [&](uint32_t node) { return nodes_[node].depth; });
     from_root_.fill(kRoot);
-    size_t first_bytes = 0;
     for (const uint32_t number : std::span(order).subspan(1)) {
       Node& node = nodes_[number];
-      if (node.depth == 1) {
+      if (node.depth == 1)
         from_root_[node.byte] = number;
-        ++first_bytes;
-      } else {
+      else
         node.failure = step(nodes_[node.parent].failure, node.byte);
-      }
       if (node.longest == kNone) node.longest = nodes_[node.failure].longest;
     }
-    begins_alike_ = first_bytes == 1;
+    begins_alike_ = std::ranges::count(nodes_, 1u, &Node::depth) == 1;
   }
 
   std::vector<std::string> tokens_;
@@ -228,7 +221,7 @@ class SpecialMatcher {
   std::vector<Node> nodes_{{kRoot, 0, 0}};
   std::array<uint32_t, 256> from_root_;
   bool begins_alike_ = false;  // all tokens, with the byte of node 1
-  // The tokens that are searched for later, if there are others, and the numbers of both.
+  // The tokens that are searched for later, if there are any, and the numbers of both.
   std::shared_ptr<const SpecialMatcher> later_;
   std::vector<size_t> numbers_;
   std::vector<size_t> later_numbers_;

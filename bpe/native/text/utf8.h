@@ -1,6 +1,7 @@
 // Strict UTF-8 (RFC 3629) out of arbitrary bytes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -54,24 +55,10 @@ inline const uint8_t* character_before(const uint8_t* begin, const uint8_t* end)
 
 // Writes a code point and returns the end of it.
 inline uint8_t* write_utf8(uint32_t code_point, uint8_t* out) {
-  const auto tail = [&](int shift) {
-    return static_cast<uint8_t>(0x80 | (code_point >> shift & 0x3F));
-  };
-  if (code_point < 0x80) {
-    *out++ = static_cast<uint8_t>(code_point);
-  } else if (code_point < 0x800) {
-    *out++ = static_cast<uint8_t>(0xC0 | code_point >> 6);
-    *out++ = tail(0);
-  } else if (code_point < 0x10000) {
-    *out++ = static_cast<uint8_t>(0xE0 | code_point >> 12);
-    *out++ = tail(6);
-    *out++ = tail(0);
-  } else {
-    *out++ = static_cast<uint8_t>(0xF0 | code_point >> 18);
-    *out++ = tail(12);
-    *out++ = tail(6);
-    *out++ = tail(0);
-  }
+  constexpr std::array<uint8_t, 4> kLeads{0, 0xC0, 0xE0, 0xF0};
+  int left = (code_point >= 0x80) + (code_point >= 0x800) + (code_point >= 0x10000);
+  *out++ = static_cast<uint8_t>(kLeads[static_cast<size_t>(left)] | code_point >> 6 * left);
+  while (left-- > 0) *out++ = static_cast<uint8_t>(0x80 | (code_point >> 6 * left & 0x3F));
   return out;
 }
 
