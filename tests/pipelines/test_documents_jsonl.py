@@ -69,9 +69,9 @@ def by_loads(line: bytes, id_field: str | None = None) -> tuple[str, str | None]
     return None if needed and id_ is None else (text, id_)
 
 
-def compare(path: Path, lines: list[bytes], id_field: str | None = None) -> None:
+def compare(path: Path, lines: list[bytes], id_field: str | None = None, **reading: Any) -> None:
     """Read a file of these lines; compare each with the rule, and with `parse_line`."""
-    found = read_line(path, b"\n".join(lines), id_field=id_field)
+    found = read_line(path, b"\n".join(lines), id_field=id_field, **reading)
     options = ReadOptions(id_field=id_field)
     documents, bad, place = [], [], 0
     for line in lines:
@@ -174,10 +174,11 @@ lines = st.one_of(right_lines, right_lines, wrong_lines, damaged_lines).map(
 
 @examples(400)
 @given(
-    lines=st.lists(lines, min_size=1, max_size=3),
+    lines=st.lists(lines, min_size=1, max_size=4),
     id_field=st.sampled_from([None, None, "id", "other"]),
+    block_bytes=st.integers(1, 200),
 )
-@example(lines=[b'{"text":"a","id":"\\ud800"}'], id_field="id")
+@example(lines=[b'{"text":"a","id":"\\ud800"}'], id_field="id", block_bytes=200)
 @example(
     lines=[
         b'{"text":1,"text":"a"}',
@@ -193,24 +194,12 @@ lines = st.one_of(right_lines, right_lines, wrong_lines, damaged_lines).map(
         b'{"text":"\\u',
     ],
     id_field=None,
+    block_bytes=200,
 )
 def test_the_core_reads_lines_as_json_loads_does(
-    path: Path, lines: list[bytes], id_field: str | None
+    path: Path, lines: list[bytes], id_field: str | None, block_bytes: int
 ) -> None:
-    compare(path, lines, id_field)
-
-
-@examples(100)
-@given(
-    texts=st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=20),
-    plain=st.booleans(),
-    block_bytes=st.integers(1, 200),
-)
-def test_any_text_comes_back(path: Path, texts: list[str], plain: bool, block_bytes: int) -> None:
-    lines = [json.dumps({"n": None, "text": text}, ensure_ascii=plain) + "\n" for text in texts]
-    found = read_line(path, "".join(lines).encode(), block_bytes=block_bytes)
-    assert found.bad == []
-    assert found.texts == texts
+    compare(path, lines, id_field, block_bytes=block_bytes)
 
 
 def test_what_is_special_is_found_at_any_place(path: Path) -> None:
