@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bpe
+from pipelines.count.job import CountRequest
+from pipelines.encode.job import EncodeRequest
 from pipelines.output.names import (
     PLAN,
     SPLITS,
@@ -288,6 +290,28 @@ def encode(
         encoding=encoding,
         appending=appending,
     )
+
+
+def encode_request(
+    inputs: InputSettings, tokenizer: Path | str, output: Path | str, *, resume: bool = False
+) -> EncodeRequest:
+    """The job of `encode`, for tests of its steps."""
+    return EncodeRequest.of(
+        inputs=inputs,
+        tokenizer=str(tokenizer),
+        output=OutputSettings(directory=str(output), resume=resume),
+        encoding=EncodeSettings(),
+    ).started()
+
+
+def count_request(inputs: InputSettings, output: Path | str) -> CountRequest:
+    """The job of `count`, likewise."""
+    return CountRequest.of(
+        inputs=inputs,
+        pretokens=PretokenSettings(),
+        output=OutputSettings(directory=str(output)),
+        settings=CountSettings(),
+    ).started()
 
 
 def flip(path: Path) -> None:

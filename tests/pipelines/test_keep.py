@@ -190,20 +190,11 @@ def test_malformed_text_in_a_column_is_a_bad_record(model: Path, tmp_path: Path)
     assert found["name"].to_pylist() == ["good"]
 
 
+X = {"text": "x"}
 FILES: dict[str, Any] = {
     "text": ({"a.txt": "text"}, "n", ConfigError, r"a\.txt is read as text, which has no columns"),
-    "missing": ({"a.jsonl": [{"text": "x", "m": 1}]}, "n", ConfigError, "no such field.*'m'"),
-    "null": ({"a.jsonl": [{"text": "x", "n": None}]}, "n", ConfigError, "only null or empty"),
-    "empty": ({"a.jsonl": [{"text": "x", "n": [[]]}]}, "n", ConfigError, "only null or empty"),
-    "mixed": (
-        {"a.jsonl": [{"text": "x", "n": 1}, {"text": "x", "n": "1"}]},
-        "n",
-        ConfigError,
-        "values of type int64 and of type string there: give a type",
-    ),
-    "long": ({"a.jsonl": [{"text": "x", "n": 1 << 70}]}, "n", ConfigError, "does not fit 64 bits"),
     "two files": (
-        {"a.jsonl": [{"text": "x", "n": 1}], "b.parquet": {"text": ["x"], "n": ["y"]}},
+        {"a.jsonl": [{**X, "n": 1}], "b.parquet": {"text": ["x"], "n": ["y"]}},
         "n",
         ConfigError,
         r"b\.parquet has it as string, .*a\.jsonl as int64, and no type holds both",
@@ -215,23 +206,28 @@ FILES: dict[str, Any] = {
         ConfigError,
         r"b\.parquet has it as string, which the int64 that was asked for",
     ),
-    "not of JSON": (
-        {"a.jsonl": [{"text": "x"}]},
-        "n:date32",
-        ConfigError,
-        "JSON, which has no values of type date32",
+}
+RECORDS_REFUSED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
+    "missing": ([{**X, "m": 1}], "n", "no such field.*'m'"),
+    "null": ([{**X, "n": None}], "n", "only null or empty"),
+    "empty": ([{**X, "n": [[]]}], "n", "only null or empty"),
+    "mixed": (
+        [{**X, "n": 1}, {**X, "n": "1"}],
+        "n",
+        "of type int64 and of type string there",
     ),
-    "no type": ({"a.jsonl": [{"text": "x"}]}, "n:strng", ConfigError, "'strng' is no type"),
+    "long": ([{**X, "n": 1 << 70}], "n", "does not fit 64 bits"),
+    "not of JSON": ([X], "n:date32", "JSON, which has no values of type date32"),
+    "no type": ([X], "n:strng", "'strng' is no type"),
+    "twice": ([X], "n,n:int8", "named twice"),
     **{
-        f"reserved {name}": (
-            {"a.jsonl": [{"text": "x"}]},
-            name,
-            ConfigError,
-            f"`keep` {name}: the output has a column of that name",
-        )
+        name: ([{**X, name: 1}], name, f"`keep` {name}: the output has a column of that name")
         for name in ("id", "key", "input_ids", "num_tokens")
     },
-    "twice": ({"a.jsonl": [{"text": "x"}]}, ("n", "n:int8"), ConfigError, "named twice"),
+}
+FILES |= {
+    f"JSON, {how}": ({"a.jsonl": records}, names, ConfigError, message)
+    for how, (records, names, message) in RECORDS_REFUSED.items()
 }
 
 
@@ -247,7 +243,7 @@ def test_what_cannot_pass_through_is_refused(model: Path, tmp_path: Path, how: s
             jsonl(path, what)
         else:
             path.write_text(what)
-    settings = EncodeSettings(keep=(names,) if isinstance(names, str) else names)
+    settings = EncodeSettings(keep=tuple(names.split(",")))
     with pytest.raises(error, match=message):
         encode(inputs(tmp_path / "in"), model, tmp_path / "ids", encoding=settings)
     assert not (tmp_path / "ids").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,28 +23,24 @@ from pipelines.compare.job import CompareRequest
 from pipelines.compare.result import read_comparison
 from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.corpus.splits import read_splits
-from pipelines.count.job import CountRequest
-from pipelines.encode.job import EncodeRequest
 from pipelines.failures import FailureChannel
 from pipelines.output.directory import plan_of_run
 from pipelines.progress import Progress
 from pipelines.run import metric, run
 from pipelines.settings import (
-    CountSettings,
-    EncodeSettings,
     InputSettings,
     OutputSettings,
-    PretokenSettings,
 )
 from pipelines.stage.beam import RunJob
-from pipelines.transforms import counts_files, token_ids
 from tests import jobs
 from tests.pipelines.beam_runs import pipeline
 from tests.pipelines.corpora import (
     ONE,
     begun,
     count,
+    count_request,
     encode,
+    encode_request,
     make_units,
     small_tokenizer,
     tree,
@@ -76,22 +73,6 @@ class Place:
     def add(self, name: str = "z.jsonl") -> None:
         write_jsonl(self.folder / "in" / name, ["a file that was added later"])
 
-    def encode_request(self, out: str, **choice: bool) -> EncodeRequest:
-        return EncodeRequest.of(
-            inputs=self.inputs,
-            tokenizer=str(self.model),
-            output=OutputSettings(directory=str(self.folder / out), **choice),
-            encoding=EncodeSettings(),
-        ).started()
-
-    def count_request(self, out: str, **choice: bool) -> CountRequest:
-        return CountRequest.of(
-            inputs=self.inputs,
-            pretokens=PretokenSettings(),
-            output=OutputSettings(directory=str(self.folder / out), **choice),
-            settings=CountSettings(),
-        ).started()
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
@@ -111,7 +92,7 @@ def run_job(request: Job) -> Any:
 
 def test_a_restarted_encoding_goes_on_with_its_first_plan(place: Place) -> None:
     encode(place.inputs, place.model, place.folder / "expected")
-    request = place.encode_request("ids")
+    request = encode_request(place.inputs, place.model, place.folder / "ids")
     half = len(begun(request)) // 2
     assert half > 1
     make_units(request, half)
@@ -124,7 +105,7 @@ def test_a_restarted_encoding_goes_on_with_its_first_plan(place: Place) -> None:
 
 def test_a_restarted_count_goes_on_with_its_first_plan(place: Place) -> None:
     count(place.inputs, place.folder / "expected")
-    request = place.count_request("out")
+    request = count_request(place.inputs, place.folder / "out")
     begun(request)
     (place.folder / "out" / "data").mkdir()
     (place.folder / "out" / "data" / "part-00003-of-00016.parquet").write_bytes(b"half")
@@ -147,7 +128,7 @@ def test_a_restarted_comparison_goes_on_with_its_first_plan(place: Place) -> Non
 @pytest.mark.parametrize("lost", [".splits.arrow", "tokenizer.json"])
 def test_a_plan_that_was_not_stored_whole_is_made_again(place: Place, lost: str) -> None:
     """A worker was lost between writing the plan and the splits; nothing was encoded then."""
-    request = place.encode_request("ids")
+    request = encode_request(place.inputs, place.model, place.folder / "ids")
     first = begun(request)
     (place.folder / "ids" / ".splits.arrow").unlink()
     (place.folder / "ids" / lost).unlink(missing_ok=True)
@@ -161,7 +142,7 @@ def test_a_plan_that_was_not_stored_whole_is_made_again(place: Place, lost: str)
 def test_splits_are_stored_as_they_were_planned(place: Place) -> None:
     name = b"odd \xff \\ name.jsonl".decode("utf-8", "surrogateescape")
     (place.folder / "in" / name).write_text('{"text": "a"}\n')
-    request = place.encode_request("ids")
+    request = encode_request(place.inputs, place.model, place.folder / "ids")
     splits = begun(request)
     stored = read_splits(request.output.directory, request.run)
     assert stored == splits
@@ -169,93 +150,77 @@ def test_splits_are_stored_as_they_were_planned(place: Place) -> None:
     assert plan_of_run(request.output.directory, request.run)["parts"] == [len(splits)]
 
 
-@dataclass(frozen=True)
-class Sink:
-    """A transform that writes a PCollection to a directory.
-
-    Attributes:
-        write: adds it to a pipeline: the directory, and whether to overwrite it.
-        module: that has the function which is called for each part.
-        step: its name.
-        parts: how many there are.
-    """
-
-    write: Callable[..., object]
-    module: Any
-    step: str
-    parts: int
+def write_counts(p: beam.Pipeline, place: Place, out: str, **choice: Any) -> None:
+    _ = p | beam.Create(TEXTS) | CountPretokens() | WriteCounts(out, shards=PARTS, **choice)
 
 
-def sinks(place: Place) -> dict[str, Sink]:
-    def write_counts(p: beam.Pipeline, out: Path, **choice: Any) -> object:
-        return p | beam.Create(TEXTS) | CountPretokens() | WriteCounts(str(out), shards=4, **choice)
-
-    def write_ids(p: beam.Pipeline, out: Path, **choice: Any) -> object:
-        documents = p | beam.Create([{"id": i, "text": text} for i, text in enumerate(TEXTS)])
-        ids = documents | EncodeDocuments(tokenizer=place.model)
-        return ids | WriteTokenIds(str(out), tokenizer=place.model, parts=4, **choice)
-
-    return {
-        "counts": Sink(write_counts, counts_files, "write_shard", 4),
-        "ids": Sink(write_ids, token_ids, "count_written", 4),
-    }
+def write_ids(p: beam.Pipeline, place: Place, out: str, **choice: Any) -> None:
+    documents = p | beam.Create([{"id": i, "text": text} for i, text in enumerate(TEXTS)])
+    ids = documents | EncodeDocuments(tokenizer=place.model)
+    _ = ids | WriteTokenIds(out, tokenizer=place.model, parts=PARTS, **choice)
 
 
-def on_part(
-    monkeypatch: pytest.MonkeyPatch, sink: Sink, part: int, act: Callable[[], None]
-) -> None:
-    """Do something before the step of this part, the first being 1."""
-    function, seen = getattr(sink.module, sink.step), list[int]()
+PARTS = 4
+# Transforms that write a PCollection to a directory, and the function that each calls for a part.
+SINKS: dict[str, tuple[Callable[..., None], str]] = {
+    "counts": (write_counts, "pipelines.transforms.counts_files.write_shard"),
+    "ids": (write_ids, "pipelines.transforms.token_ids.count_written"),
+}
+
+
+def on_half(monkeypatch: pytest.MonkeyPatch, step: str, act: Callable[[], None]) -> None:
+    """Do something before the step of the second part of four."""
+    function, seen = pkgutil.resolve_name(step), list[int]()
 
     def hooked(*arguments: Any) -> Any:
         seen.append(1)
-        if len(seen) == part:
+        if len(seen) == PARTS // 2:
             act()
         return function(*arguments)
 
-    monkeypatch.setattr(sink.module, sink.step, hooked)
+    monkeypatch.setattr(step, hooked)
 
 
 def fail() -> None:
     raise RuntimeError("a worker is lost")
 
 
-@pytest.mark.parametrize("kind", ["counts", "ids"])
+@pytest.mark.parametrize("kind", SINKS)
 def test_a_restarted_sink_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    sink, out = sinks(place)[kind], place.folder / "out"
+    (write, step), out = SINKS[kind], place.folder / "out"
     with pipeline() as p:
-        sink.write(p, place.folder / "expected")
+        write(p, place, str(place.folder / "expected"))
     p = pipeline()
-    sink.write(p, out)
+    write(p, place, str(out))
     assert not out.exists()
     with monkeypatch.context() as patch:
-        on_part(patch, sink, sink.parts // 2, fail)
+        on_half(patch, step, fail)
         with pytest.raises(Exception, match="a worker is lost"):
             p.run()
-    assert len(list((out / "data").iterdir())) >= sink.parts // 2 - 1 > 0
+    assert len(list((out / "data").iterdir())) >= PARTS // 2 - 1 > 0
     assert not (out / "manifest.json").exists()
     for _ in range(2):  # once more, when it is complete
         p.run().wait_until_finish()
         assert tree(out) == tree(place.folder / "expected")
     again = pipeline()
-    sink.write(again, out)
+    write(again, place, str(out))
     with pytest.raises(Exception, match="which is complete: replace it"):
         again.run()
 
 
-@pytest.mark.parametrize("kind", ["counts", "ids"])
+@pytest.mark.parametrize("kind", SINKS)
 def test_a_second_sink_ends_the_first(
     place: Place, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    sink, out = sinks(place)[kind], place.folder / "out"
+    (write, step), out = SINKS[kind], place.folder / "out"
 
     def second() -> None:
         with pipeline() as p:
-            sink.write(p, out, overwrite=True)
+            write(p, place, str(out), overwrite=True)
 
     first = pipeline()
-    sink.write(first, out)
-    on_part(monkeypatch, sink, sink.parts // 2, second)
+    write(first, place, str(out))
+    on_half(monkeypatch, step, second)
     with pytest.raises(Exception, match="another job has been started there since"):
         first.run()
     assert json.loads((out / "manifest.json").read_text())["totals"]["documents"] in (0, len(TEXTS))
@@ -290,7 +255,9 @@ def test_the_graph_is_the_same_for_any_corpus(place: Place) -> None:
         for number in range(files):
             place.add(f"{number}.jsonl")
         p = beam.Pipeline(runner="FnApiRunner")
-        _ = p | RunJob(place.encode_request("ids"), FailureChannel())
+        _ = p | RunJob(
+            encode_request(place.inputs, place.model, place.folder / "ids"), FailureChannel()
+        )
         sizes.append(len(p.to_runner_api().SerializeToString()))
     # Shared objects have random names, and pickles are compressed: a few bytes differ.
     assert abs(sizes[0] - sizes[1]) < 200
