@@ -23,21 +23,21 @@ class Decoder {
   // is_special: tokens that represent themselves, whatever they end in.
   Decoder(const Vocabulary& vocabulary, const Model& model, const std::vector<bool>& is_special)
       : vocabulary_(vocabulary), kind_(model.kind), drops_space_(model.drops_space) {
+    ends_word_.resize(vocabulary.size());
+    if (kind_ == Model::Kind::bytes) return;
     std::vector<std::string> names;  // of the tokens of bytes
     for (int byte = 0; model.byte_fallback && byte < 256; ++byte)
       names.push_back(byte_token(static_cast<uint8_t>(byte)));
     for (uint32_t id = 0; id < vocabulary.size(); ++id) {
       std::string text(chars_of(vocabulary[id]));
-      bool ends_word = false;
       if (kind_ == Model::Kind::word_piece) {
         text = text.starts_with(model.affix) ? text.substr(model.affix.size()) : ' ' + text;
-      } else if (kind_ == Model::Kind::characters) {
-        ends_word = !is_special[id] && !model.affix.empty() && text.ends_with(model.affix);
-        if (ends_word) text.resize(text.size() - model.affix.size());
+      } else {
+        ends_word_[id] = !is_special[id] && !model.affix.empty() && text.ends_with(model.affix);
+        if (ends_word_[id]) text.resize(text.size() - model.affix.size());
         spell(model, names, text);
-        if (ends_word) text += ' ';
+        if (ends_word_[id]) text += ' ';
       }
-      ends_word_.push_back(ends_word);
       texts_.add(bytes_of(text));
     }
   }
@@ -48,13 +48,12 @@ class Decoder {
                      const std::vector<bool>& skipped) const {
     ByteStrings rows;
     rows.data.reserve(checked_size(ids, offsets));
-    rows.offsets.reserve(std::max<size_t>(offsets.size(), 1));
     for (size_t row = 0; row + 1 < offsets.size(); ++row) {
       bool is_first = true, ends_word = false;
       for (const uint32_t id : row_of(ids, offsets, row)) {
         if (!skipped.empty() && skipped[id]) continue;
         ends_word = ends_word_[id];
-        Bytes text = is_first && kind_ == Model::Kind::word_piece ? vocabulary_[id] : texts_[id];
+        Bytes text = text_of(id, is_first);
         if (is_first && drops_space_ && text.size() > ends_word && text[0] == ' ')
           text = text.subspan(1);
         rows.data.insert(rows.data.end(), text.begin(), text.end());
@@ -67,6 +66,11 @@ class Decoder {
   }
 
  private:
+  Bytes text_of(uint32_t id, bool is_first) const {
+    if (kind_ == Model::Kind::bytes) return vocabulary_[id];
+    return is_first && kind_ == Model::Kind::word_piece ? vocabulary_[id] : texts_[id];
+  }
+
   // Makes a token without the end of a word what texts hold of it.
   static void spell(const Model& model, const std::vector<std::string>& names, std::string& text) {
     if (const auto name = std::ranges::find(names, text); name != names.end())
@@ -89,7 +93,7 @@ class Decoder {
         if (!vocabulary_.has(id))
           throw std::invalid_argument("row " + std::to_string(row) + ": no token has the id " +
                                       std::to_string(id));
-        size += std::max(texts_[id].size(), vocabulary_[id].size());
+        size += std::max(text_of(id, true).size(), text_of(id, false).size());
       }
     }
     return size;

@@ -143,12 +143,10 @@ class WordEncoder {
 
   // The token that is a whole pre-token, or kNone.
   uint32_t find_token(Bytes word) const {
-    uint32_t id;
-    if (model_.kind == Model::Kind::characters && !model_.affix.empty()) {
-      id = vocabulary_.find(bytes_of(std::string(chars_of(word)) + model_.affix));
-    } else {
-      id = vocabulary_.find(word);
-    }
+    const bool has_end = model_.kind == Model::Kind::characters && !model_.affix.empty();
+    const uint32_t id = has_end
+                            ? vocabulary_.find(bytes_of(std::string(chars_of(word)) + model_.affix))
+                            : vocabulary_.find(word);
     return id != Vocabulary::kNone && is_special_[id] ? Vocabulary::kNone : id;
   }
 

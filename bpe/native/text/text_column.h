@@ -53,14 +53,12 @@ class TextColumn {
 
  private:
   int64_t offset(size_t row) const {
-    const size_t i = first_ + row;
-    if (wide_) {
-      int64_t value;
-      std::memcpy(&value, offsets_.data() + i * 8, 8);
-      return value;
-    }
-    int32_t value;
-    std::memcpy(&value, offsets_.data() + i * 4, 4);
+    return wide_ ? number<int64_t>(first_ + row) : number<int32_t>(first_ + row);
+  }
+  template <typename T>
+  T number(size_t i) const {
+    T value;
+    std::memcpy(&value, offsets_.data() + i * sizeof value, sizeof value);
     return value;
   }
 
