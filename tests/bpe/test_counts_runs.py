@@ -155,11 +155,8 @@ def test_damaged_messages(message: bytes) -> None:
         ([(b"b", 1), (b"a", 1)], r"row 1, pre-token b'a': it is not in byte order after b'b'"),
         ([(b"a", 1), (b"a", 1)], r"row 1, pre-token b'a': it stands there twice"),
         ([(b"x" * 20, 1), (b"x" * 20, 1)], r"it stands there twice"),
-        ([(b"x" * 20, 1), (b"x" * 16, 1)], r"not in byte order"),
         ([(b"x" * 16, 1), (b"x" * 15, 1)], r"not in byte order"),
-        ([(b"a\0", 1), (b"a", 1)], r"not in byte order"),
         ([(b"\xff'\\\n", 0)], r"b'\\xff\\'\\\\\\x0a': count 0 is not positive"),
-        ([(b"a", -5)], r"count -5 is not positive"),
         ([(b"", 1)], r"a pre-token is never empty"),
         ([(b"y" * 50, 0)], r"b'y{40}'\.\.\. \(50 bytes\): count 0"),
     ],
@@ -185,10 +182,8 @@ def test_columns_that_are_no_run() -> None:
     ):
         with pytest.raises(CountsError, match=r"test has the columns \(.*\), not those of counts"):
             counts_from_table(table, where="test")
-    for nulls in (
-        pa.table({"pretoken": [None, b"a"], "count": pa.array([1, 1], pa.int64())}),
-        pa.table({"pretoken": [b"a", b"b"], "count": pa.array([1, None], pa.int64())}),
-    ):
+    for keys, counts in (([None, b"a"], [1, 1]), ([b"a", b"b"], [1, None])):
+        nulls = pa.table({"pretoken": keys, "count": pa.array(counts, pa.int64())})
         with pytest.raises(CountsError, match="holds nulls"):
             counts_from_table(nulls, where="test")
     for place in ((-1, 0), (0, -1)):
@@ -204,15 +199,11 @@ def numbers(*values: int) -> array[int]:
     "columns",
     [
         (b"a", numbers(0), 8, numbers(1), None, None),
-        (b"a", numbers(0, 2), 8, numbers(1), None, None),
-        (b"a", numbers(-1, 1), 8, numbers(1), None, None),
         (b"ab", numbers(1, 0), 8, numbers(1), None, None),
         (b"a", numbers(0, 2**62), 8, numbers(1), None, None),
         (b"a", numbers(0, 1), 3, numbers(1), None, None),
         (b"a", numbers(0, 1), 8, b"1234567", None, None),
         (b"a", numbers(0, 1), 8, numbers(1), numbers(0), None),
-        (b"a", numbers(0, 1), 8, numbers(1), None, numbers(0)),
-        (b"a", numbers(0, 1), 8, numbers(1), numbers(), numbers(0)),
         (b"a", numbers(0, 1), 8, numbers(1), numbers(0), numbers(0, 0)),
     ],
 )
@@ -250,8 +241,6 @@ def test_sums_are_checked() -> None:
     both = add_counts([most, make_run({b"b": (1, 0, 0)})])
     with pytest.raises(OverflowError, match=r"sum of all counts passes 2\^63 - 1"):
         both.total()
-    almost = [make_run({b"a": (2**62 - 1, 0, 0)}), make_run({b"a": (2**62, 0, 0)})]
-    assert add_counts(almost).total() == LARGEST
 
 
 @pytest.mark.parametrize(

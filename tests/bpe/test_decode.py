@@ -14,23 +14,17 @@ def test_bytes_that_are_no_text_are_replaced_in_text_only() -> None:
     assert tokenizer.decode_bytes(ids) == b"\xc3\xffa"
 
 
-@pytest.mark.parametrize("bad", [-1, 10**9, 2**40])
+GAP = small_tokenizer().tokens.index(None)
+
+
+@pytest.mark.parametrize("bad", [-1, 10**9, 2**40, GAP])
 def test_an_id_that_no_token_has(bad: int) -> None:
     tokenizer = small_tokenizer()
     for call in (tokenizer.decode, tokenizer.decode_bytes):
-        with pytest.raises(EncodingError, match=f"no token has the id {bad}; the greatest"):
+        with pytest.raises(EncodingError, match=f"no token has the id {bad}"):
             call([0, bad])
     with pytest.raises(EncodingError, match=rf"{bad}"):
         tokenizer.decode_arrow(pa.array([[0], [1, bad]], pa.list_(pa.int64())))
-
-
-def test_an_id_in_a_gap() -> None:
-    tokenizer = small_tokenizer()
-    gap = tokenizer.tokens.index(None)
-    with pytest.raises(EncodingError, match=f"no token has the id {gap}"):
-        tokenizer.decode([gap])
-    with pytest.raises(EncodingError, match=f"row 1: no token has the id {gap}"):
-        tokenizer.decode_arrow(pa.array([[0], [1, gap]]))
 
 
 @pytest.mark.parametrize("make", [pa.list_, pa.large_list])

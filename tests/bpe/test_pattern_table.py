@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import regex
 from hypothesis import assume, example, given
@@ -173,25 +172,3 @@ def test_a_search_in_vain_takes_linear_work(pattern: str, unit: bytes) -> None:
         scan([table], unit[:1] * (size // 2) + unit * (size // 2 // len(unit)))
 
     assert_linear(work, 40_000)
-
-
-@pytest.mark.parametrize(
-    ("symbols", "steps", "width", "message"),
-    [
-        (10, [0] * 6, 3, "a symbol for each code point"),
-        (None, [0] * 3, 3, "no rows of its width"),
-        (None, [0] * 7, 3, "no rows of its width"),
-        (None, [0] * 4, 2, "no rows of its width"),
-        (None, [0, 0, 0, 4, 0, 0], 3, "leads to no state"),
-        (None, [0, 0, 0, 0, 0, 2], 3, "after the end of the text"),
-        (b"\1", [0] * 6, 3, "has no step"),
-    ],
-)
-def test_tables_are_checked(
-    symbols: int | bytes | None, steps: list[int], width: int, message: str
-) -> None:
-    given = bytes(symbols if isinstance(symbols, int) else 0x110000)
-    if isinstance(symbols, bytes):
-        given = symbols + given[1:]
-    with pytest.raises(ValueError, match=message):
-        PatternTable(given, np.array(steps, np.uint32).tobytes(), bytes(width), b"")
