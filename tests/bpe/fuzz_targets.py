@@ -194,7 +194,7 @@ def check_count(data: bytes, dice: random.Random) -> Seen:
 
 
 def check_train(data: bytes, dice: random.Random) -> Seen:
-    """The merges of the words of a text, by every rule and model; and what is less of them."""
+    """The merges of the words of a text, by every rule and model."""
     # Models of characters have tables of all code points: they take ten times as long to begin.
     bytes_only = dice.random() < 0.6
     ties, model = dice.choice(
@@ -202,65 +202,18 @@ def check_train(data: bytes, dice: random.Random) -> Seen:
     )
     has_end = isinstance(model, CharacterLevel) and bool(model.end_of_word)
     few = [(b"a", b"</w>")] if has_end else [(b"a", b"b"), (b"#", b"a", b"e")]
-    counts = words_of(data, dice, *few)
-    below = dice.choice((1, 1, 1, 2, 3))
-    least = dice.choice((1, 1, 2, 3))
     merges = dice.choice((0, 3, 10, 10, 25))
     special = dice.choice(((), (), ("<s>",), ("aa", "<|endoftext|>")))
-    limits: dict[str, Any] = {"max_merges": merges}
-    if isinstance(model, ByteLevel):
-        limits = {"vocab_size": 256 + merges}
-    settings: dict[str, Any] = {"ties": ties, "model": model, "min_frequency": least}
-    if ties != "huggingface":
-        settings["pair_counts"] = dice.choice(PAIR_COUNTS)
     initial = "" if isinstance(model, ByteLevel) else dice.choice(("", "", "ab#"))
-    more: dict[str, Any] = {
-        "special_tokens": special,
-        "prune_below": below,
-        "initial_alphabet": initial,
-    }
-    if "vocab_size" in limits:
-        more["vocab_size"] = 256 + merges + len(special)
+    ours: dict[str, Any] = {"special_tokens": special, "initial_alphabet": initial}
+    theirs: dict[str, Any] = {"initial": initial}
+    if isinstance(model, ByteLevel):
+        ours["vocab_size"] = 256 + merges + len(special)
+        theirs["vocab_size"] = 256 + merges
     else:
-        more["max_merges"] = merges
-    try:
-        trained = bpe.train(counts, **settings, **more)
-        full = bpe.train(counts, **settings, **more | {"prune_below": 1})
-    except TrainingError as error:
-        return type(model).__name__, kind_of(error)
-    used = counts.pruned(below) if below > 1 else counts
-    if used.prune is not None and ties != "huggingface" and not isinstance(model, WordPiece):
-        limits["pruned"] = max(used.prune.max_pair, used.prune.max_end if has_end else 0)
-    forbidden = tuple(token.encode() for token in trained.special_tokens)
-    expected = learn(used, forbidden=forbidden, initial=initial, **limits, **settings)
-    if "pruned" not in limits:  # the twin does not say
-        expected = expected._replace(first_affected=learnt(trained).first_affected)
-    check_learnt(trained, expected, full, ties, model)
-    training = training_of(trained)
-    words = [word for word, _ in used.items()]
-    if not isinstance(model, WordPiece) and used.pretokenizer == Pretokenizer("none"):
-        lengths = [len(trained.encode(word)) * count for word, count in used.items()]
-        same(training.tokens, sum(lengths), "the length of", words, ties, model)
-    if training.initial_vocab <= len(trained) and dice.random() < 0.3:
-        smaller = dice.randint(training.initial_vocab, len(trained))
-        less = bpe.train(counts, **settings, **more | {"vocab_size": smaller})
-        cut_off = trained.truncated(smaller)
-        same(cut_off, less, "a truncated tokenizer,", ties)
-        wanted = replace(training_of(less), vocab_size=smaller)
-        same(cut_off.training, wanted, "its training,", ties)
-    kinds = type(model).__name__, ties
-    return *kinds, size(len(training.merges)), size(len(training.repeated))
-
-
-def check_learnt(
-    trained: bpe.Tokenizer, expected: Learnt, full: bpe.Tokenizer, *what: object
-) -> None:
-    """What was learnt is what the reference learns; up to a merge, the same as of all words."""
-    found = learnt(trained)
-    for name, value, wanted in zip(Learnt._fields, found, expected, strict=True):
-        same(value, wanted, f"{name},", *what)
-    before = found.first_affected
-    same(merged(trained)[:before], merged(full)[:before], "merges of all words,", *what)
+        ours["max_merges"] = theirs["max_merges"] = merges
+    counts = words_of(data, dice, *few)
+    return check_training(counts, dice, ours, theirs, ties=ties, model=model)
 
 
 def check_extend(data: bytes, dice: random.Random) -> Seen:
@@ -269,48 +222,76 @@ def check_extend(data: bytes, dice: random.Random) -> Seen:
     tokens = [drawn.token_bytes(id_) for *_, id_ in drawn.merges] or [b"a"]
     counts = words_of(data, dice, dice.choices(tokens, k=3), (b"#", b"a", b"b"))
     old = bpe.Tokenizer(replace(drawn.parts, superwords=Merges(), pretokenizer=counts.pretokenizer))
-    merges = dice.choice((0, 3, 10, 25))
-    below = dice.choice((1, 1, 2, 3))
-    settings: dict[str, Any] = {
-        "vocab_size": len(old) + merges,
-        "ties": dice.choice([ties for ties in TIES if ties != "huggingface"]),
-        "min_frequency": dice.choice((1, 1, 2, 3)),
-        "pair_counts": dice.choice(PAIR_COUNTS),
-    }
+    limit = {"vocab_size": len(old) + dice.choice((0, 3, 10, 25))}
+    ties = dice.choice([ties for ties in TIES if ties != "huggingface"])
+    return check_training(counts, dice, limit, limit, ties=ties, model=ByteLevel(), extend=old)
+
+
+def check_training(
+    counts: PretokenCounts,
+    dice: random.Random,
+    ours: dict[str, Any],
+    theirs: dict[str, Any],
+    **settings: Any,
+) -> Seen:
+    """What is learnt is what the reference learns; and what fewer words and tokens make of it.
+
+    Args:
+        counts: to train on.
+        dice: for other settings.
+        ours: settings as the library names them.
+        theirs: the same as the reference has them.
+        **settings: of both.
+    """
+    ties, model, old = settings["ties"], settings["model"], settings.get("extend")
+    settings["min_frequency"] = dice.choice((1, 1, 2, 3))
+    if ties != "huggingface":
+        settings["pair_counts"] = dice.choice(PAIR_COUNTS)
+    below = dice.choice((1, 1, 1, 2, 3))
+    train = functools.partial(bpe.train, counts, **settings)
     try:
-        new = bpe.train(counts, extend=old, prune_below=below, **settings)
-        full = bpe.train(counts, extend=old, **settings)
+        trained, full = train(prune_below=below, **ours), train(**ours)
     except TrainingError as error:
-        return (kind_of(error),)
+        return type(model).__name__, kind_of(error)
+    training, found = training_of(trained), learnt(trained)
     used = counts.pruned(below) if below > 1 else counts
-    expected = learn(
-        used,
-        model=old.model,
-        extend=old,
-        forbidden=tuple(token.encode() for token in old.parts.cut_tokens),
-        pruned=0 if used.prune is None else used.prune.max_pair,
-        **settings,
-    )
-    check_learnt(new, expected, full, settings)
-    kept = [new.tokens[: len(old.tokens)], new.merges[: len(old.merges)], new.ignore_merges]
-    same(kept, [old.tokens, old.merges, old.ignore_merges], "what is extended,", settings)
-    same(None in new.tokens[len(old.tokens) :], False, "a gap among new tokens")
-    training, by_reference = training_of(new), ByReference(new)
-    for word in used.pretokens.to_pylist():
-        same(new.encode(word), by_reference.ids(word), "ids of", new)
-    if used.pretokenizer == Pretokenizer("none"):
-        for tokenizer, length in ((old, training.initial_tokens), (new, training.tokens)):
-            lengths = [len(tokenizer.encode(word)) * count for word, count in used.items()]
-            same(length, sum(lengths), "the length of the words,", settings)
-    if len(new) > len(old):
-        smaller = dice.randint(len(old), len(new) - 1)
-        less = bpe.train(
-            counts, extend=old, prune_below=below, **settings | {"vocab_size": smaller}
-        )
-        cut_off = new.truncated(smaller)
+    is_merged = not isinstance(model, WordPiece)
+    if used.prune is not None and is_merged and ties != "huggingface":
+        has_end = isinstance(model, CharacterLevel) and bool(model.end_of_word)
+        lost = max(used.prune.max_pair, used.prune.max_end if has_end else 0)
+        theirs = theirs | {"pruned": lost}
+    forbidden = tuple(token.encode() for token in trained.parts.cut_tokens)
+    expected = learn(used, forbidden=forbidden, **settings, **theirs)
+    if "pruned" not in theirs:  # the twin does not say
+        expected = expected._replace(first_affected=found.first_affected)
+    for name, value, wanted in zip(Learnt._fields, found, expected, strict=True):
+        same(value, wanted, f"{name},", settings)
+    before = found.first_affected
+    same(merged(trained)[:before], merged(full)[:before], "merges of all words,", settings)
+    if is_merged and used.pretokenizer == Pretokenizer("none"):
+        for tokenizer, length in ((old, training.initial_tokens), (trained, training.tokens)):
+            if tokenizer is not None:
+                lengths = [len(tokenizer.encode(word)) * n for word, n in used.items()]
+                same(length, sum(lengths), "the length of the words,", settings)
+    least = training.initial_vocab
+    if old is not None:
+        least = len(old)
+        kept = [trained.tokens[: len(old.tokens)], trained.merges[: len(old.merges)]]
+        same(kept, [old.tokens, old.merges], "what is extended,", settings)
+        same(trained.ignore_merges, old.ignore_merges, "whether words are looked up")
+        same(None in trained.tokens[len(old.tokens) :], False, "a gap among new tokens")
+        by_reference = ByReference(trained)
+        for word in used.pretokens.to_pylist():
+            same(trained.encode(word), by_reference.ids(word), "ids of", trained)
+    if least <= len(trained) and dice.random() < 0.3:
+        smaller = dice.randint(least, len(trained))
+        less = train(prune_below=below, **ours | {"vocab_size": smaller})
+        cut_off = trained.truncated(smaller)
         same(cut_off, less, "a truncated tokenizer,", settings)
-        same(training_of(cut_off).merges, training_of(less).merges, "its merges,", settings)
-    return size(len(training.merges)), size(len(old.merges)), size(len(training.repeated))
+        of_less = replace(training_of(less), vocab_size=smaller)
+        same(cut_off.training, of_less, "its training,", settings)
+    kinds = type(model).__name__, ties, old is None
+    return *kinds, size(len(training.merges)), size(len(training.repeated))
 
 
 def words_of(data: bytes, dice: random.Random, *few: Sequence[bytes]) -> PretokenCounts:
