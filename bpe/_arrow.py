@@ -5,16 +5,13 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._native import TextColumn
+from bpe._native import Buffer, TextColumn
 from bpe.errors import EncodingError
-
-if TYPE_CHECKING:
-    from bpe._native import Buffer
 
 
 def utf8(text: str | bytes, *, what: str = "the text") -> bytes:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bpe._native import Encoder
 from bpe.byte_alphabet import is_utf8
 from bpe.errors import TokenizerError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK, PREPENDING
+from bpe.parts import Parts
 from bpe.segments import TEXT, Pieces
-
-if TYPE_CHECKING:
-    from bpe.parts import Parts
-    from bpe.token_table import TokenTable
+from bpe.token_table import TokenTable
 
 
 def make_encoder(parts: Parts, *, marks: bytes = b"") -> Encoder:

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe.counts import require_pretokens
+from bpe.counts import PretokenCounts, require_pretokens
 from bpe.errors import CountsError, TokenizerError
 from bpe.parts import Merges
 from bpe.pretokenizer import Pretokenizer
 from bpe.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from bpe.counts import PretokenCounts
 
 _ROWS = 1 << 16  # pre-tokens that are encoded at a time
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING
 
 from bpe.core_encoder import encoded_words
 from bpe.errors import EncodingError
 from bpe.formats.export_checks import first_few
 from bpe.models import BYTE_TOKENS, CharacterLevel, WordPiece
+from bpe.parts import Parts
 from bpe.reference.encode import WordEncoder, runs
+from bpe.reference.merge import MergeStep as MergeStep  # noqa: PLC0414 - callers name it
 from bpe.reference.merge import apply_merges, merge_steps
-
-if TYPE_CHECKING:
-    from bpe.parts import Parts
-    from bpe.reference.merge import MergeStep as MergeStep  # noqa: PLC0414 - callers name it
-
 
 _SHOWN = 8  # special tokens, and merges at either end
 

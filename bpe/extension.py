@@ -9,22 +9,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from bpe._native import Trainer
+from bpe.counts import PretokenCounts
 from bpe.errors import TrainingError
-from bpe.models import ByteLevel
+from bpe.models import ByteLevel, Model
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 from bpe.special_tokens import found_in_normalized
-from bpe.symbols import Alphabet
+from bpe.symbols import Alphabet, TrainingWords
 from bpe.tokenizer import Tokenizer
 from bpe.training_report import Extended
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
-
-    from bpe._native import Trainer
-    from bpe.counts import PretokenCounts
-    from bpe.models import Model
-    from bpe.symbols import TrainingWords
 
 
 def extended(tokenizer: Tokenizer) -> Extended:

@@ -11,20 +11,17 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from bpe._native import Trainer
 from bpe.counts import PretokenCounts, combine
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel
+from bpe.tokenizer import Tokenizer
 from bpe.trainer import MAX_FREQUENCY, TrainingState, WordSettings
-from bpe.training_report import Parity, ParityGroup, TrainedMerge
+from bpe.training_report import Parity, ParityGroup, TrainedMerge, Training
 
-if TYPE_CHECKING:
-    from bpe._native import Trainer
-    from bpe.tokenizer import Tokenizer
-    from bpe.training_report import Training
-
-    GroupedCounts = Mapping[str, PretokenCounts | Callable[[], PretokenCounts]]
+GroupedCounts = Mapping[str, PretokenCounts | Callable[[], PretokenCounts]]
 
 TIES = "gpt2-max"
 MIN_FREQUENCY = 2

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 from bpe.byte_alphabet import to_text
 from bpe.errors import TokenizerError
 from bpe.models import ByteLevel, Model, WordPiece
+from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 from bpe.special_tokens import TokenFlags, check_special_tokens
 from bpe.token_table import TokenTable
+from bpe.training_report import Training
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
-
-    from bpe.pretokenizer import Pretokenizer
-    from bpe.training_report import Training
 
 
 @dataclass(frozen=True, repr=False)

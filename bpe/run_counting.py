@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import pyarrow as pa
 import regex
 
 from bpe._arrow import text_column
-from bpe._native import Counter, TextColumn
+from bpe._native import Counter, Encoder, SortedCounts, TextColumn
 from bpe.core_encoder import make_encoder
 from bpe.counting import count_blocks
 from bpe.counts.pretokens import PretokenCounts
@@ -21,10 +21,7 @@ from bpe.errors import CountsError
 from bpe.models import ByteLevel
 from bpe.regex.search import TimedSearch
 from bpe.segments import TextCutter
-
-if TYPE_CHECKING:
-    from bpe._native import Encoder, SortedCounts
-    from bpe.tokenizer import Tokenizer
+from bpe.tokenizer import Tokenizer
 
 _ID = (1 << 30) - 1  # the bits of an id, below its mark
 

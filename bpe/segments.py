@@ -10,19 +10,16 @@ from __future__ import annotations
 import functools
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from bpe._arrow import text_column
+from bpe._native import Buffer, Encoder, TextColumn
 from bpe.errors import EncodingError, PatternTimeoutError, UnknownCharacterError
 from bpe.normalizer import before_marks, normalize_column
-from bpe.special_tokens import SpecialCutter, found_in_normalized
-
-if TYPE_CHECKING:
-    from bpe._native import Buffer, Encoder, TextColumn
-    from bpe.pretokenizer import Pretokenizer
-    from bpe.special_tokens import TokenFlags
+from bpe.pretokenizer import Pretokenizer
+from bpe.special_tokens import SpecialCutter, TokenFlags, found_in_normalized
 
 TEXT, NEVER_SPLIT = -1, -2  # as the core knows them
 

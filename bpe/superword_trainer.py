@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe.counts import PretokenCounts
+from bpe.counts import CutRuns, PretokenCounts
+from bpe.counts.pruning import Pruned
 from bpe.errors import TokenizerError, TrainingError
 from bpe.extension import atomic_tokens, extended, token_alphabet
 from bpe.models import ByteLevel
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from bpe._native import MergeRow
-    from bpe.counts import CutRuns
-    from bpe.counts.pruning import Pruned
 
 _MERGES_A_STEP = 256  # between two reports of progress
 

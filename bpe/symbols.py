@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import text_column, values_of
-from bpe._native import malformed_rows
+from bpe._native import TextColumn, Trainer, malformed_rows
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
+from bpe.counts import PretokenCounts
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.ties import needs_order, sort_never_split
-
-if TYPE_CHECKING:
-    from bpe._native import TextColumn, Trainer
-    from bpe.counts import PretokenCounts
 
 _CHUNK_BYTES = 1 << 28  # of words that are turned into ids at a time
 _CHARACTER_BYTES = 1 << 24  # of words that are turned into characters at a time

@@ -27,7 +27,7 @@ from bpe._arrow import (
     utf8,
     values_of,
 )
-from bpe._native import TextColumn
+from bpe._native import Encoder, TextColumn
 from bpe.core_encoder import make_encoder
 from bpe.dropout import check_dropout, row_seeds, seed_array
 from bpe.errors import (
@@ -37,29 +37,25 @@ from bpe.errors import (
     TokenizerError,
     TokenizerFileError,
 )
-from bpe.explain import Explainer, html_table, superword_steps, unreachable
+from bpe.explain import Explainer, MergeStep, html_table, superword_steps, unreachable
 from bpe.files import write_atomically
 from bpe.formats import huggingface
 from bpe.formats import read as read_files
 from bpe.formats import write as write_files
+from bpe.formats.huggingface import Dialect
 from bpe.formats.huggingface_superwords import approximate
 from bpe.formats.post_processor import not_applied
-from bpe.models import ByteLevel
+from bpe.models import ByteLevel, Model
 from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 from bpe.segments import TextCutter
+from bpe.special_tokens import TokenFlags
+from bpe.training_report import Training
 from bpe.truncation import truncated
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from bpe._native import Encoder
-    from bpe.explain import MergeStep
-    from bpe.formats.huggingface import Dialect
-    from bpe.models import Model
-    from bpe.special_tokens import TokenFlags
-    from bpe.training_report import Training
 
 
 @dataclass(kw_only=True)

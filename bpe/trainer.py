@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from bpe._native import Trainer
 from bpe.byte_alphabet import BYTE_OF_CHAR, from_text
 from bpe.counts import PretokenCounts
+from bpe.counts.pruning import Pruned
 from bpe.errors import TrainingError
 from bpe.extension import (
     atomic_tokens,
@@ -38,7 +39,6 @@ from bpe.training_report import Stopped, TrainedMerge, Training, WholeWord
 
 if TYPE_CHECKING:
     from bpe._native import MergeRow
-    from bpe.counts.pruning import Pruned
 
 
 _MERGES_A_STEP = 256  # at most, between two reports of progress and two chances to interrupt

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError
 from bpe.models import WordPiece
-from bpe.parts import Merges
+from bpe.parts import Merges, Parts
 from bpe.token_table import TokenTable
-
-if TYPE_CHECKING:
-    from bpe.parts import Parts
 
 
 def truncated(parts: Parts, vocab_size: int) -> Parts:

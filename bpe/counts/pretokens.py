@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,12 +23,10 @@ from bpe._native import SortedCounts, add_counts
 from bpe.counts.files import counts_from_table, counts_table, read_counts, write_counts
 from bpe.counts.manifest import CountsManifest, Described, Totals
 from bpe.counts.pruning import Pruned, prune
+from bpe.counts.runs import CutRuns
 from bpe.errors import CountsError
 from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
-
-if TYPE_CHECKING:
-    from bpe.counts.runs import CutRuns
 
 _MAX_COUNT = 2**63 - 1
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import int64_array
-from bpe._native import prune_run
+from bpe._native import SortedCounts, prune_run
 from bpe.errors import CountsError
-
-if TYPE_CHECKING:
-    from bpe._native import SortedCounts
 
 _MAX_COUNT = 2**63 - 1
 _PAIRS = 1 << 16

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
 from bpe._arrow import int64_array
+from bpe._native import SortedCounts
 from bpe.errors import CountsError
-
-if TYPE_CHECKING:
-    from bpe._native import SortedCounts
 
 _SHA256 = re.compile("[0-9a-f]{64}")
 _NARROW_IDS = 1 << 16

@@ -10,19 +10,16 @@ import errno
 import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.files import uncollected
 from bpe.formats import gpt2, huggingface, sentencepiece, tiktoken
 from bpe.formats.export_checks import LEAVE_OUT as LEAVE_OUT
 from bpe.formats.export_checks import check_leave_out
+from bpe.formats.format import Format, SpecialIds, TokenizerFiles
 from bpe.formats.published import find, of_name
-
-if TYPE_CHECKING:
-    from bpe.formats.format import Format, SpecialIds, TokenizerFiles
-    from bpe.parts import Parts
-    from bpe.pretokenizer import Pretokenizer
+from bpe.parts import Parts
+from bpe.pretokenizer import Pretokenizer
 
 FORMATS: tuple[Format, ...] = (
     tiktoken.FORMAT,

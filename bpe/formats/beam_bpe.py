@@ -11,17 +11,15 @@ are in ``added_tokens`` alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bpe.byte_alphabet import to_text
 from bpe.errors import PretokenizerError, TokenizerError
+from bpe.formats.strict_json import Entry
 from bpe.models import ByteLevel, Model, model_settings, read_model
+from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.regex.syntax import check_size
-
-if TYPE_CHECKING:
-    from bpe.formats.strict_json import Entry
-    from bpe.parts import Parts
 
 VERSION = "beam-bpe-1"
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from bpe.models import CharacterLevel
 from bpe.normalizer import MARK
+from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
-
-if TYPE_CHECKING:
-    from bpe.parts import Parts
 
 WORDS = f"{MARK}+[^{MARK}]*"
 """The pattern of a pre-token: a run of marks and the characters up to the next mark."""

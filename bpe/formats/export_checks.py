@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError
 from bpe.formats.post_processor import not_applied
 from bpe.formats.strict_json import shorten
 from bpe.models import ByteLevel
-from bpe.parts import Merges
+from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
-
-if TYPE_CHECKING:
-    from bpe.parts import Parts
 
 LossName: TypeAlias = Literal[
     "pretokenizer",

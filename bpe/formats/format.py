@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from bpe.errors import TokenizerFileError
+from bpe.formats.export_checks import Loss, LossName
+from bpe.parts import Parts
+from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
 
-if TYPE_CHECKING:
-    from bpe.formats.export_checks import Loss, LossName
-    from bpe.parts import Parts
-    from bpe.pretokenizer import Pretokenizer
-
-    SpecialIds: TypeAlias = Mapping[str, int | None] | Collection[str] | None
+SpecialIds: TypeAlias = Mapping[str, int | None] | Collection[str] | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerError
 from bpe.formats.export_checks import (
     KINDS,
     Loss,
+    LossName,
     Ordinary,
     check_losses,
     cuts_as,
     named_tokens,
     require_byte_level,
 )
-from bpe.formats.format import Format, TokenizerFiles, with_ids
+from bpe.formats.format import Format, SpecialIds, TokenizerFiles, with_ids
 from bpe.formats.strict_json import Entry, read_bytes, read_json, read_text
 from bpe.formats.token_text import (
     read_byte_tokens,
@@ -28,10 +28,6 @@ from bpe.formats.token_text import (
 )
 from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
-
-if TYPE_CHECKING:
-    from bpe.formats.export_checks import LossName
-    from bpe.formats.format import SpecialIds
 
 VOCAB = "vocab.json"
 MERGES = "merges.txt"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from bpe._native import TokenizerLists, read_tokenizer_json
 from bpe.errors import (
@@ -24,7 +24,7 @@ from bpe.errors import (
 from bpe.files import uncollected
 from bpe.formats import beam_bpe, tokenizer_config
 from bpe.formats.cut_at_marks import cut_at_marks
-from bpe.formats.export_checks import check_losses
+from bpe.formats.export_checks import Loss, LossName, check_losses
 from bpe.formats.format import Format, TokenizerFiles, id_limit
 from bpe.formats.huggingface_cuts import (
     mixes_digits,
@@ -57,10 +57,6 @@ from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 from bpe.special_tokens import TokenFlags, found_in_normalized
-
-if TYPE_CHECKING:
-    from bpe.formats.export_checks import Loss, LossName
-
 
 NAME = "tokenizer.json"
 _VERSION = "1.0"

@@ -17,19 +17,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import regex
 
 from bpe.core_encoder import encoded_words, make_encoder
 from bpe.errors import InexpressibleError, TokenizerError
 from bpe.formats.huggingface_cuts import NAMED, byte_level_step, split_step
+from bpe.formats.strict_json import Entry
 from bpe.normalizer import PREPENDING
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
-
-if TYPE_CHECKING:
-    from bpe.formats.strict_json import Entry
 
 PUBLISHED = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
 """The cut of SuperBPE's published tokenizers in their second phase (arXiv 2503.13423)."""

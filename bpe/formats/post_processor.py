@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bpe.formats.strict_json import shorten
-
-if TYPE_CHECKING:
-    from bpe.formats.strict_json import Entry
+from bpe.formats.strict_json import Entry, shorten
 
 
 def check_post_processor(entry: Entry) -> None:

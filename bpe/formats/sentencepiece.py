@@ -13,12 +13,12 @@ from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.cut_at_marks import cut_at_marks
-from bpe.formats.export_checks import KINDS, Loss, check_losses
+from bpe.formats.export_checks import KINDS, Loss, LossName, check_losses
 from bpe.formats.format import Format, TokenizerFiles
 from bpe.formats.strict_json import read_bytes, shorten
 from bpe.models import BYTE_TOKENS, CharacterLevel
@@ -26,9 +26,6 @@ from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles
 from bpe.token_table import TokenTable
-
-if TYPE_CHECKING:
-    from bpe.formats.export_checks import LossName
 
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = range(1, 7)
 _KINDS = {_USER_DEFINED: "user-defined", _UNUSED: "unused"}  # not supported

@@ -11,29 +11,25 @@ import binascii
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bpe._native import merges_of_ranks
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.export_checks import (
     KINDS,
     Loss,
+    LossName,
     Ordinary,
     check_losses,
     cuts_as,
     named_tokens,
     require_byte_level,
 )
-from bpe.formats.format import Format, TokenizerFiles, id_limit, with_ids
+from bpe.formats.format import Format, SpecialIds, TokenizerFiles, id_limit, with_ids
 from bpe.formats.published import of_contents
 from bpe.formats.strict_json import read_bytes, shorten
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
-
-if TYPE_CHECKING:
-    from bpe.formats.export_checks import LossName
-    from bpe.formats.format import SpecialIds
 
 
 def read(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Container, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bpe._native import TokenizerLists
 from bpe.byte_alphabet import from_text, is_utf8, to_text
@@ -13,11 +13,8 @@ from bpe.errors import InexpressibleError
 from bpe.formats.format import id_limit
 from bpe.formats.strict_json import Entry, describe, shorten
 from bpe.models import ByteLevel
-from bpe.parts import Merges
+from bpe.parts import Merges, Parts
 from bpe.token_table import TokenTable
-
-if TYPE_CHECKING:
-    from bpe.parts import Parts
 
 
 def token_names(parts: Parts, *, kind: str = "tokenizer.json") -> dict[int, str]:

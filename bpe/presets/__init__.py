@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
 import yaml
 
 from bpe.counting import count_pretokens
@@ -21,12 +22,8 @@ from bpe.errors import TrainingError
 from bpe.models import SENTENCEPIECE_BPE, ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.pretokenizer import Pretokenizer
 from bpe.ties import needs_order
+from bpe.tokenizer import Tokenizer
 from bpe.trainer import train
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from bpe.tokenizer import Tokenizer
 
 _FOLDER = Path(__file__).parent
 

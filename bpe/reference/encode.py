@@ -13,14 +13,11 @@ from collections.abc import (
     Sequence,
 )
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
+from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK, PREPENDING
 from bpe.reference.merge import MergeStep, Pair, Symbols, merge_steps
-
-if TYPE_CHECKING:
-    from bpe.models import Model
 
 
 @dataclass(frozen=True, kw_only=True)

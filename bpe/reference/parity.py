@@ -8,14 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from bpe.pair_counts import count_pairs
 from bpe.reference.merge import Pair, apply_merges, join
-from bpe.reference.train import best, choose, tokens
-
-if TYPE_CHECKING:
-    from bpe.reference.train import Words
+from bpe.reference.train import Words, best, choose, tokens
 
 
 @dataclass(frozen=True)

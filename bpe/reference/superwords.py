@@ -7,16 +7,13 @@ Superword Tokenization" (arXiv 2604.05192).
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from bpe.reference.encode import WordEncoder, merge_with_dropout, row_random, runs
-from bpe.reference.merge import apply_merges
+from bpe.reference.merge import Pair, apply_merges
+from bpe.reference.train import Words
 from bpe.reference.train import train as train_words
-
-if TYPE_CHECKING:
-    from bpe.reference.merge import Pair
-    from bpe.reference.train import Words
-    from bpe.training_report import TrainedMerge
+from bpe.training_report import TrainedMerge
 
 
 def encode(
