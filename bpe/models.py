@@ -14,7 +14,7 @@ BYTE_TOKENS: tuple[bytes, ...] = tuple(f"<0x{byte:02X}>".encode() for byte in ra
 
 
 class _Plain:
-    """What other models do without."""
+    """The interface of all models, for settings that one lacks."""
 
     end_of_word = ""
     prefix = ""
