@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers
+from hypothesis import strategies as st
 
 import bpe
+from tests.bpe.texts import strings
 from tests.bpe.vocabularies import small_tokenizer
 
 
@@ -38,6 +40,20 @@ def with_parts(**parts: Any) -> tokenizers.Tokenizer:
     for name, part in parts.items():
         setattr(theirs, name, part)
     return theirs
+
+
+MARK = "▁"
+ATOMS = [
+    *(" ", "  ", " " * 5, " " * 31, MARK, MARK * 3, "\t", "\n", "\u00a0", "\u3000", "\r\n"),
+    *("a", "the", " the", "def ", "é", "e\u0301", "\u0301", "ß", "ﬁ", "日本", "漢", "и", "42"),
+    *("😀", "👩\u200d👩\u200d👧", "\ufe0f", "\u0000", "\x7f", "\ufffd", "\U0010ffff", "self."),
+    *("<unk>", "<s>", "</s>", "<s", "<0x0A>", "<0xE2>", "[INST]", "7"),
+]
+
+
+def marked_texts() -> st.SearchStrategy[str]:
+    """Texts of spaces, of the marks that SentencePiece has for them, and of what has no token."""
+    return st.lists(st.sampled_from(ATOMS), max_size=16).map("".join) | strings()
 
 
 ABSENT = object()

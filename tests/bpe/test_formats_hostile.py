@@ -74,8 +74,6 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
     [
         # Of another kind than expected.
         ("model", None, "model: expected an object, found nothing"),
-        ("model", [], "model: expected an object, found a list"),
-        ("model.vocab", [1], "model.vocab: expected an object, found a list"),
         ("model.vocab.th", "256", r"model.vocab.th: '256' is not an id"),
         ("model.vocab.th", True, r"model.vocab.th: True is not an id"),
         ("model.merges", {}, "model.merges: expected a list, found an object"),
@@ -83,13 +81,11 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
         ("model.merges.0", "t h e", r"merges\[0\]: is not a pair"),
         ("model.merges.1", [["t"], "h"], r"merges\[1\]: a list is not in the vocabulary"),
         ("model.ignore_merges", 1, "model.ignore_merges: expected true or false, found 1"),
-        ("added_tokens", {}, "added_tokens: expected a list"),
         ("added_tokens.0.content", 5, r"added_tokens\[0\].content: expected a string, found 5"),
         ("added_tokens.0.content", "", r"added_tokens\[0\].content: '' is empty"),
         ("added_tokens.0.content", "\ud800", r"added_tokens\[0\].content: .* lone surrogate"),
         ("added_tokens.0.special", "no", r"added_tokens\[0\].special: expected true or false"),
         ("pre_tokenizer", "ByteLevel", "pre_tokenizer: expected an object"),
-        ("pre_tokenizer", {"type": "Sequence"}, "pretokenizers: expected a list, found nothing"),
         # Patterns that are small here and large once they are compiled.
         ("pre_tokenizer", cut_by(pattern={"Regex": "(?:a{9999}){9999}"}), "Regex: .*written out"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "(?:" * 500 + "a" + ")" * 500}), "deep"),
@@ -111,7 +107,6 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
         ("padding", {"length": 8}, "padding: an object is not supported"),
         ("normalizer", {"type": "Strip"}, "normalizer.type: the normalizer 'Strip' is not"),
         ("normalizer", {"type": "NFC", "form": "C"}, "normalizer: 'form' is not supported"),
-        ("normalizer", {"type": "Sequence"}, "normalizers: expected a list, found nothing"),
         ("normalizer", nested({"type": "NFC"}, "normalizers", 200), "normalizer: nests too deeply"),
         ("normalizer", {"type": "Prepend", "prepend": "x"}, "Prepend is supported of ▁ alone"),
         ("model.dropout", 0.1, "model.dropout: 0.1 is not supported"),
@@ -149,7 +144,6 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
         ("pre_tokenizer", cut_by(pattern={"Regex": "(a"}), r"pattern.Regex: .*\(a"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "^a"}), r"pattern.Regex: '\^a' at character 0"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "a?"}), r"pattern.Regex: .* match the empty"),
-        ("model.vocab", ABSENT, "model.vocab: expected .* nothing"),
         ("model.vocab.Q", ABSENT, "no token is the single byte 81"),
         ("added_tokens.1", THE, r"merge 1 .*257 is a special token"),
     ],
@@ -164,14 +158,12 @@ def test_what_cannot_be_honoured_is_refused_by_name(
     ("place", "value", "named"),
     [
         ("model.max_input_chars_per_word", 0, "max_input_chars_per_word: 0 is not a number"),
-        ("model.max_input_chars_per_word", True, "max_input_chars_per_word: True is not a number"),
         ("model.continuing_subword_prefix", None, "continuing_subword_prefix: expected a string"),
         ("model.unk_token", None, "unk_token: expected a string"),
         ("model.unk_token", "", "unk_token: is empty"),
         ("model.unk_token", "[OTHER]", "unknown token .* of the model is not in the vocabulary"),
         ("model.merges", [], "model: 'merges' is not supported"),
         ("model.vocab", {"[UNK]": 0, "": 1}, "the token with the id 1 is empty"),
-        ("model.vocab", {"[UNK]": 0, "\ud800": 1}, "lone surrogate"),
         ("pre_tokenizer", {**LEVEL, "use_regex": True}, "WordPiece over bytes is not supported"),
     ],
 )
@@ -182,7 +174,6 @@ def test_broken_word_pieces(place: str, value: Any, named: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("place", "value", "named"),
     [
-        ("normalizer", "nfc", "normalizer: expected a list"),
         ("normalizer", ["nfx"], "pre_tokenizer: unknown normalizer 'nfx'"),
         ("pre_tokenizer", None, "pre_tokenizer: expected an object"),
         ("pre_tokenizer.name", "gpt9", "unknown pre-tokenizer 'gpt9'"),
@@ -191,7 +182,6 @@ def test_broken_word_pieces(place: str, value: Any, named: str, tmp_path: Path) 
         ("pre_tokenizer", {"pattern": LARGE}, "pre_tokenizer: .* repetitions written out"),
         ("pre_tokenizer.never_split", LARGE, "pre_tokenizer: .* repetitions written out"),
         ("pre_tokenizer.never_split", ["("], r"the pattern '\(' does not compile"),
-        ("pre_tokenizer.never_split", [7], r"never_split\[0\]: expected a string, found 7"),
         ("pre_tokenizer.shiny", 1, "'shiny' is not supported"),
         ("decoder", {"type": "Fuse"}, "decoder: 'Fuse' is not supported"),
         ("model.type", "BPE", "model: unknown model 'BPE': use ByteLevel, Char"),

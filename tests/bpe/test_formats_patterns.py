@@ -13,7 +13,7 @@ from tokenizers import pre_tokenizers
 
 import bpe
 from bpe.errors import PretokenizerError
-from bpe.formats.huggingface_cuts import NAMED, read_pre_tokenizer
+from bpe.formats.huggingface_cuts import read_pre_tokenizer
 from bpe.formats.strict_json import Entry
 from bpe.regex.oniguruma import from_huggingface, to_huggingface
 from tests.examples import examples
@@ -111,17 +111,3 @@ def test_matches_are_joined_with_what_is_beside_them(
     cuts = read_pre_tokenizer(Entry("file", "pre_tokenizer", entry), ())
     ours = bpe.Pretokenizer(pattern=cuts.steps)
     assert ours.split(text) == [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
-
-
-HUGGINGFACE_PATTERNS = {
-    name: pattern for name, pattern in NAMED.items() if isinstance(pattern, str)
-}
-
-
-@pytest.mark.parametrize("name", HUGGINGFACE_PATTERNS)
-@given(text=st.lists(PIECES, max_size=12).map("".join))
-@examples(100)
-def test_the_named_patterns_mean_the_same(name: str, text: str) -> None:
-    theirs = pre_tokenizers.Split(tokenizers.Regex(HUGGINGFACE_PATTERNS[name]), "isolated")
-    pieces = [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
-    assert pieces == bpe.Pretokenizer(name).split(text)

@@ -22,10 +22,10 @@ from bpe.errors import TokenizerError, TokenizerFileError, UnknownCharacterError
 from bpe.models import BYTE_TOKENS
 from bpe.reference import pretokenize as reference
 from bpe.reference.encode import decode as reference_decode
-from tests.bpe.huggingface import ABSENT, edited, ids_of, loaded, written
+from tests.bpe.huggingface import ABSENT, edited, ids_of, loaded, marked_texts, written
 from tests.bpe.models import make
 from tests.bpe.oracle import ByReference
-from tests.bpe.texts import library_sources, strings
+from tests.bpe.texts import library_sources
 from tests.examples import examples
 from tests.shared_data import shared_rows
 
@@ -129,16 +129,8 @@ def of_kind(kind: str) -> tuple[bpe.Tokenizer, tokenizers.Tokenizer, tokenizers.
     return ours, theirs, written(ours)
 
 
-ATOMS = [
-    *(" ", "  ", " " * 5, MARK, MARK * 3, "\t", "\n", "\u00a0", "\u3000"),
-    *("a", "the", " the", "def ", "é", "e\u0301", "\u0301", "ß", "ﬁ", "日本", "漢", "и"),
-    *("😀", "👩\u200d👩\u200d👧", "\ufe0f", "\u0000", "\x7f", "\ufffd", "\U0010ffff"),
-    *(*SPECIAL, "<s", "<0x0A>", "<0xE2>", "7", "42"),
-]
-
-
 @pytest.mark.parametrize("kind", KINDS)
-@given(text=st.lists(st.sampled_from(ATOMS), max_size=16).map("".join) | strings())
+@given(text=marked_texts())
 @examples(150)
 def test_any_text(kind: str, text: str) -> None:
     ours, theirs, again = of_kind(kind)
@@ -159,7 +151,7 @@ def twin(kind: str) -> ByReference:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(
-    text=st.lists(st.sampled_from(ATOMS), max_size=12).map("".join),
+    text=marked_texts(),
     malformed=st.binary(),
     dropout=st.sampled_from([0.0, 0.5, 1.0]),
     seed=st.integers(0, 99),

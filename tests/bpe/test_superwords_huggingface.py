@@ -34,16 +34,6 @@ _PIECES = [
 pieces = st.lists(st.sampled_from(_PIECES), max_size=12).map("".join)
 
 
-@st.composite
-def trained(draw: st.DrawFn) -> bpe.Tokenizer:
-    """Trained on texts in which every word may follow every other."""
-    corpus = draw(st.lists(pieces, min_size=4, max_size=12))
-    counts = bpe.count_pretokens(corpus, pretokenizer=draw(st.sampled_from(NAMES)))
-    words = bpe.train(counts, max_merges=draw(st.integers(0, 24)), special_tokens=["<s>"])
-    runs = bpe.count_runs(corpus, tokenizer=words)
-    return bpe.train_superwords(runs, tokenizer=words, superwords=draw(st.integers(1, 12)))
-
-
 def has_letters(token: bytes) -> bool:
     return any(char.isalpha() for char in token.decode("utf-8", "ignore"))
 
@@ -78,7 +68,7 @@ def joined(draw: st.DrawFn) -> bpe.Tokenizer:
     return tokenizer()
 
 
-@given(trained() | joined(), st.lists(pieces, min_size=1, max_size=8))
+@given(joined(), st.lists(pieces, min_size=1, max_size=8))
 @settings(deadline=None)
 def test_what_is_written_gives_the_same_ids(
     tmp_path_factory: pytest.TempPathFactory, tokenizer: bpe.Tokenizer, rows: list[str]

@@ -21,7 +21,6 @@ from tests.bpe.oracle import cut_at_tokens
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import MALFORMED, code_points, strings
 from tests.examples import examples
-from tests.shared_data import shared_rows
 
 CONTENTS = ["<m>", "<mask>", "a", "the", "é", "\n", "  ", "<s>", ">a", "x y", "漢", "_", "the the"]
 ATOMS = [
@@ -170,21 +169,3 @@ def test_flags_of_no_token(flags: Any, named: str) -> None:
     state = loaded(theirs({"<m>": TokenFlags()}, special=True)).parts.__getstate__()
     with pytest.raises(TokenizerError, match=named):
         bpe.Tokenizer(**state | {"token_flags": flags})
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize("corpus", ["en", "multi"])
-@pytest.mark.parametrize("normalizer", [None, normalizers.Lowercase()])
-def test_the_corpora(corpus: str, normalizer: Any) -> None:
-    tokens = {
-        "of": TokenFlags(single_word=True),
-        "with": TokenFlags(lstrip=True, rstrip=True, normalized=True),
-        "in the": TokenFlags(rstrip=True, single_word=True),
-        ".\n": TokenFlags(lstrip=True),
-        "日本": TokenFlags(rstrip=True, normalized=True),
-        "And": TokenFlags(normalized=True),
-    }
-    made = theirs(tokens, special=False, normalizer=normalizer)
-    texts = shared_rows(corpus, sample=300)["text"].to_pylist()
-    expected = [one.ids for one in made.encode_batch(texts, add_special_tokens=False)]
-    assert loaded(made).encode_arrow(pa.array(texts)).to_pylist() == expected

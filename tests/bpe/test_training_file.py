@@ -80,36 +80,27 @@ def test_a_file_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("old", "new", "message"),
     [
-        (lambda text: text[: len(text) // 2], "not a training.json"),
-        (lambda text: "[]", "not a training.json"),
-        (lambda text: text.replace('"version": 1', '"version": 9'), "version 9"),
-        (
-            lambda text: text.replace('"count"', '"number"'),
-            r"merges\[0\] has the unknown field 'number'",
-        ),
-        (
-            lambda text: re.sub('"tokens_left": [0-9]+', '"tokens_left": true', text, count=1),
-            r"merges\[0\]\.tokens_left must be an integer from 0, got True",
-        ),
-        (
-            lambda text: text.replace('"left": "t"', '"left": "日"'),
-            r"merges\[2\]\.left is no token",
-        ),
-        (lambda text: text.replace('"ties"', '"knots"'), "knots"),
-        (lambda text: text.replace('"ByteLevel"', '"SentencePiece"'), "SentencePiece"),
-        (lambda text: text.replace('"score": "count"', '"score": "wordpiece"'), "score"),
-        (lambda text: "[" * 100_000, "not a training.json"),
-        (lambda text: text.replace('"count": 1', '"count": 3', 1), "checksum mismatch"),
-        (lambda text: text.replace('"checksum"', '"checksun"'), "checksun"),
+        ('"version"(?s:.)*', "", "not a training.json"),
+        ("(?s:.)+", "[]", "not a training.json"),
+        ("(?s:.)+", "[" * 100_000, "not a training.json"),
+        ('"version": 1', '"version": 9', "version 9"),
+        ('"count":', '"number":', r"merges\[0\] has the unknown field 'number'"),
+        ('"tokens_left": [0-9]+', '"tokens_left": true', r"\[0\]\.tokens_left must .*, got True"),
+        ('"left": "t"', '"left": "日"', r"merges\[2\]\.left is no token"),
+        ('"ties"', '"knots"', "knots"),
+        ('"ByteLevel"', '"SentencePiece"', "SentencePiece"),
+        ('"score": "count"', '"score": "wordpiece"', "score"),
+        ('"count": 1', '"count": 3', "checksum mismatch"),
+        ('"checksum"', '"checksun"', "checksun"),
     ],
+    ids=lambda value: value[:40],
 )
-def test_broken_files_are_refused(tmp_path: Path, damage: object, message: str) -> None:
-    training = training_of(trained())
+def test_broken_files_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = training_of(trained()).to_json()
     path = tmp_path / "training.json"
-    assert callable(damage)
-    path.write_text(damage(training.to_json()), encoding="utf-8")
+    path.write_text(re.sub(old, new, text, count=1), encoding="utf-8")
     with pytest.raises(TokenizerFileError, match=message) as raised:
         Training.load(path)
     assert str(path) in str(raised.value)
