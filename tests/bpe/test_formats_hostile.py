@@ -14,9 +14,10 @@ import bpe
 from bpe.errors import BpeError, TokenizerFileError
 from tests.bpe.huggingface import ABSENT, edited
 from tests.bpe.models import make
-from tests.bpe.vocabularies import BYTES, write_ranks
+from tests.bpe.vocabularies import BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 Json = dict[str, Any]
@@ -213,8 +214,8 @@ def test_added_tokens_that_overlap_but_are_looked_for_apart(tmp_path: Path) -> N
     assert expected[-1] == 260
 
 
-def ranks(*changes: tuple[int, bytes], more: bytes = b"") -> bytes:
-    lines = [base64.b64encode(token) + b" %d" % rank for rank, token in enumerate(BYTES)]
+def ranks(*changes: tuple[int, bytes], tokens: Iterable[bytes] = BYTES, more: bytes = b"") -> bytes:
+    lines = [base64.b64encode(token) + b" %d" % rank for rank, token in enumerate(tokens)]
     for number, line in changes:
         lines[number] = line
     return b"\n".join(lines) + b"\n" + more
@@ -283,21 +284,21 @@ def test_special_tokens_that_do_not_fit(
 def test_ranks_with_every_prefix_of_a_long_token(tmp_path: Path) -> None:
     # A million splits; comparing strings at each would take minutes.
     tokens = (*BYTES, *(b"a" * length for length in range(2, 1500)), b"b" * 300_000)
-    path = write_ranks(tmp_path / "x.tiktoken", tokens)
+    path = tmp_path / "x.tiktoken"
+    path.write_bytes(ranks(tokens=tokens))
     tokenizer = bpe.Tokenizer.load(path, pretokenizer="none")
     assert tokenizer.encode("a" * 1499) == [len(tokens) - 2]
     assert tokenizer.encode("b" * 300_000) == [len(tokens) - 1]
 
 
 def test_ranks_that_need_much_more_memory_than_their_file(tmp_path: Path) -> None:
-    lengths = range(2, 6000)
-    path = write_ranks(tmp_path / "x.tiktoken", (*BYTES, *(b"a" * length for length in lengths)))
+    longer = [b"a" * length for length in range(2, 6000)]
+    path = tmp_path / "x.tiktoken"
+    path.write_bytes(ranks(tokens=[*BYTES, *longer]))
     tokenizer = bpe.Tokenizer.load(path, pretokenizer="none")  # each is made of two before it
-    assert len(tokenizer.merges) == len(lengths)
-    longest_first = (*BYTES, *(b"a" * length for length in reversed(lengths)))
-    path = write_ranks(tmp_path / "x.tiktoken", longest_first)
-    with pytest.raises(TokenizerFileError, match="in too many ways"):
-        bpe.Tokenizer.load(path, pretokenizer="none")
+    assert len(tokenizer.merges) == len(longer)
+    longest_first = ranks(tokens=[*BYTES, *reversed(longer)])
+    refused(path, longest_first, "in too many ways", pretokenizer="none")
 
 
 # vocab.json and merges.txt

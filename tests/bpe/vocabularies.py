@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
 import bpe
 from tests.bpe.texts import library_sources
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BYTES = [bytes([byte]) for byte in range(256)]
 SPECIAL = ["<|endoftext|>", "<|end|>", "<|end|><|end|>", "Ġ é🙂"]
@@ -33,13 +28,6 @@ def ranked_tokens(size: int = 3000) -> tuple[bytes, ...]:
         counts.update(text[i : i + length] for i in range(len(text) - length))
     mixed = sorted(BYTES, key=lambda byte: (byte[0] * 167) % 256)
     return (*mixed, *(token for token, _ in counts.most_common(size)))
-
-
-def write_ranks(path: Path, tokens: tuple[bytes, ...]) -> Path:
-    """A .tiktoken file."""
-    lines = (base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
-    path.write_bytes(b"".join(lines))
-    return path
 
 
 @functools.cache
