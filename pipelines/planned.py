@@ -86,13 +86,13 @@ class Done:
     Attributes:
         complete: whether an earlier run had already completed the job.
         result: the result that Beam returned.
-        began: the time at which the job began, by `time.monotonic`.
+        seconds: the duration of the job.
         execution: where the job ran.
     """
 
     complete: bool
     result: Any
-    began: float
+    seconds: float
     execution: Execution
 
 
@@ -310,7 +310,8 @@ def run_once(
         complete = run_of(job.directory) != job.run
         if complete:
             progress.log(f"{job.name}: {job.directory} is complete")
-        done = Done(complete=complete, result=result, began=began, execution=execution)
+        seconds = time.monotonic() - began
+        done = Done(complete=complete, result=result, seconds=seconds, execution=execution)
         return request.summarize(planned, done)
 
 

@@ -388,15 +388,7 @@ def _train(
     with run_planned(request, planned, execution=execution, **done):
         seconds = time.monotonic() - began
         trained = trained_summary(request, seconds=seconds, words=words)
-    save_timing(
-        *(request.directory, execution),
-        stage="train",
-        seconds=round(seconds, 3),
-        documents=trained.documents,
-        bytes=trained.bytes,
-        items=trained.merges,
-        unit="merges",
-    )
+    save_timing(trained, execution, stage="train", items=trained.merges, unit="merges")
     return trained
 
 

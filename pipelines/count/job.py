@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -259,18 +258,7 @@ class CountRequest(CorpusRequest):
         sets = read_counts_sets(self.directory)
         manifest = manifest_of_sets(sets)
         totals = manifest.totals
-        seconds = 0.0 if done is None else time.monotonic() - done.began
-        if done is not None and not done.complete:
-            save_timing(
-                *(self.directory, done.execution),
-                stage="count",
-                seconds=round(seconds, 3),
-                documents=totals.documents,
-                bytes=totals.bytes,
-                items=totals.pretokens,
-                unit=f"{self.job.unit}s",
-            )
-        return CountSummary(
+        summary = CountSummary(
             output=self.directory,
             documents=totals.documents,
             bytes=totals.bytes,
@@ -282,7 +270,7 @@ class CountRequest(CorpusRequest):
             passed_over=planned.passed_over,
             parts=len(manifest.parts),
             output_bytes=sum(part.bytes for part in manifest.parts),
-            seconds=seconds,
+            seconds=0.0 if done is None else done.seconds,
             resumed=done is not None and done.complete,
             inputs=len(manifest.inputs),
             new_inputs=len(planned.files),
@@ -291,6 +279,10 @@ class CountRequest(CorpusRequest):
                 f"{one.name}: {one.reason}" for counted in sets for one in counted.set_aside
             ),
         )
+        if done is not None and not done.complete:
+            units = {"items": summary.pretokens, "unit": f"{summary.unit}s"}
+            save_timing(summary, done.execution, stage="count", **units)
+        return summary
 
 
 class CountSplits(StorageDoFn):

@@ -332,22 +332,7 @@ class EncodeRequest(CorpusRequest):
         manifest = read_encoded(self.directory, discarded=True)
         totals, result = manifest.totals, None if done is None else done.result
         made, resumed = metric(result, "units_made"), metric(result, "units_resumed")
-        seconds = 0.0 if done is None else time.monotonic() - done.began
-        if done is not None and self.appending.appends:
-            self._tell_drift(manifest)
-        elif done is not None and made and not resumed:  # else an earlier run did some of it
-            save_timing(
-                *(self.directory, done.execution),
-                stage="encode",
-                seconds=round(seconds, 3),
-                documents=totals.documents,
-                bytes=totals.text_bytes,
-                items=totals.tokens,
-                unit="tokens",
-                cache_hits=metric(result, "cache_hits"),
-                cache_misses=metric(result, "cache_misses"),
-            )
-        return EncodeSummary(
+        summary = EncodeSummary(
             output=self.directory,
             documents=totals.documents,
             bytes=totals.text_bytes,
@@ -367,8 +352,15 @@ class EncodeRequest(CorpusRequest):
             inputs=len(manifest.inputs),
             new_inputs=len(planned.files),
             set_aside=tuple(f"{one.name}: {one.reason}" for one in manifest.set_aside),
-            seconds=seconds,
+            seconds=0.0 if done is None else done.seconds,
         )
+        if done is not None and self.appending.appends:
+            self._tell_drift(manifest)
+        elif done is not None and made and not resumed:  # else an earlier run did some of it
+            cache = {name: metric(result, name) for name in ("cache_hits", "cache_misses")}
+            units = {"items": summary.tokens, "unit": "tokens"}
+            save_timing(summary, done.execution, stage="encode", **units, **cache)
+        return summary
 
     def _tell_drift(self, manifest: EncodedManifest) -> None:
         """Write a row of drift for the appended text, and warn if the tokenizer fits less well."""

@@ -17,6 +17,7 @@ from pipelines.storage import join
 
 if TYPE_CHECKING:
     from pipelines.settings import Execution
+    from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,17 +49,27 @@ class Timing:
     cache_misses: int = 0
 
 
-def save_timing(directory: str, execution: Execution, **numbers: Any) -> None:
+def save_timing(
+    summary: CountSummary | TrainSummary | EncodeSummary, execution: Execution, **numbers: Any
+) -> None:
     """Write the timing of a job to its directory; ignore a directory that cannot be written to.
 
     Args:
-        directory: the directory of the job.
+        summary: the summary of the job.
         execution: the runner and the number of workers.
-        **numbers: the other fields of `Timing`.
+        **numbers: the fields of `Timing` that the summary and the execution do not have.
     """
-    timing = Timing(runner=execution.runner, workers=execution.workers, **numbers)
+    timing = Timing(
+        seconds=round(summary.seconds, 3),
+        documents=summary.documents,
+        bytes=summary.bytes,
+        runner=execution.runner,
+        workers=execution.workers,
+        **numbers,
+    )
+    path = join(summary.output, TIMINGS)
     with contextlib.suppress(OutputError):
-        storage.write(join(directory, TIMINGS), json_bytes({"program": PROGRAM, **asdict(timing)}))
+        storage.write(path, json_bytes({"program": PROGRAM, **asdict(timing)}))
 
 
 def read_timing(directory: str) -> Timing | None:
