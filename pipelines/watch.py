@@ -15,23 +15,37 @@ from pipelines.run import options
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from pipelines.planned import CorpusRequest
+    from collections.abc import Callable
+
+    from pipelines.planned import CorpusRequest, Planned
     from pipelines.progress import Progress
     from pipelines.settings import Execution
 
 
-def watch(request: CorpusRequest, every: float, *, execution: Execution, progress: Progress) -> Any:
-    """Append the files that have arrived, every few seconds; return the last summary.
+def run_or_watch(
+    request: CorpusRequest,
+    *,
+    execution: Execution,
+    progress: Progress,
+    ready: Callable[[Planned], object] | None = None,
+) -> Any:
+    """Run a job; to watch, append the files that have arrived every few seconds.
 
     Args:
         request: the job.
-        every: seconds between two looks for files.
-        execution: the options of the runner, which must be this process.
+        execution: the options of the runner, which must be this process to watch.
         progress: gets messages and the work done.
+        ready: as in `run_once`, for a job that does not watch.
+
+    Returns:
+        The last summary.
 
     Raises:
-        JobError: the error that ended the loop.
+        JobError: the error that ended the job or the loop.
     """
+    every = request.appending.watch
+    if every is None:
+        return run_once(request, execution=execution, progress=progress, ready=ready)
     settings, directory = request.appending, request.directory
     if workers_of(options(execution)).kind != "local":
         raise ConfigError(

@@ -35,7 +35,7 @@ from pipelines.option import changed, split_arguments, takes
 from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.output.timings import save_timing
-from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits, run_once
+from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits
 from pipelines.progress import UNSEEN, SlotWriter
 from pipelines.run import options
 from pipelines.settings import (
@@ -48,7 +48,7 @@ from pipelines.settings import (
 )
 from pipelines.stage.beam import RunJob, fold_all, keyed
 from pipelines.summaries import CountSummary
-from pipelines.watch import watch
+from pipelines.watch import run_or_watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,23 +98,23 @@ class CountRequest(CorpusRequest):
         cls,
         *,
         inputs: InputSettings,
-        pretokens: PretokenSettings,
         output: OutputSettings,
-        settings: CountSettings,
+        pretokens: PretokenSettings = PretokenSettings(),  # noqa: B008  # immutable
+        settings: CountSettings = CountSettings(),  # noqa: B008
         runs: RunsOf | None = None,
         sources: tuple[str, ...] = (),
-        appending: AppendSettings = AppendSettings(),  # noqa: B008  # immutable
+        appending: AppendSettings = AppendSettings(),  # noqa: B008
     ) -> CountRequest:
         """Return a request that means the same in every process and working directory.
 
         Args:
             inputs: the settings of the inputs.
-            pretokens: the settings of the pre-tokenizer.
             output: the settings of the output directory.
+            pretokens: the settings of the pre-tokenizer; the defaults if runs are counted.
             settings: the settings of counts.
             runs: the runs to count; None to count pre-tokens.
             sources: the sources of ``inputs`` that are counted apart; empty to count all together.
-            appending: the settings of appending.
+            appending: the settings of appending and watching.
 
         Raises:
             ConfigError: the filesystem of the output cannot be used here, or a setting does not
@@ -404,48 +404,26 @@ class CountCorpus(RunJob):
 
 def count(
     *,
-    inputs: InputSettings,
-    output: OutputSettings,
     execution: Execution,
-    pretokens: PretokenSettings = PretokenSettings(),  # noqa: B008  # immutable
-    settings: CountSettings = CountSettings(),  # noqa: B008
-    runs: RunsOf | None = None,
-    sources: tuple[str, ...] = (),
-    appending: AppendSettings = AppendSettings(),  # noqa: B008
     progress: Progress = UNSEEN,
     ready: Callable[[Planned], object] | None = None,
+    **settings: Any,
 ) -> CountSummary:
     """Count the pre-tokens of a corpus into a directory of Parquet shards.
 
     Args:
-        inputs: the settings of the inputs.
-        output: the settings of the output directory.
         execution: the settings of the runner.
-        pretokens: the settings of the pre-tokenizer; the defaults if runs are counted.
-        settings: the settings of counts.
-        runs: the runs to count; None to count pre-tokens.
-        sources: the sources of the inputs that are counted apart; empty to count all together.
-        appending: the settings of appending and watching.
         progress: the display of the progress.
         ready: as in `run_planned`.
+        **settings: the arguments of `CountRequest.of`.
 
     Raises:
         JobError: the job fails; the class of the error gives the kind of failure.
     """
     with job_errors():
         options(execution)
-        request = CountRequest.of(
-            inputs=inputs,
-            pretokens=pretokens,
-            output=output,
-            settings=settings,
-            runs=runs,
-            sources=sources,
-            appending=appending,
-        )
-        if runs is not None:
+        request = CountRequest.of(**settings)
+        if (runs := settings.get("runs")) is not None:
             refuse_inputs_inside(request.directory, [runs.path])
-        done: dict[str, Any] = {"execution": execution, "progress": progress}
-        if appending.watch is not None:
-            return cast("CountSummary", watch(request, appending.watch, **done))
-        return cast("CountSummary", run_once(request, ready=ready, **done))
+        done: dict[str, Any] = {"execution": execution, "progress": progress, "ready": ready}
+        return cast("CountSummary", run_or_watch(request, **done))

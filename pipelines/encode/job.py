@@ -55,7 +55,6 @@ from pipelines.planned import (
     absolute,
     deflated,
     planned_splits,
-    run_once,
 )
 from pipelines.progress import UNSEEN, many
 from pipelines.run import metric, options
@@ -74,7 +73,7 @@ from pipelines.storage import join
 from pipelines.submission.workers import workers_of
 from pipelines.summaries import EncodeSummary
 from pipelines.tokenizer_files import files_of, load_tokenizer, loads
-from pipelines.watch import watch
+from pipelines.watch import run_or_watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -120,12 +119,22 @@ class EncodeRequest(CorpusRequest):
         inputs: InputSettings,
         tokenizer: str | Tokenizer,
         output: OutputSettings,
-        encoding: EncodeSettings,
-        appending: AppendSettings = AppendSettings(),  # noqa: B008  # immutable
+        encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+        appending: AppendSettings = AppendSettings(),  # noqa: B008
         drift: DriftSettings = DriftSettings(),  # noqa: B008
         sends: bool = False,
     ) -> EncodeRequest:
-        """Return a request; arguments are those of `encode`; ``tokenizer`` may be a `Tokenizer`.
+        """Return a request that means the same in every process and working directory.
+
+        Args:
+            inputs: the corpus.
+            tokenizer: a tokenizer, or its file on any filesystem, as `bpe.Tokenizer.load` takes it.
+            output: the output directory.
+            encoding: the settings of the rows.
+            appending: the settings of appending and watching.
+            drift: for a job that appends, how to measure the fit of the tokenizer, and when to
+                warn.
+            sends: whether to send the tokenizer file, because workers may not see it.
 
         Raises:
             ConfigError: the filesystem of the output cannot be used here.
@@ -433,41 +442,24 @@ class EncodeCorpus(RunJob):
 
 def encode(
     *,
-    inputs: InputSettings,
     tokenizer: str,
-    output: OutputSettings,
     execution: Execution,
-    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
-    appending: AppendSettings = AppendSettings(),  # noqa: B008
-    drift: DriftSettings = DriftSettings(),  # noqa: B008
     progress: Progress = UNSEEN,
+    **settings: Any,
 ) -> EncodeSummary:
     """Encode a corpus into a directory of Parquet parts.
 
     Args:
-        inputs: the corpus.
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; of any filesystem.
-        output: the directory.
         execution: where the work is done.
-        encoding: what the rows hold.
-        appending: whether only files are taken that the directory has not, and how often.
-        drift: where that is so, how the fit of the tokenizer is measured, and when to warn.
         progress: shows how far it is.
+        **settings: the other arguments of `EncodeRequest.of`, except ``sends``.
 
     Raises:
         JobError: something is wrong; the class says what.
     """
     with job_errors():
-        request = EncodeRequest.of(
-            inputs=inputs,
-            tokenizer=tokenizer,
-            output=output,
-            encoding=encoding,
-            appending=appending,
-            drift=drift,
-            sends=not workers_of(options(execution)).here and storage.is_local(tokenizer),
-        )
+        sends = not workers_of(options(execution)).here and storage.is_local(tokenizer)
+        request = EncodeRequest.of(tokenizer=tokenizer, sends=sends, **settings)
         done: dict[str, Any] = {"execution": execution, "progress": progress}
-        if appending.watch is not None:
-            return cast("EncodeSummary", watch(request, appending.watch, **done))
-        return cast("EncodeSummary", run_once(request, **done))
+        return cast("EncodeSummary", run_or_watch(request, **done))
