@@ -75,6 +75,7 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
     [
         # Of another kind than expected.
         ("model", None, "model: expected an object, found nothing"),
+        ("model.vocab", [1], "model.vocab: expected an object, found a list"),
         ("model.vocab.th", "256", r"model.vocab.th: '256' is not an id"),
         ("model.vocab.th", True, r"model.vocab.th: True is not an id"),
         ("model.merges", {}, "model.merges: expected a list, found an object"),
@@ -82,11 +83,15 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
         ("model.merges.0", "t h e", r"merges\[0\]: is not a pair"),
         ("model.merges.1", [["t"], "h"], r"merges\[1\]: a list is not in the vocabulary"),
         ("model.ignore_merges", 1, "model.ignore_merges: expected true or false, found 1"),
+        ("model.byte_fallback", 1, "model.byte_fallback: expected true or false"),
+        ("added_tokens", {}, "added_tokens: expected a list"),
         ("added_tokens.0.content", 5, r"added_tokens\[0\].content: expected a string, found 5"),
         ("added_tokens.0.content", "", r"added_tokens\[0\].content: '' is empty"),
         ("added_tokens.0.content", "\ud800", r"added_tokens\[0\].content: .* lone surrogate"),
         ("added_tokens.0.special", "no", r"added_tokens\[0\].special: expected true or false"),
+        ("added_tokens.1.lstrip", 1, r"added_tokens\[1\].lstrip: expected true or false"),
         ("pre_tokenizer", "ByteLevel", "pre_tokenizer: expected an object"),
+        ("pre_tokenizer", {"type": 3}, "pre_tokenizer.type: expected a string"),
         # Patterns that are small here and large once they are compiled.
         ("pre_tokenizer", cut_by(pattern={"Regex": "(?:a{9999}){9999}"}), "Regex: .*written out"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "(?:" * 500 + "a" + ")" * 500}), "deep"),
@@ -139,6 +144,7 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
             "MergedWithNext is supported if the pattern is a character or a class of them; it is",
         ),
         ("pre_tokenizer", cut_by(behavior="Contiguous", invert=True), "'Contiguous' is not supp"),
+        ("pre_tokenizer", cut_by(invert=None), "invert: expected true or false"),
         ("pre_tokenizer", cut_by(pattern={"String": ""}), "pattern.String: .* match the empty"),
         ("pre_tokenizer", cut_by(pattern={"String": "a", "Regex": "a"}), "either Regex or String"),
         ("pre_tokenizer", cut_by(pattern={}), "expected either Regex or String"),
@@ -165,6 +171,7 @@ def test_what_cannot_be_honoured_is_refused_by_name(
         ("model.unk_token", "[OTHER]", "unknown token .* of the model is not in the vocabulary"),
         ("model.merges", [], "model: 'merges' is not supported"),
         ("model.vocab", {"[UNK]": 0, "": 1}, "the token with the id 1 is empty"),
+        ("model.vocab", {"[UNK]": 0, "\ud800": 1}, "lone surrogate"),
         ("pre_tokenizer", {**LEVEL, "use_regex": True}, "WordPiece over bytes is not supported"),
     ],
 )
@@ -176,6 +183,7 @@ def test_broken_word_pieces(place: str, value: Any, named: str, tmp_path: Path) 
     ("place", "value", "named"),
     [
         ("normalizer", ["nfx"], "pre_tokenizer: unknown normalizer 'nfx'"),
+        ("normalizer", "nfc", "normalizer: expected a list"),
         ("pre_tokenizer", None, "pre_tokenizer: expected an object"),
         ("pre_tokenizer.name", "gpt9", "unknown pre-tokenizer 'gpt9'"),
         ("pre_tokenizer.pattern", "a", "either a name or a pattern"),
@@ -183,6 +191,7 @@ def test_broken_word_pieces(place: str, value: Any, named: str, tmp_path: Path) 
         ("pre_tokenizer", {"pattern": LARGE}, "pre_tokenizer: .* repetitions written out"),
         ("pre_tokenizer.never_split", LARGE, "pre_tokenizer: .* repetitions written out"),
         ("pre_tokenizer.never_split", ["("], r"the pattern '\(' does not compile"),
+        ("pre_tokenizer.never_split", [7], r"never_split\[0\]: expected a string, found 7"),
         ("pre_tokenizer.shiny", 1, "'shiny' is not supported"),
         ("decoder", {"type": "Fuse"}, "decoder: 'Fuse' is not supported"),
         ("model.type", "BPE", "model: unknown model 'BPE': use ByteLevel, Char"),

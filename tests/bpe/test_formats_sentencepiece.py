@@ -64,67 +64,53 @@ def trained() -> dict[str, Any]:
     return file
 
 
-def made(
-    *,
-    normalizer: normalizers.Normalizer | None = None,
-    pre_tokenizer: pre_tokenizers.PreTokenizer | None = None,
-    strips: bool = True,
-    decoder: decoders.Decoder | None = None,
-    **model: Any,
-) -> tokenizers.Tokenizer:
-    """Theirs with other settings."""
+MARKED = normalizers.Sequence([PREPEND, REPLACE])
+BEFORE_SPACES = pre_tokenizers.Split(" ", "merged_with_previous")
+AT_DIGITS = pre_tokenizers.Sequence([metaspace("first", split=True), pre_tokenizers.Digits(True)])
+NFKC = normalizers.NFKC()
+# Of each kind what it has, and settings of its model.
+KINDS: dict[str, dict[str, Any]] = {
+    "llama2": {"normalizer": MARKED},
+    "yi": {"normalizer": REPLACE},
+    "gemma": {"normalizer": REPLACE, "pre_tokenizer": BEFORE_SPACES},
+    "first": {"pre_tokenizer": metaspace("first", split=False)},
+    "first, split": {"pre_tokenizer": metaspace("first", split=True)},
+    "always": {"pre_tokenizer": metaspace("always", split=False)},
+    "always, split": {
+        "normalizer": NFKC,
+        "pre_tokenizer": metaspace("always", split=True),
+        "model": {"ignore_merges": True},
+    },
+    "never": {"pre_tokenizer": metaspace("never", split=False)},
+    "never, split": {"pre_tokenizer": metaspace("never", split=True)},
+    "digits": {"pre_tokenizer": AT_DIGITS},
+    "one unknown": {"normalizer": MARKED, "model": {"byte_fallback": False}},
+    "each unknown": {
+        "pre_tokenizer": metaspace("always", split=True),
+        "model": {"byte_fallback": False, "fuse_unk": False},
+    },
+}
+
+
+def made(kind: str) -> tokenizers.Tokenizer:
+    parts = {"normalizer": None, "pre_tokenizer": None, "model": {}} | KINDS[kind]
     file = trained()
-    model = {"byte_fallback": True, "fuse_unk": True} | model
-    file = {**file, "pre_tokenizer": None, "model": {**file["model"], **model}}
-    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
-    if normalizer is not None:
-        theirs.normalizer = normalizer
-    if pre_tokenizer is not None:
-        theirs.pre_tokenizer = pre_tokenizer
+    model = {**file["model"], "byte_fallback": True, "fuse_unk": True, **parts["model"]}
+    theirs = tokenizers.Tokenizer.from_str(json.dumps({**file, "model": model}))
+    theirs.normalizer, theirs.pre_tokenizer = parts["normalizer"], parts["pre_tokenizer"]
     steps = [decoders.Replace(MARK, " "), decoders.Fuse()]
     if model["byte_fallback"]:
         steps.insert(1, decoders.ByteFallback())
-    if strips:
+    if kind not in ("yi", "gemma", "never", "never, split"):  # which put no mark before texts
         steps.append(decoders.Strip(" ", 1, 0))
-    theirs.decoder = decoder or decoders.Sequence(steps)
+    theirs.decoder = decoders.Sequence(steps)
     return theirs
-
-
-NFKC = normalizers.NFKC()
-KINDS = {
-    "llama2": lambda: made(normalizer=normalizers.Sequence([PREPEND, REPLACE])),
-    "yi": lambda: made(normalizer=REPLACE, strips=False),
-    "gemma": lambda: made(
-        normalizer=REPLACE,
-        pre_tokenizer=pre_tokenizers.Split(" ", "merged_with_previous"),
-        strips=False,
-    ),
-    "first": lambda: made(pre_tokenizer=metaspace("first", split=False)),
-    "first, split": lambda: made(pre_tokenizer=metaspace("first", split=True)),
-    "always": lambda: made(pre_tokenizer=metaspace("always", split=False)),
-    "always, split": lambda: made(
-        normalizer=NFKC, pre_tokenizer=metaspace("always", split=True), ignore_merges=True
-    ),
-    "never": lambda: made(pre_tokenizer=metaspace("never", split=False), strips=False),
-    "never, split": lambda: made(pre_tokenizer=metaspace("never", split=True), strips=False),
-    "digits": lambda: made(
-        pre_tokenizer=pre_tokenizers.Sequence(
-            [metaspace("first", split=True), pre_tokenizers.Digits(individual_digits=True)]
-        )
-    ),
-    "one unknown": lambda: made(
-        normalizer=normalizers.Sequence([PREPEND, REPLACE]), byte_fallback=False
-    ),
-    "each unknown": lambda: made(
-        pre_tokenizer=metaspace("always", split=True), byte_fallback=False, fuse_unk=False
-    ),
-}
 
 
 @functools.cache
 def of_kind(kind: str) -> tuple[bpe.Tokenizer, tokenizers.Tokenizer, tokenizers.Tokenizer]:
     """Ours, theirs, and theirs of the file that ours writes."""
-    theirs = KINDS[kind]()
+    theirs = made(kind)
     ours = loaded(theirs)
     return ours, theirs, written(ours)
 
@@ -219,7 +205,7 @@ def test_the_corpora(kind: str, corpus: str) -> None:
 
 
 def test_added_tokens_behind_marks_that_a_pre_tokenizer_makes() -> None:
-    theirs = made(pre_tokenizer=metaspace("never", split=False), strips=False)
+    theirs = made("never")
     stripping = tokenizers.AddedToken("<m>", lstrip=True, normalized=True)
     theirs.add_tokens(["a b", stripping])
     ours = loaded(theirs)
@@ -232,7 +218,7 @@ def test_added_tokens_behind_marks_that_a_pre_tokenizer_makes() -> None:
 
 def test_words_are_cut_only_where_no_merge_crosses() -> None:
     assert of_kind("llama2")[0].pretokenizer.patterns == (f"{MARK}+[^{MARK}]*",)
-    file = json.loads(KINDS["llama2"]().to_str())
+    file = json.loads(made("llama2").to_str())
     file["model"]["vocab"][f"e{MARK}"] = len(file["model"]["vocab"])
     file["model"]["merges"].insert(0, ["e", MARK])
     theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
@@ -277,7 +263,7 @@ METASPACE = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first"
 )
 def test_what_is_refused(place: str, value: Any, named: str | None, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
-    path.write_text(edited(KINDS["llama2"]().to_str(), place, value))
+    path.write_text(edited(made("llama2").to_str(), place, value))
     if named is None:
         assert bpe.Tokenizer.load(path) == of_kind("llama2")[0]
         return
