@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import bpe
 from bpe.errors import CountsError, EncodingError
 from bpe.run_counting import RunCounter
+from tests.bpe.models import make
 from tests.bpe.oracle import known, runs_of
 from tests.bpe.vocabularies import BYTES
 
@@ -29,14 +31,12 @@ def letters(**settings: object) -> bpe.Tokenizer:
 
 
 def test_ids_of_large_vocabularies_take_four_bytes() -> None:
-    more = [b"%06d" % number for number in range(1 << 16)]
-    tokens = [*more, *BYTES, b" a", SPECIAL.encode()]
-    first = len(more)
-    tokenizer = bpe.Tokenizer(
-        tokens=tokens,
+    first = 1 << 16
+    tokenizer = letters(
+        tokens=[*(b"%06d" % number for number in range(first)), *BYTES, b" a"],
         merges=[(first + 32, first + 97, first + 256)],
-        pretokenizer=bpe.Pretokenizer("gpt2"),
-        special_tokens={SPECIAL: first + 257},
+        special_tokens={},
+        added_tokens={},
     )
     counts = bpe.count_runs(["a a a"], tokenizer=tokenizer)
     assert known(counts.runs).id_bytes == 4
@@ -55,20 +55,16 @@ def test_threads_share_a_counter() -> None:
 
 
 def test_what_is_unsuitable_is_refused() -> None:
-    words = bpe.Tokenizer(
-        tokens=[b"[UNK]"], merges=[], pretokenizer=bpe.Pretokenizer("bert"), model=bpe.WordPiece()
-    )
-    with pytest.raises(CountsError, match="byte-level tokens, the tokenizer's are WordPiece"):
-        bpe.count_runs(["a"], tokenizer=words)
-    for pattern in ("(", None):
-        with pytest.raises(CountsError, match=r"merge pattern .* does not compile"):
-            bpe.count_runs(["a"], tokenizer=letters(), merge_pattern=pattern)  # type: ignore[arg-type]
-    for max_run in (0, 1, -1, 2.0, True):
-        with pytest.raises(CountsError, match="max_run"):
-            bpe.count_runs(["a"], tokenizer=letters(), max_run=max_run)  # type: ignore[arg-type]
-    with pytest.raises(CountsError, match="text 1 is null"):
-        bpe.count_runs(pa.array(["a", None]), tokenizer=letters())
-    with pytest.raises(EncodingError, match="surrogate"):
-        bpe.count_runs(["\ud800"], tokenizer=letters())
+    pieces = make(["[UNK]"], special=["[UNK]"], model=bpe.WordPiece())
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"tokenizer": pieces}, "byte-level tokens, the tokenizer's are WordPiece"),
+        *(({"merge_pattern": one}, r"merge pattern .* does not compile") for one in ("(", None)),
+        *(({"max_run": one}, "max_run") for one in (0, 1, -1, 2.0, True)),
+        ({"texts": pa.array(["a", None])}, "text 1 is null"),
+        ({"texts": ["\ud800"]}, "surrogate"),
+    ]
+    for arguments, message in cases:
+        with pytest.raises((CountsError, EncodingError), match=message):
+            bpe.count_runs(**{"texts": ["a"], "tokenizer": letters(), **arguments})
     with pytest.raises(ValueError, match="null"):
         RunCounter(letters()).add(pa.array([None], pa.string()))

@@ -117,17 +117,17 @@ def test_seeds_of_all_forms() -> None:
 # What is refused.
 
 
-@pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan, math.inf, "0.1", None])
-def test_a_rate_that_is_no_probability(rate: Any) -> None:
-    with pytest.raises(EncodingError, match=r"dropout .* is not a number from 0 to 1"):
-        small_tokenizer().encode("a", dropout=rate)
-
-
-@pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "1", None])
-def test_a_seed_that_is_no_number(seed: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "value", "most"),
+    [
+        *(("dropout", rate, "1") for rate in (-0.1, 1.1, math.nan, math.inf, "0.1", None)),
+        *(("seed", seed, r"2\^64 - 1") for seed in (-1, 2**64, 1.0, "1", None)),
+    ],
+)
+def test_a_rate_or_seed_that_is_none(name: str, value: Any, most: str) -> None:
     for call in (small_tokenizer().encode, small_tokenizer().tokenize):
-        with pytest.raises(EncodingError, match=r"seed .* is not a number from 0 to 2\^64 - 1"):
-            call("a", dropout=0.5, seed=seed)
+        with pytest.raises(EncodingError, match=rf"{name} .* is not a number from 0 to {most}"):
+            call("a", **{"dropout": 0.5, name: value})
 
 
 @pytest.mark.parametrize(

@@ -75,27 +75,6 @@ def test_bpe_words_prints_every_merge_and_the_splits() -> None:
     )
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_jobs_on_files(name: str, tmp_path: Path) -> None:
-    """A text a line, in two files that sort in their order, by several workers."""
-    system = SYSTEMS[name]
-    half = len(system.texts) // 2
-    for file, texts in (("a.txt", system.texts[:half]), ("b.txt", system.texts[half:])):
-        (tmp_path / file).write_text("".join(f"{text}\n" for text in texts), "utf-8")
-    cut = ("--input", "*.txt", "--format", "lines", "--split-size", "20", "--workers", "3")
-    given = ("--preset", system.preset, *limits(system), "--json")
-    done = bpe("train", *cut, *given, "--output", "model", cwd=tmp_path)
-    assert json.loads(done.stdout)["vocab_size"] == (
-        system.size or json.loads(done.stdout)["vocab_size"]
-    )
-    training = json.loads((tmp_path / "model" / "training.json").read_text("utf-8"))
-    spell = (lambda text: text.replace("Ġ", " ")) if "byte" in system.preset else str
-    assert [
-        (spell(merge["left"]), spell(merge["right"]), merge["count"])
-        for merge in training["merges"]
-    ] == system.merges
-
-
 def test_counts_of_a_preset_train_the_preset(tmp_path: Path) -> None:
     system = SYSTEMS["A"]
     (tmp_path / "a.txt").write_text("\n".join(system.texts), "utf-8")
