@@ -15,7 +15,7 @@ from bpe.errors import EncodingError
 
 
 def utf8(text: str | bytes, *, what: str = "the text") -> bytes:
-    """A str as UTF-8, bytes as they are.
+    """Return a str as UTF-8, bytes as they are.
 
     Raises:
         EncodingError: a str has a lone surrogate; the message begins with ``what``.
@@ -35,7 +35,7 @@ def utf8(text: str | bytes, *, what: str = "the text") -> bytes:
 
 
 def text_array(texts: Any) -> pa.Array | pa.ChunkedArray:
-    """A column of texts as an Arrow array of a type that :func:`text_column` takes.
+    """Return a column of texts as an Arrow array of a type that :func:`text_column` takes.
 
     Args:
         texts: an Arrow array of strings or binaries, also as views or a dictionary; an object
@@ -69,7 +69,7 @@ def text_array(texts: Any) -> pa.Array | pa.ChunkedArray:
 
 
 def text_column(array: pa.Array) -> TextColumn:
-    """The rows of a text array for the core, which keeps its memory alive.
+    """Return the rows of a text array for the core, which keeps its memory alive.
 
     Args:
         array: string, large_string, binary or large_binary, possibly a slice of a longer array.
@@ -94,14 +94,14 @@ def text_column(array: pa.Array) -> TextColumn:
 
 
 def values_of(numbers: pa.Array) -> memoryview:
-    """The bytes of an array of numbers without nulls, which may be a slice."""
+    """Return the bytes of an array of numbers without nulls, which may be a slice."""
     width = numbers.type.bit_width // 8
     values = memoryview(numbers.buffers()[1] or b"")
     return values[numbers.offset * width :][: len(numbers) * width]
 
 
 def int64_array(numbers: Buffer) -> pa.Int64Array:
-    """The int64 numbers of the core, which are not copied."""
+    """Return the int64 numbers of the core, which are not copied."""
     return pa.Array.from_buffers(pa.int64(), len(numbers) // 8, [None, pa.py_buffer(numbers)])
 
 
@@ -160,7 +160,7 @@ def id_list(ids: Iterable[SupportsIndex]) -> list[int]:
 
 
 def as_id(value: SupportsIndex) -> int:
-    """An id as an int.
+    """Return an id as an int.
 
     Raises:
         TypeError: it is not an integer.

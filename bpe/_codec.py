@@ -36,13 +36,13 @@ class FieldError(ValueError):
         super().__init__(f"{place or 'it'} {problem}")
 
     def inside(self, outer: str) -> FieldError:
-        """The same error, of a value that is inside another one."""
+        """Return the same error, of a value that is inside another one."""
         dot = "" if self.place[:1] in ("", "[") else "."
         return FieldError(self.problem, f"{outer}{dot}{self.place}")
 
 
 def to_jsonable(value: Any, *, text: Callable[[bytes], str] | None = None) -> Any:
-    """A dataclass, and all it holds, as JSON values; ``text`` spells bytes.
+    """Return a dataclass, and all it holds, as JSON values; ``text`` spells bytes.
 
     Fields are in the order in which the class declares them.
     """
@@ -65,7 +65,7 @@ _PLAIN = {int, str, float, bool, type(None)}  # asked first: most values are
 
 @cache
 def _names(kind: Any) -> tuple[str, ...]:
-    """The fields of a dataclass; none of any other type."""
+    """Return the fields of a dataclass; none of any other type."""
     return tuple(one.name for one in fields(kind)) if is_dataclass(kind) else ()
 
 
@@ -76,7 +76,7 @@ def from_jsonable(
     exact: bool = False,
     data: Callable[[str], bytes] = str.encode,
 ) -> _T:
-    """A JSON value as an instance of ``kind``: what `to_jsonable` was given.
+    """Return a JSON value as an instance of ``kind``: what `to_jsonable` was given.
 
     Args:
         kind: most often a dataclass. Fields that have a default may be missing.
@@ -175,7 +175,7 @@ def _mapping(item: _Reader) -> _Reader:
 
 
 def _inside(name: str | int, reader: _Reader, value: Any) -> Any:
-    """The value of a field, or of a number in a list."""
+    """Return the value of a field, or of a number in a list."""
     try:
         return reader.read(value)
     except FieldError as error:

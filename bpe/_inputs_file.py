@@ -22,7 +22,7 @@ def inputs_file_names(inputs: Collection[object]) -> set[str]:
 
 
 def take_out(manifest: dict[str, Any], file: str = INPUTS) -> tuple[dict[str, Any], bytes | None]:
-    """A manifest without the inputs, and the file that holds them; None where they stay.
+    """Return a manifest without the inputs, and the file that holds them; None where they stay.
 
     They stay where they are few. The ``file`` has a row for each.
     """

@@ -24,7 +24,7 @@ HUGGINGFACE_ORDER: tuple[int, ...] = tuple(sorted(range(256), key=CHAR_OF_BYTE._
 
 
 def to_text(token: bytes) -> str:
-    """A token in the printable alphabet.
+    """Return a token in the printable alphabet.
 
     >>> to_text(b" the")
     'Ġthe'
@@ -33,7 +33,7 @@ def to_text(token: bytes) -> str:
 
 
 def from_text(text: str) -> bytes:
-    """The bytes of a token in the printable alphabet.
+    """Return the bytes of a token in the printable alphabet.
 
     Raises:
         KeyError: with the first character that is not of the alphabet.

@@ -17,7 +17,7 @@ from bpe.token_table import TokenTable
 
 
 def make_encoder(parts: Parts, *, marks: bytes = b"") -> Encoder:
-    """The encoder; with ``marks``, one that counts runs of the tokens whose byte there is 1.
+    """Return the encoder; with ``marks``, one that counts runs of the tokens whose byte there is 1.
 
     Raises:
         TokenizerError: the parts contradict each other, or do not go with the model.
@@ -56,7 +56,7 @@ def make_encoder(parts: Parts, *, marks: bytes = b"") -> Encoder:
 
 
 def encoded_words(parts: Parts, words: Iterable[bytes]) -> list[list[int]]:
-    """The ids of words, each of which is one pre-token."""
+    """Return the ids of words, each of which is one pre-token."""
     pieces = Pieces.of([[(word, TEXT)] for word in words])
     flat, offsets, *_ = make_encoder(parts).encode_pieces(*pieces)
     ids = memoryview(flat).cast("B").cast("I").tolist()

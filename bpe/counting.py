@@ -91,7 +91,7 @@ def count_blocks(
 def text_blocks(
     texts: Iterable[str | bytes] | pa.Array | pa.ChunkedArray,
 ) -> Iterator[pa.Array]:
-    """The texts as Arrow arrays without nulls; raises as :func:`count_pretokens`."""
+    """Yield the texts as Arrow arrays without nulls; raises as :func:`count_pretokens`."""
     if isinstance(texts, (str, bytes)):
         raise CountsError("texts is a single text: give a list, [text]")
     if isinstance(texts, (pa.Array, pa.ChunkedArray)):
@@ -222,7 +222,7 @@ class PretokenCounter:
     def _cut(
         self, texts: pa.LargeBinaryArray, rows: pa.Int64Array
     ) -> tuple[pa.LargeBinaryArray, pa.Int64Array]:
-        """The pre-tokens of texts, and the row of each.
+        """Return the pre-tokens of texts, and the row of each.
 
         Args:
             texts: to cut.

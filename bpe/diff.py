@@ -78,10 +78,10 @@ class Agreement:
     """The part of counted texts that two tokenizers split alike.
 
     Attributes:
-        texts: occurrences.
-        same_texts: of which both make the same tokens.
-        tokens: that the first makes of them.
-        same_tokens: that the second makes of the same bytes.
+        texts: the number of texts, occurrences counted.
+        same_texts: the number of texts of which both make the same tokens.
+        tokens: the number of tokens that the first makes of all texts.
+        same_tokens: the number of these tokens that the second makes of the same bytes.
     """
 
     texts: int
@@ -117,7 +117,7 @@ def compare(old: Tokenizer, new: Tokenizer) -> Difference:
 
 
 def fit(tokenizer: Tokenizer, counts: PretokenCounts) -> Fit:
-    """The length of a counted corpus in tokens of a tokenizer.
+    """Return the length of a counted corpus in tokens of a tokenizer.
 
     Its pre-tokens stay as they were counted, whatever the tokenizer's own pre-tokenizer.
 
@@ -153,9 +153,9 @@ def agreement(
     """Return how much of a counted corpus two tokenizers split alike; each key is a text by itself.
 
     Args:
-        first: byte-level, and drops nothing of a text.
-        second: likewise.
-        counts: of pre-tokens, or of runs.
+        first: a byte-level tokenizer that drops nothing of a text.
+        second: another such tokenizer.
+        counts: counts of pre-tokens, or of runs.
         words: for runs, the tokenizer whose tokens they are.
 
     Raises:
@@ -187,12 +187,12 @@ def agreement(
 
 
 def _total(numbers: npt.NDArray[np.integer], times: npt.NDArray[np.int64]) -> int:
-    """The sum of numbers, each as often as the text that it is of; it may exceed an int64."""
+    """Return the sum of numbers, each times the count of its text; it may exceed an int64."""
     return int(numbers.astype(object) @ times.astype(object))
 
 
 def _run_ids(keys: pa.Array, id_bytes: int) -> pa.ListArray:
-    """The ids of runs."""
+    """Return the ids of runs."""
     data = np.frombuffer(b"".join(keys.to_pylist()), np.dtype(f"<u{id_bytes}"))
     lengths = pc.binary_length(keys).to_numpy() // id_bytes
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -200,7 +200,7 @@ def _run_ids(keys: pa.Array, id_bytes: int) -> pa.ListArray:
 
 
 def token_sizes(tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
-    """The bytes of each token, by id."""
+    """Return the bytes of each token, by id."""
     return np.array([len(token or b"") for token in tokenizer.tokens], np.int64)
 
 
@@ -214,7 +214,7 @@ def same_tokens(
 
     Args:
         first: the ids of each text, by a lossless tokenizer, without nulls.
-        second: those of the same texts, by another.
+        second: the ids of the same texts, by another tokenizer.
         sizes: :func:`token_sizes` of both.
 
     Returns:
@@ -236,7 +236,7 @@ def same_tokens(
 
 
 def _sums(numbers: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """The sums of the first numbers, from none to all of them."""
+    """Return the sums of the first numbers, from none to all of them."""
     return np.concatenate([[0], np.cumsum(numbers, dtype=np.int64)])
 
 

@@ -13,7 +13,7 @@ _MAX = 2**64
 
 
 def check_dropout(dropout: float) -> float:
-    """The probability of skipping a merge.
+    """Return the probability of skipping a merge.
 
     Raises:
         EncodingError: it is not a number from 0 to 1.
@@ -24,7 +24,7 @@ def check_dropout(dropout: float) -> float:
 
 
 def seed_array(seeds: Iterable[int] | pa.Array, *, rows: int) -> pa.UInt64Array:
-    """The seeds given to ``encode_arrow``, one for each row.
+    """Return the seeds given to ``encode_arrow``, one for each row.
 
     Raises:
         EncodingError: they are not one number from 0 to 2^64 - 1 for each row.
@@ -46,7 +46,7 @@ def seed_array(seeds: Iterable[int] | pa.Array, *, rows: int) -> pa.UInt64Array:
 
 
 def row_seeds(seed: int, rows: int, *, first: int = 0) -> pa.UInt64Array:
-    """The seeds that ``encode_arrow(…, seed=seed)`` gives the rows of a column.
+    """Return the seeds that ``encode_arrow(…, seed=seed)`` gives the rows of a column.
 
     To encode a column part by part with the same ids, pass ``seeds=row_seeds(seed, rows,
     first=…)`` for each part, where ``first`` is the number of its first row.

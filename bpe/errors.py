@@ -58,15 +58,15 @@ class BadTextsError(EncodingError):
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """The numbers of the texts that are named."""
+        """Return the numbers of the texts that are named."""
         return tuple(self.reasons)
 
     def of_row(self, row: int) -> Self:
-        """The same error of one text, in a message without its number."""
+        """Return the same error of one text, in a message without its number."""
         return type(self)(str(self), reasons={row: str(self)})
 
     def shifted(self, first: int) -> Self:
-        """The same error of texts whose numbers begin at ``first``; the message names the row."""
+        """Return the error for rows that are numbered from ``first``; the message names the row."""
         reasons = {first + row: reason for row, reason in self.reasons.items()}
         row, reason = next(iter(reasons.items()))
         return type(self)(f"row {row}: {reason}", reasons=reasons)

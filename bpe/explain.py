@@ -36,7 +36,7 @@ class Explainer:
         """Return the pieces of a merged pre-token; symbols without a token stay unchanged.
 
         Args:
-            pretoken: to merge; WordPiece, which has no merges, gives its tokens.
+            pretoken: the pre-token; WordPiece, which has no merges, returns its tokens.
             clean: leave out the end of the word.
         """
         if isinstance(self._model, WordPiece):
@@ -48,12 +48,12 @@ class Explainer:
         return [piece for piece in pieces if piece]
 
     def steps(self, pretoken: bytes) -> list[MergeStep]:
-        """From single symbols to tokens."""
+        """Return the steps from single symbols to tokens."""
         return [*self._words.steps(pretoken)]
 
 
 def superword_steps(parts: Parts, run: Sequence[bytes]) -> list[MergeStep]:
-    """All steps from the tokens of a run to superwords.
+    """Return all steps from the tokens of a run to superwords.
 
     Raises:
         EncodingError: one is no token.
@@ -65,11 +65,12 @@ def superword_steps(parts: Parts, run: Sequence[bytes]) -> list[MergeStep]:
 
 
 def superword_runs(parts: Parts, pretokens: Iterable[bytes | None]) -> Iterator[list[bytes]]:
-    """The runs in which superwords may be merged: pre-tokens that are one token of a superword.
+    """Yield the runs of pre-tokens in which superwords may be merged.
 
     Args:
-        parts: of a tokenizer with superwords, or without.
-        pretokens: of a text, in order; None for what no superword crosses, such as a special token.
+        parts: the parts of a tokenizer, with or without superwords.
+        pretokens: the pre-tokens of a text, in order; None where no superword may cross, such as
+            at a special token.
     """
     of, explainer = parts.tokens.bytes_of, Explainer(parts)
     taken = {of(id_) for left, right, _ in parts.superwords for id_ in (left, right)}
@@ -85,7 +86,7 @@ def superword_runs(parts: Parts, pretokens: Iterable[bytes | None]) -> Iterator[
 
 
 def unreachable(parts: Parts) -> list[int]:
-    """The ids of ordinary tokens that no text encodes to; see :meth:`Tokenizer.unreachable`."""
+    """Return the ids of ordinary tokens that no text has; see :meth:`Tokenizer.unreachable`."""
     model = parts.model
     others = parts.superword_ids.union(parts.cut_tokens.values())
     end = model.end_of_word.encode()
@@ -117,13 +118,13 @@ def unreachable(parts: Parts) -> list[int]:
 
 
 def _unreached(words: Mapping[int, bytes], parts: Parts) -> list[int]:
-    """The ids that the word of the same id does not encode to."""
+    """Return the ids that the word of the same id does not encode to."""
     rows = encoded_words(parts, words.values()) if words else []
     return [id_ for id_, ids in zip(words, rows, strict=True) if ids != [id_]]
 
 
 def _unreached_superwords(parts: Parts) -> list[int]:
-    """The tokens of superwords that merging the tokens of their words does not give.
+    """Return the tokens of superwords that merging the tokens of their words does not give.
 
     A superword that several merges make is tried with the words of each.
     """
@@ -153,7 +154,7 @@ def merge_counts(parts: Parts) -> dict[int, int]:
 
 
 def html_table(parts: Parts) -> str:
-    """A tokenizer as an HTML table; everything that comes from it is escaped."""
+    """Return a tokenizer as an HTML table; everything that comes from it is escaped."""
     merges = [*parts.merges]
     special = [f"{token} ({id_})" for token, id_ in parts.special_tokens.items()]
     rows = {

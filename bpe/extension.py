@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def extended(tokenizer: Tokenizer) -> Extended:
-    """A tokenizer to extend, as the report names it."""
+    """Return a tokenizer to extend, as the report names it."""
     return Extended(tokenizer.sha256, len(tokenizer), len(tokenizer.merges))
 
 
@@ -36,13 +36,13 @@ def check_extended(
     ties: str = "bytes-min",
     model: Model = ByteLevel(),  # noqa: B008  # immutable
 ) -> None:
-    """Refuse what cannot be extended exactly, and settings that contradict the tokenizer.
+    """Check that a tokenizer can be extended exactly, with these settings.
 
     Args:
-        tokenizer: to extend.
-        vocab_size: of the result, or None.
+        tokenizer: the tokenizer to extend.
+        vocab_size: the size of the result, or None.
         ties: the tie rule.
-        model: that is asked for.
+        model: the requested model.
 
     Raises:
         TrainingError: the message names both sides.
@@ -98,12 +98,12 @@ def check_extended(
 def check_counts(
     tokenizer: Tokenizer, counts: PretokenCounts, special_tokens: Sequence[str]
 ) -> None:
-    """Refuse counts that were cut otherwise, and special tokens that the tokenizer lacks.
+    """Check that counts were cut as the tokenizer cuts text, and that it has the special tokens.
 
     Args:
-        tokenizer: to extend.
-        counts: to train on.
-        special_tokens: that are asked for.
+        tokenizer: the tokenizer to extend.
+        counts: the counts to train on.
+        special_tokens: the requested special tokens.
 
     Raises:
         TrainingError: the message names both sides.
@@ -126,7 +126,7 @@ def check_counts(
 
 
 def atomic_tokens(tokenizer: Tokenizer) -> Mapping[str, int]:
-    """The special and added tokens that ordinary text never encodes to, with their ids."""
+    """Return the special and added tokens that ordinary text never encodes to, with their ids."""
     atomic = tokenizer.parts.atomic_ids
     return {content: id_ for content, id_ in tokenizer.parts.cut_tokens.items() if id_ in atomic}
 
@@ -134,10 +134,10 @@ def atomic_tokens(tokenizer: Tokenizer) -> Mapping[str, int]:
 def token_alphabet(
     tokenizer: Tokenizer, ids_of: Callable[[pa.LargeBinaryArray], tuple[Buffer, Buffer]]
 ) -> tuple[Alphabet, list[int]]:
-    """All tokens as the symbols of words, and the id of each; ids without a token are left out.
+    """Return the tokens of a tokenizer as symbols of words, and the id of each.
 
     Args:
-        tokenizer: whose tokens they are.
+        tokenizer: the tokenizer.
         ids_of: the ids (uint32) of some words one after the other, and where each word begins
             (int64).
     """
@@ -160,7 +160,7 @@ def token_alphabet(
 def word_ids(
     tokenizer: Tokenizer,
 ) -> Callable[[pa.LargeBinaryArray], tuple[Buffer, Buffer]]:
-    """The ids of words, for `token_alphabet`.
+    """Return the ids of words, for `token_alphabet`.
 
     With ``ignore_merges``, words are looked up here only. That is enough: where a new merge makes a
     string, no merge crosses its ends, so the word that is this string is merged to it too.
@@ -186,18 +186,18 @@ def word_ids(
 
 
 def known_merges(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
-    """The merges by rank as triples of symbols.
+    """Return the merges by rank as triples of symbols.
 
     Args:
-        tokenizer: whose merges they are.
-        ids: of the symbols.
+        tokenizer: the tokenizer with the merges.
+        ids: the ids of the symbols.
     """
     symbols = symbols_of(tokenizer, ids)
     return array("I", [symbols[id_] for id_ in tokenizer.parts.merges.flat])
 
 
 def symbols_of(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
-    """The symbol of each id, its place among ``ids``; that of others does not exist."""
+    """Return the symbol of each id, its place among ``ids``; that of others does not exist."""
     symbol_of_id = array("I", b"\xff" * (4 * (tokenizer.max_id + 1)))
     for symbol, id_ in enumerate(ids):
         symbol_of_id[id_] = symbol

@@ -16,7 +16,7 @@ from typing import Any
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """A context, or a decorator, in which Python looks for no garbage.
+    """Return a context, or a decorator, in which Python looks for no garbage.
 
     What a large file holds stays while it is read, and is looked through again and again else.
     """
@@ -46,7 +46,7 @@ def write_atomically(path: str | Path, data: bytes) -> None:
 
 
 def final_name(name: str) -> str:
-    """The name of a file whose temporary name this may be."""
+    """Return the name of a file whose temporary name this may be."""
     return re.sub(r"^\.(.+)\.[0-9a-f]{32}\.tmp$", r"\1", name)
 
 
@@ -66,7 +66,7 @@ def checksum_of(document: Mapping[str, Any]) -> str:
 
 
 def with_checksum(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The object with its checksum as the last field, replacing any other."""
+    """Return the object with its checksum as the last field, replacing any other."""
     content = {name: value for name, value in document.items() if name != CHECKSUM}
     return {**content, CHECKSUM: checksum_of(content)}
 

@@ -40,7 +40,7 @@ class ByteLevel(_Plain):
     """
 
     def symbols(self, pretoken: bytes) -> tuple[bytes, ...]:
-        """The symbols of an unmerged pre-token: its bytes."""
+        """Return the symbols of an unmerged pre-token: its bytes."""
         return tuple(bytes([byte]) for byte in pretoken)
 
     def is_symbol(self, token: bytes) -> bool:
@@ -98,7 +98,7 @@ class CharacterLevel(_Plain):
         return tuple(known)
 
     def symbols(self, pretoken: bytes) -> tuple[bytes, ...]:
-        """The symbols of an unmerged pre-token: its characters, then the end of the word."""
+        """Return the symbols of an unmerged pre-token: its characters, then the end of the word."""
         end = (self.end_of_word.encode(),) if self.end_of_word else ()
         return (*_characters(pretoken), *end)
 
@@ -139,7 +139,7 @@ class WordPiece(_Plain):
             )
 
     def symbols(self, pretoken: bytes) -> tuple[bytes, ...]:
-        """The characters, all but the first with the prefix."""
+        """Return the characters, all but the first with the prefix."""
         prefix = self.prefix.encode()
         return tuple(
             prefix + character if i else character
@@ -159,12 +159,12 @@ MODELS: Mapping[str, type[Model]] = {model.__name__: model for model in get_args
 
 
 def model_settings(model: Model) -> dict[str, Any]:
-    """A model as JSON values."""
+    """Return a model as JSON values."""
     return {"type": type(model).__name__, **asdict(model)}
 
 
 def read_model(settings: Any) -> Model:
-    """The model of JSON values, as :func:`model_settings` gives them.
+    """Return the model of JSON values, as :func:`model_settings` gives them.
 
     Raises:
         ValueError: there is no such model, or a setting is unknown or does not fit.
@@ -193,6 +193,6 @@ SENTENCEPIECE_BPE = CharacterLevel(
 
 
 def _characters(pretoken: bytes) -> list[bytes]:
-    """The UTF-8 of each character; a byte that is not part of well-formed UTF-8 is one."""
+    """Return the UTF-8 of each character; a byte that is not part of well-formed UTF-8 is one."""
     text = pretoken.decode("utf-8", "surrogateescape")
     return [character.encode("utf-8", "surrogateescape") for character in text]

@@ -55,7 +55,7 @@ PREPENDING = frozenset({"prepend-mark", "ensure-mark", "ensure-first-mark"})
 
 
 def check_normalizer(steps: Iterable[str]) -> tuple[str, ...]:
-    """The steps as a tuple.
+    """Return the steps as a tuple.
 
     Raises:
         PretokenizerError: they are one str, or one is not in :data:`NORMALIZERS`.
@@ -70,7 +70,7 @@ def check_normalizer(steps: Iterable[str]) -> tuple[str, ...]:
 
 
 def normalize(text: bytes, steps: Sequence[str]) -> bytes:
-    """A text after all steps; bytes that are not well-formed UTF-8 stay as they are."""
+    """Return a text after all steps; bytes that are not well-formed UTF-8 stay as they are."""
     if not steps:
         return text
     row = normalize_column(pa.array([text], pa.large_binary()), steps)[0]
@@ -118,7 +118,7 @@ def _after(step: str, texts: pa.Array, first: Sequence[bool] | None) -> pa.Array
 
 
 def before_marks(steps: Sequence[str]) -> Sequence[str]:
-    """The steps without those at the end that Hugging Face's ``Metaspace`` does, a pre-tokenizer.
+    """Return the steps before the last ones that Hugging Face's pre-tokenizer ``Metaspace`` does.
 
     >>> before_marks(["nfc", "mark-spaces", "ensure-mark"])
     ['nfc']
@@ -153,7 +153,7 @@ def keeps_occurrences(content: str, steps: Collection[str]) -> bool:
 
 @functools.cache
 def _compositions() -> tuple[set[str], set[str]]:
-    """The characters that others decompose to, and those that NFC makes of another one."""
+    """Return the characters that others decompose to, and those that NFC makes of another one."""
     parts: set[str] = set()
     made: set[str] = set()
     for char in map(chr, range(0x110000)):

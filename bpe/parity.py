@@ -56,11 +56,11 @@ def train_parity(
     ``min_frequency``, even if others have.
 
     Args:
-        counts: of each group, by its name; or functions that return them, which are called twice
-            if there are global merges. All are cut alike.
-        dev: held-out counts of the same groups, best of texts that say the same in all of them:
-            the group with the most tokens in its held-out text is compressed worst. Without them,
-            it is the group with the fewest bytes per token in ``counts``.
+        counts: the counts of each group by name, with one pre-tokenizer; or functions that return
+            them, which are called twice if there are global merges.
+        dev: held-out counts of the same groups, ideally of parallel texts: the group with the most
+            tokens in its held-out text is compressed worst. Without ``dev``, it is the group with
+            the fewest bytes per token in ``counts``.
         vocab_size: as for ``bpe.train``.
         max_merges: as for ``bpe.train``.
         global_merges: the first merges, which all groups choose together (hybrid).
@@ -140,9 +140,9 @@ class _ParityTrainer:
     """Trainers of groups, which share their merges and choose them in turn.
 
     Args:
-        groups: of the words of each group.
-        held_out: of the text by which each group is judged, if that is another.
-        pooled: of the words of all groups, if there are global merges.
+        groups: the trainers of the words of each group.
+        held_out: the trainers of the held-out text of each group; empty without held-out text.
+        pooled: the trainer of the words of all groups; None without global merges.
         parity: the settings. If there are ratios, or no held-out text, the group of the fewest
             symbols per token, divided by its ratio, chooses; else that of the most tokens.
 
@@ -189,7 +189,7 @@ class _ParityTrainer:
         return True
 
     def _worst(self) -> int:
-        """The group that is compressed worst, the first of equals, of those that may choose.
+        """Return the group that is compressed worst, the first of equals, of those that may choose.
 
         The numbers are compared as the authors' program does it, in floats.
         """
@@ -209,7 +209,7 @@ class _ParityTrainer:
         return -(self._initial[group] / tokens) / (ratio or 1.0)
 
     def report(self, training: Training) -> Training:
-        """The report of all groups, from that of the first."""
+        """Return the report of all groups, from that of the first."""
         sums = [
             (sum(count for *_, count, _ in same), sum(left for *_, left in same))
             for same in zip(*(trainer.merges() for trainer in self._groups), strict=True)
@@ -295,7 +295,7 @@ def _begin(
     settings: WordSettings,
     special_tokens: Sequence[str],
 ) -> TrainingState:
-    """A trainer with the words of a group, which ``title`` calls in errors."""
+    """Return a trainer with the words of a group, which ``title`` calls in errors."""
     counts = _loaded(counts)
     if counts.prune is not None and settings.min_frequency == MAX_FREQUENCY:
         raise TrainingError(f"{title} was pruned: count held-out text without `prune_below`")
@@ -323,7 +323,7 @@ def _loaded(counts: PretokenCounts | Callable[[], PretokenCounts]) -> PretokenCo
 
 
 def _pooled(counts: GroupedCounts, prune_below: int) -> PretokenCounts:
-    """The counts of all groups, no more than two of which are held at a time."""
+    """Return the counts of all groups, no more than two of which are held at a time."""
 
     def loaded(name: str) -> PretokenCounts:
         group = _loaded(counts[name])

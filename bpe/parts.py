@@ -43,8 +43,8 @@ class Merges:
         """Merges of triples, or of a buffer of uint32.
 
         Args:
-            merges: either.
-            kind: what errors call one of them.
+            merges: triples, or a buffer of uint32.
+            kind: the name of a merge in errors.
 
         Raises:
             TokenizerError: they are not triples of numbers from 0 to 2^32 - 1.
@@ -70,11 +70,11 @@ class Merges:
 
     @property
     def results(self) -> array[int]:
-        """The id that each merge makes."""
+        """Return the id that each merge makes."""
         return self.flat[2::3]
 
     def first(self, count: int) -> Merges:
-        """The first merges."""
+        """Return the first merges."""
         return Merges(self.flat[: 3 * count])
 
     def __len__(self) -> int:
@@ -97,14 +97,14 @@ class Parts:
             two are equal. A byte-level model needs every single byte.
         merges: (left, right, result) ids in order.
         pretokenizer: how text is cut before merging.
-        superwords: merges across pre-tokens, likewise; of a byte-level model. A token that they
-            alone make is never looked up as a pre-token.
+        superwords: (left, right, result) ids of merges across pre-tokens, in order, of a byte-level
+            model. A token that only superwords make is never looked up as a pre-token.
         special_tokens: tokens, with their ids, that text can hold only if the caller allows it;
             otherwise the same characters are plain text. No merge makes or uses them.
         added_tokens: tokens, with their ids, that are cut out of every text.
         ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
         model: what a pre-token consists of before and after merging.
-        post_processor: that of tokenizer.json; written back, never applied.
+        post_processor: the post-processor of tokenizer.json; written back, never applied.
         roles: what a model uses special tokens for.
         token_flags: how special and added tokens are found in a text, if not just anywhere.
         training: how it was trained, if known.
@@ -159,7 +159,7 @@ class Parts:
         return dict(sorted(named.items(), key=lambda item: item[1]))
 
     def _checked_flags(self) -> dict[str, TokenFlags]:
-        """The flags of special and added tokens, in the order of their ids, without empty ones."""
+        """Return the flags of special and added tokens by id, without empty flags."""
         for content, flag in self.token_flags.items():
             if content not in self.cut_tokens:
                 raise TokenizerError(
@@ -178,28 +178,28 @@ class Parts:
 
     @property
     def size(self) -> int:
-        """The number of tokens: special tokens count, ids without a token do not."""
+        """Return the number of tokens: special tokens count, ids without a token do not."""
         return sum(begin < end for begin, end in pairwise(self.tokens.offsets))
 
     @property
     def max_id(self) -> int:
-        """The greatest id: ``size - 1``, or more if some ids have no token."""
+        """Return the greatest id: ``size - 1``, or more if some ids have no token."""
         return len(self.tokens) - 1
 
     @cached_property
     def ids(self) -> dict[bytes, int]:
-        """The id of each token."""
+        """Return the id of each token."""
         return {token: id_ for id_, token in enumerate(self.tokens) if token is not None}
 
     @cached_property
     def cut_tokens(self) -> dict[str, int]:
-        """The special and the added tokens, which text is cut at, by id."""
+        """Return the special and the added tokens, which text is cut at, by id."""
         both = {**self.special_tokens, **self.added_tokens}
         return dict(sorted(both.items(), key=lambda item: item[1]))
 
     @cached_property
     def atomic_ids(self) -> frozenset[int]:
-        """The ids that ordinary text never encodes to.
+        """Return the ids that ordinary text never encodes to.
 
         That is every special token, and every added token unless it is a symbol of the model, part
         of a merge, or a WordPiece.
@@ -216,22 +216,22 @@ class Parts:
 
     @cached_property
     def superword_ids(self) -> frozenset[int]:
-        """The tokens that superwords alone make: no pre-token is one of them."""
+        """Return the tokens that superwords alone make: no pre-token is one of them."""
         return frozenset(self.superwords.results).difference(self.merges.results)
 
     @cached_property
     def cut_texts(self) -> dict[int, str]:
-        """The texts of special and added tokens, by id."""
+        """Return the texts of special and added tokens, by id."""
         return {id_: content for content, id_ in self.cut_tokens.items()}
 
     def text(self, id_: int) -> str:
-        """A token as tokenizer.json spells it: bytes in GPT-2's alphabet, or its characters."""
+        """Return a token as tokenizer.json spells it: in GPT-2's alphabet, or as characters."""
         if id_ in self.cut_texts:
             return self.cut_texts[id_]
         token = self.tokens.bytes_of(id_)
         return to_text(token) if isinstance(self.model, ByteLevel) else token.decode()
 
     def ranks(self, merges: Merges) -> dict[tuple[bytes, bytes], int]:
-        """The rank of each pair of tokens, by their bytes."""
+        """Return the rank of each pair of tokens, by their bytes."""
         of = self.tokens.bytes_of
         return {(of(left), of(right)): rank for rank, (left, right, _) in enumerate(merges)}

@@ -140,7 +140,7 @@ class Pretokenizer:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings, as manifests and plans have them."""
+        """Return all settings, as manifests and plans have them."""
         return {
             "pretokenizer": self.name,
             "pattern": list(self.pattern) if isinstance(self.pattern, tuple) else self.pattern,
@@ -157,7 +157,7 @@ class Pretokenizer:
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The patterns; empty if it has a name."""
+        """Return the patterns; empty if it has a name."""
         return (self.pattern,) if isinstance(self.pattern, str) else self.pattern or ()
 
     @property
@@ -167,7 +167,7 @@ class Pretokenizer:
 
     @property
     def native(self) -> list[NativePattern]:
-        """The core's form: tables of what is never split, then names and tables.
+        """Return the core's form: tables of what is never split, then names and tables.
 
         Empty if Python cuts: where no table can say one of the patterns.
         """
@@ -178,7 +178,7 @@ class Pretokenizer:
 
     @property
     def _steps(self) -> list[tuple[str, bool]]:
-        """The names or patterns that cut one after the other, and whether each may be a name."""
+        """Return the names or patterns that cut in turn, and whether each may be a name."""
         named = not isinstance(self.pattern, str)
         return [(step, named) for step in self.patterns or (str(self.name),)]
 
@@ -189,7 +189,7 @@ class Pretokenizer:
         return not self.normalizer and LOSSY.isdisjoint(steps)
 
     def normalize(self, text: bytes) -> bytes:
-        """The text after all steps of the normalizer.
+        """Return the text after all steps of the normalizer.
 
         Args:
             text: bytes without special tokens; malformed UTF-8 stays unchanged.
@@ -213,7 +213,7 @@ class Pretokenizer:
         )
 
     def spans(self, text: bytes) -> list[tuple[int, int]]:
-        """The pieces of a text as byte offsets (begin, end), in order.
+        """Return the pieces of a text as byte offsets (begin, end), in order.
 
         Args:
             text: normalized; any bytes. A malformed byte is a character that is neither letter,
@@ -235,7 +235,7 @@ class Pretokenizer:
         return [*spans, *_shifted(self._cut(text[position:]), position)]
 
     def split(self, text: str | bytes) -> list[bytes]:
-        """The pieces of a text after normalization, as bytes.
+        """Return the pieces of a text after normalization, as bytes.
 
         Raises:
             EncodingError: a str holds a lone surrogate, which has no UTF-8, or a pattern
@@ -266,7 +266,7 @@ _MODELS = {model: name for name, models in _ALIASES.items() for model in models}
 
 
 def did_you_mean(name: str) -> str:
-    """A suggestion for an unknown pre-tokenizer; empty if no name is similar.
+    """Return a suggestion for an unknown pre-tokenizer; empty if no name is similar.
 
     >>> did_you_mean("gpt-4"), did_you_mean("r50k_base"), did_you_mean("nothing like it")
     (" (did you mean 'cl100k'?)", " (did you mean 'gpt2'?)", '')
@@ -310,7 +310,7 @@ def _shifted(spans: list[tuple[int, int]], by: int) -> list[tuple[int, int]]:
 
 
 def _isolated(pattern: str, text: bytes, search: TimedSearch) -> list[tuple[int, int]]:
-    """The matches of ``regex`` and the text between them, as byte offsets."""
+    """Return the matches of ``regex`` and the text between them, as byte offsets."""
     characters = text.decode("utf-8", "surrogateescape")
 
     def find(*, timeout: float) -> array[int]:
@@ -346,7 +346,7 @@ NEVER_SPLIT: dict[str, str] = {
 
 @lru_cache(maxsize=64)
 def compiled(pattern: str) -> regex.Pattern[str]:
-    """A regular expression of the package ``regex``.
+    """Return a regular expression of the package ``regex``.
 
     Raises:
         PretokenizerError: it does not compile.
@@ -358,7 +358,7 @@ def compiled(pattern: str) -> regex.Pattern[str]:
 
 
 def check_never_split(patterns: Iterable[str]) -> tuple[str, ...]:
-    """The patterns as a tuple.
+    """Return the patterns as a tuple.
 
     Raises:
         PretokenizerError: they are one str, or one does not compile or matches the empty string.
@@ -383,7 +383,7 @@ def check_never_split(patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _matches(text: str, patterns: Sequence[str], search: TimedSearch) -> Iterator[tuple[int, int]]:
-    """The matches in a text, leftmost first; at one place, the first pattern wins.
+    """Yield the matches in a text, leftmost first; at one place, the first pattern wins.
 
     Empty matches are ignored.
 

@@ -47,7 +47,7 @@ class Roles:
 
     @property
     def tokens(self) -> Mapping[str, str]:
-        """The token of each role that has one."""
+        """Return the token of each role that has one."""
         return {role: vars(self)[role] for role in ROLES if vars(self)[role] is not None}
 
     def __bool__(self) -> bool:
@@ -55,7 +55,7 @@ class Roles:
         return bool(self.tokens) or self.chat_template is not None
 
     def post_processor(self, ids: Mapping[str, int]) -> dict[str, Any] | None:
-        """The post-processor of tokenizer.json that adds BOS and EOS; None where neither is added.
+        """Return the post-processor of tokenizer.json that adds BOS and EOS; None if there is none.
 
         Args:
             ids: of the special tokens.

@@ -222,7 +222,7 @@ def runs_of(tokenizer: Tokenizer, *, merge_pattern: str, max_run: int | None) ->
 
 
 def eligible_ids(tokenizer: Tokenizer, *, merge_pattern: str) -> list[int]:
-    """The ids of the tokens that runs consist of, ascending.
+    """Return the ids of the tokens that runs consist of, ascending.
 
     Args:
         tokenizer: of words.

@@ -45,7 +45,7 @@ class Pieces(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[Part]]) -> Pieces:
-        """The pieces of rows of parts."""
+        """Return the pieces of rows of parts."""
         pieces, row_ends, end = array("q"), array("q"), 0
         for row in rows:
             for text, what in row:
@@ -82,7 +82,7 @@ class TextCutter:
         cut_out: Mapping[bytes, int],
         **options: Any,
     ) -> tuple[Buffer, Buffer, tuple[int, int]]:
-        """Texts as ids: normalized, and cut here where the core cannot do so itself.
+        """Return the ids of texts: normalized, and cut here where the core cannot do so itself.
 
         Args:
             core: the encoder.
@@ -198,7 +198,7 @@ def _cut_at_tokens(
 
 
 def _normalized(rows: list[list[Part]], steps: Sequence[str]) -> list[list[Part]]:
-    """The rows with their text normalized as one column: most columns need no change."""
+    """Return the rows with their text normalized as one column: most columns need no change."""
     if not steps:
         return rows
     texts = [text for row in rows for text, what in row if what == TEXT]

@@ -54,7 +54,7 @@ class TokenFlags:
 
 
 def check_special_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
-    """The special tokens as a tuple, in the order given.
+    """Return the special tokens as a tuple, in the order given.
 
     Raises:
         SpecialTokenError: one is not a str, is empty, has a lone surrogate, or is a duplicate.
@@ -83,7 +83,7 @@ def check_special_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
 
 
 def found_in_normalized(flags: Mapping[str, TokenFlags], steps: Sequence[str]) -> dict[str, str]:
-    """The tokens that are searched for in normalized text, and what is searched for there.
+    """Return the tokens that are searched for in normalized text, and what is searched for there.
 
     None are where normalizing moves, makes and removes none of those with the flag ``normalized``:
     then they are found in the text itself.
@@ -145,7 +145,7 @@ class SpecialCutter:
         self.matcher = SpecialMatcher(list(tokens), [bits.get(token, 0) for token in tokens])
 
     def cut(self, text: bytes) -> Iterator[tuple[int, int, int | None]]:
-        """The parts of a text in order, none of them empty.
+        """Yield the parts of a text in order, none of them empty.
 
         Yields:
             Byte offsets (begin, end), and the number of the special token, or None for text. Parts
@@ -156,7 +156,7 @@ class SpecialCutter:
             yield begin, end, None if token < 0 else token
 
     def split_column(self, texts: pa.Array) -> tuple[pa.Array, pa.Int64Array]:
-        """The text between the special tokens of each row.
+        """Return the text between the special tokens of each row.
 
         Args:
             texts: string, large_string, binary or large_binary without nulls.

@@ -148,14 +148,14 @@ class _Settings(Settings):
 
 
 def check_words(tokenizer: Tokenizer, *, boundless: bool) -> None:
-    """Refuse a tokenizer that no superwords can be learnt for.
+    """Check that superwords can be learnt for a tokenizer.
 
     Args:
-        tokenizer: of words.
-        boundless: whether its merges compete with superwords.
+        tokenizer: the tokenizer of words.
+        boundless: whether merges of words compete with superwords.
 
     Raises:
-        TrainingError: the message says what it lacks.
+        TrainingError: the tokenizer lacks something, which the message names.
     """
     if not isinstance(tokenizer, Tokenizer):
         raise TrainingError(
@@ -191,7 +191,7 @@ def check_words(tokenizer: Tokenizer, *, boundless: bool) -> None:
 
 
 def _ids_of(runs: pa.LargeBinaryArray, *, id_bytes: int) -> tuple[Buffer, Buffer]:
-    """The token ids of runs, for `token_alphabet`."""
+    """Return the token ids of runs, for `token_alphabet`."""
     _, ends, data = runs.buffers()
     offsets = pa.Int64Array.from_buffers(
         pa.int64(), len(runs) + 1, [None, ends], offset=runs.offset
@@ -205,7 +205,7 @@ def _ids_of(runs: pa.LargeBinaryArray, *, id_bytes: int) -> tuple[Buffer, Buffer
 
 
 def _training(tokenizer: Tokenizer) -> Training:
-    """The record of its training; of no merges, if there is none."""
+    """Return the record of its training; of no merges, if there is none."""
     if tokenizer.training is not None:
         return tokenizer.training
     return Training(
@@ -231,25 +231,25 @@ def _training(tokenizer: Tokenizer) -> Training:
 
 
 class _Phase:
-    """The second phase of training; it forgets the counts, whose memory the trainer needs.
+    """The second phase of training; the counts are freed, since their memory is needed.
 
     Args:
-        counts: of runs.
-        settings: as asked for.
-        tokenizer: of words.
+        counts: the counts of runs.
+        settings: the requested settings.
+        tokenizer: the tokenizer of words.
 
     Attributes:
-        trainer: the core's, over runs.
-        steps: those of words that superwords compete with, in order.
-        scale: of the counts of runs, and of those of words.
-        most: tokens of the result.
-        tokens: those of the result so far, by id.
-        ids: of these.
-        replayed: how many steps of words were made.
-        before: for each superword merge, how many steps of words came before it.
-        prune: what was dropped for being rare.
+        trainer: the core's trainer, with runs as words.
+        steps: the steps of the training of words that superwords compete with, in order.
+        scale: the scales of the counts of runs and of words.
+        most: the number of tokens at which training ends.
+        tokens: the tokens of the result so far, by id.
+        ids: the ids of these tokens.
+        replayed: the number of steps of words made so far.
+        before: for each superword merge, the number of steps of words before it.
+        prune: the rare runs that were dropped.
         cut: what the cuts of long runs may have changed.
-        counts: for the report.
+        counts: the entry ``counts`` of the report.
     """
 
     def __init__(self, counts: PretokenCounts, settings: _Settings, tokenizer: Tokenizer) -> None:
@@ -326,7 +326,7 @@ class _Phase:
             progress(len(self.ids) - first, self.most - first)
 
     def _superword(self) -> bytes | None:
-        """The string of the next superword, if it comes before the next step of words."""
+        """Return the string of the next superword, if it comes before the next step of words."""
         following = self.trainer.peek()
         if following is None:
             return None
@@ -342,7 +342,7 @@ class _Phase:
         return count * of_words > self.steps[self.replayed].count * of_runs
 
     def result(self) -> Tokenizer:
-        """The tokenizer with its report."""
+        """Return the tokenizer with its report."""
         training, merges = _training(self.tokenizer), self.tokenizer.merges
         if self.settings.boundless:
             last = self.steps[self.replayed - 1] if self.replayed else None
@@ -384,7 +384,7 @@ class _Phase:
         )
 
     def _affected(self, merges: Sequence[MergeRow]) -> int | None:
-        """The first superword that could be another one, had nothing been dropped or cut.
+        """Return the first superword that could be another one, had nothing been dropped or cut.
 
         A count can be wrong by `_uncertain`, until it has no bound. So this is the earliest of: the
         first merge with another pair so close to it, the first whose own count may be too high,
@@ -399,7 +399,7 @@ class _Phase:
         return min((number for number in numbers if number is not None), default=None)
 
     def _first_unbounded(self, merges: Sequence[MergeRow]) -> int | None:
-        """The number after that of the first merge whose symbol begins or ends with two tokens.
+        """Return one more than the number of the first merge that begins or ends with two tokens.
 
         `Pruned.max_pair` and `CutRuns.max_pair` are of pairs of tokens of words. They bound pairs
         of symbols as long as each symbol always begins with the same token and ends with the same
@@ -419,7 +419,7 @@ class _Phase:
         return None
 
     def _first_too_high(self, merges: Sequence[MergeRow]) -> int | None:
-        """The first merge whose pair might not have been enough of one, had no run been cut."""
+        """Return the first merge that might not have been chosen if no run had been cut."""
         if self.cut is None:
             return None
         for number, (*_, count, _) in enumerate(merges):

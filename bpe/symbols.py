@@ -47,7 +47,7 @@ class TrainingWords:
 
     @classmethod
     def of(cls, counts: PretokenCounts, *, model: Model, ties: str) -> TrainingWords:
-        """The words of counts.
+        """Return the words of counts.
 
         Raises:
             TrainingError: the tie rule needs an order that the counts do not track, or the model
@@ -76,7 +76,7 @@ class TrainingWords:
 
     @property
     def occurrences(self) -> int:
-        """The sum of the counts."""
+        """Return the sum of the counts."""
         return int(pc.sum(self.counts).as_py() or 0)
 
     @property
@@ -90,13 +90,13 @@ class TrainingWords:
 
     @property
     def offsets(self) -> _Array:
-        """The beginning of each word in the data of the column, and the end of the last; int64."""
+        """Return the offsets of words in the data of the column, and the end of the last; int64."""
         ends = self.pretokens.buffers()[1] or bytes(8)
         return np.frombuffer(ends, np.int64)[self.pretokens.offset :][: len(self.pretokens) + 1]
 
     @cached_property
     def column(self) -> TextColumn:
-        """The words as the core takes them."""
+        """Return the words as the core takes them."""
         return text_column(self.pretokens)
 
     def chunks(self, size: int = _CHUNK_BYTES) -> Iterator[tuple[int, int]]:
@@ -110,7 +110,7 @@ class TrainingWords:
 
     @cached_property
     def weights(self) -> memoryview:
-        """The counts as the core takes them."""
+        """Return the counts as the core takes them."""
         return values_of(self.counts)
 
 
@@ -151,7 +151,7 @@ def make_alphabet(
     initial: Iterable[str],
     coverage: Fraction = Fraction(1),
 ) -> Alphabet:
-    """The alphabet of words.
+    """Return the alphabet of words.
 
     Args:
         words: that are trained on.
@@ -206,7 +206,7 @@ class _Characters:
 
     @classmethod
     def chunks(cls, words: TrainingWords, model: Model) -> Iterator[_Characters]:
-        """All words, few at a time.
+        """Yield all words, few at a time.
 
         Raises:
             TrainingError: a word is not UTF-8.
@@ -236,11 +236,11 @@ class _Characters:
 
     @property
     def weights(self) -> _Array:
-        """The count of the word of each character."""
+        """Return the count of the word of each character."""
         return np.repeat(self.counts, np.diff(self.starts))
 
     def parts(self, symbols: _Array, end: int | None, model: Model) -> tuple[_Array, ...]:
-        """The words between characters without a symbol, with which nothing merges.
+        """Return the words between characters without a symbol, with which nothing merges.
 
         Args:
             symbols: of each character, -1 for none; int32.
@@ -315,13 +315,13 @@ def _characters(
 
 
 def _product(sizes: _Array, counts: _Array) -> int:
-    """The exact sum of sizes, which are of one chunk, times counts."""
+    """Return the exact sum of sizes, which are of one chunk, times counts."""
     high, low = np.divmod(counts, 1 << 31)
     return (int(np.dot(sizes, high)) << 31) + int(np.dot(sizes, low))
 
 
 def _covered(counts: Counter[int], coverage: Fraction) -> list[int]:
-    """The fewest characters that make up this share; of equally frequent ones the smallest."""
+    """Return the fewest characters that make up this share; of equals the smallest."""
     wanted = coverage * counts.total()
     chosen, covered = [], 0
     for point, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
@@ -344,7 +344,7 @@ def _bytes(order: Sequence[int]) -> Alphabet:
 def _of_characters(
     first: Iterable[int], later: Iterable[int], model: CharacterLevel | WordPiece
 ) -> Alphabet:
-    """The alphabet of characters.
+    """Return the alphabet of characters.
 
     Args:
         first: the code points that a word begins with.

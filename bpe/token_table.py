@@ -29,7 +29,7 @@ class TokenTable:
 
     @classmethod
     def of(cls, tokens: TokenTable | Sequence[bytes | None]) -> TokenTable:
-        """The table of these tokens, without ids at the end that have none.
+        """Return the table of these tokens, without ids at the end that have none.
 
         Raises:
             TokenizerError: one is neither None nor at least one byte.
@@ -49,7 +49,7 @@ class TokenTable:
 
     @classmethod
     def of_ranks(cls, data: Buffer) -> Self | None:
-        """The table of a well-formed .tiktoken file whose ranks count from 0, as most do.
+        """Return the table of a well-formed .tiktoken file whose ranks count from 0, as most do.
 
         None for any other file, and for an empty one. A token may be there twice.
         """
@@ -60,13 +60,13 @@ class TokenTable:
 
     @classmethod
     def of_columns(cls, data: Buffer, offsets: Buffer) -> Self:
-        """The table of what the core has read: the bytes of tokens, and int64 offsets."""
+        """Return the table of what the core has read: the bytes of tokens, and int64 offsets."""
         ends = array("q")
         ends.frombytes(memoryview(offsets).cast("B"))
         return cls(bytes(data), ends)
 
     def extended(self, tokens: Mapping[int, bytes]) -> TokenTable:
-        """The table with more tokens, by ids that have none."""
+        """Return the table with more tokens, by ids that have none."""
         size = max(tokens, default=-1) + 1
         if any(id_ < len(self) for id_ in tokens):
             return TokenTable.of(
@@ -79,7 +79,7 @@ class TokenTable:
         return TokenTable(b"".join([self.data, *added]), self.offsets + more)
 
     def bytes_of(self, id_: int) -> bytes:
-        """The token of an id that has one."""
+        """Return the token of an id that has one."""
         return self.data[self.offsets[id_] : self.offsets[id_ + 1]]
 
     def __len__(self) -> int:
@@ -87,11 +87,11 @@ class TokenTable:
         return len(self.offsets) - 1
 
     def __getitem__(self, id_: int) -> bytes | None:
-        """The token of an id, 0 to ``len() - 1``."""
+        """Return the token of an id, 0 to ``len() - 1``."""
         return self.data[self.offsets[id_] : self.offsets[id_ + 1]] or None
 
     def __iter__(self) -> Iterator[bytes | None]:
-        """The token of each id."""
+        """Return the token of each id."""
         return (self.data[begin:end] or None for begin, end in pairwise(self.offsets))
 
     def __hash__(self) -> int:

@@ -75,7 +75,7 @@ class CacheUse:
 
     @property
     def pretokens(self) -> int:
-        """All pre-tokens."""
+        """Return all pre-tokens."""
         return self.hits + self.misses
 
 
@@ -218,7 +218,9 @@ class Tokenizer:
             write_atomically(name, data)
 
     def to_json(self, *, dialect: Dialect = "huggingface") -> str:
-        """The text of tokenizer.json, as :meth:`save` writes it; equal tokenizers give equal texts.
+        """Return the text of tokenizer.json, as :meth:`save` writes it.
+
+        Equal tokenizers have equal texts.
 
         Raises:
             TokenizerError: as :meth:`save`.
@@ -245,32 +247,32 @@ class Tokenizer:
 
     @cached_property
     def tokens(self) -> tuple[bytes | None, ...]:
-        """The bytes of each id; None where no token has it."""
+        """Return the bytes of each id; None where no token has it."""
         return tuple(self.parts.tokens)
 
     @property
     def merges(self) -> list[tuple[int, int, int]]:
-        """The merges as (left, right, result) ids, in order."""
+        """Return the merges as (left, right, result) ids, in order."""
         return list(self.parts.merges)
 
     @property
     def superwords(self) -> list[tuple[int, int, int]]:
-        """The merges across pre-tokens as (left, right, result) ids, in order."""
+        """Return the merges across pre-tokens as (left, right, result) ids, in order."""
         return list(self.parts.superwords)
 
     @property
     def pretokenizer(self) -> Pretokenizer:
-        """The pre-tokenizer, which cuts text before merging."""
+        """Return the pre-tokenizer, which cuts text before merging."""
         return self.parts.pretokenizer
 
     @property
     def special_tokens(self) -> Mapping[str, int]:
-        """The tokens that text can hold only if the caller allows it, with their ids."""
+        """Return the tokens that text can hold only if the caller allows it, with their ids."""
         return MappingProxyType(self.parts.special_tokens)
 
     @property
     def added_tokens(self) -> Mapping[str, int]:
-        """The tokens that are cut out of every text, with their ids."""
+        """Return the tokens that are cut out of every text, with their ids."""
         return MappingProxyType(self.parts.added_tokens)
 
     @property
@@ -285,22 +287,22 @@ class Tokenizer:
 
     @property
     def model(self) -> Model:
-        """The model: the symbols that a pre-token consists of."""
+        """Return the model: the symbols that a pre-token consists of."""
         return self.parts.model
 
     @property
     def post_processor(self) -> Mapping[str, Any] | None:
-        """The ``post_processor`` of tokenizer.json, a copy; never applied."""
+        """Return the ``post_processor`` of tokenizer.json, a copy; never applied."""
         return deepcopy(self.parts.post_processor)
 
     @property
     def training(self) -> Training | None:
-        """The record of its training; None if unknown, as after loading."""
+        """Return the record of its training; None if unknown, as after loading."""
         return self.parts.training
 
     @property
     def roles(self) -> Roles:
-        """The special token of each role, such as the beginning and end of a text."""
+        """Return the special token of each role, such as the beginning and end of a text."""
         return self.parts.roles
 
     def with_training(self, training: Training | None) -> Self:
@@ -340,20 +342,20 @@ class Tokenizer:
 
     @property
     def max_id(self) -> int:
-        """The greatest id: ``len() - 1``, or more if some ids have no token."""
+        """Return the greatest id: ``len() - 1``, or more if some ids have no token."""
         return self.parts.max_id
 
     def __len__(self) -> int:
-        """The number of tokens: special tokens count, ids without a token do not."""
+        """Return the number of tokens: special tokens count, ids without a token do not."""
         return self.parts.size
 
     @property
     def vocab_size(self) -> int:
-        """The number of tokens, as ``len()``; with gaps, :attr:`max_id` is greater."""
+        """Return the number of tokens, as ``len()``; with gaps, :attr:`max_id` is greater."""
         return len(self)
 
     def get_vocab(self) -> dict[str, int]:
-        """The id of each token by its text (see :meth:`token_text`), in the order of the ids."""
+        """Return the id of each token by its text (:meth:`token_text`), in the order of ids."""
         return dict(self._ids_by_text)
 
     @cached_property
@@ -361,7 +363,7 @@ class Tokenizer:
         return {self.parts.text(id_): id_ for id_ in sorted(self.parts.ids.values())}
 
     def token_to_id(self, token: str | bytes) -> int | None:
-        """The id of a token; None if there is none.
+        """Return the id of a token; None if there is none.
 
         Args:
             token: its text as in :meth:`get_vocab` (of bytes: ``Ġthe``), or its bytes.
@@ -372,7 +374,7 @@ class Tokenizer:
         return self._ids_by_text.get(token) if isinstance(token, str) else self.token_id(token)
 
     def id_to_token(self, token_id: int) -> str | None:
-        """The text of a token (see :meth:`token_text`); None if no token has the id.
+        """Return the text of a token (see :meth:`token_text`); None if no token has the id.
 
         Raises:
             TypeError: it is not an int.
@@ -383,7 +385,7 @@ class Tokenizer:
             return None
 
     def token_bytes(self, token_id: int) -> bytes:
-        """The bytes of a token.
+        """Return the bytes of a token.
 
         Raises:
             EncodingError: no token has this id.
@@ -396,7 +398,7 @@ class Tokenizer:
         return token
 
     def token_text(self, token_id: int) -> str:
-        """A token as tokenizer.json spells it: bytes in GPT-2's alphabet, or its characters.
+        """Return a token as tokenizer.json spells it: bytes in GPT-2's alphabet, or its characters.
 
         Raises:
             EncodingError, TypeError: as :meth:`token_bytes`.
@@ -405,7 +407,7 @@ class Tokenizer:
         return self.parts.text(token_id)
 
     def token_id(self, token: str | bytes) -> int | None:
-        """The id of the token with these bytes; None if there is none.
+        """Return the id of the token with these bytes; None if there is none.
 
         Args:
             token: its bytes; a str means its UTF-8.
@@ -427,7 +429,7 @@ class Tokenizer:
         return {content.encode(): id_ for content, id_ in self.parts.added_tokens.items()}
 
     def _cut_tokens(self, allowed_special: Collection[str] | str) -> dict[bytes, int]:
-        """The tokens that are cut out of a text, with their ids: the added and the allowed ones."""
+        """Return the tokens cut out of a text, added and allowed ones, with their ids."""
         special = self.parts.special_tokens
         if isinstance(allowed_special, str):
             if allowed_special != "all":
@@ -453,7 +455,7 @@ class Tokenizer:
         dropout: float = 0.0,
         seed: int = 0,
     ) -> list[int]:
-        """The ids of a text.
+        """Return the ids of a text.
 
         Args:
             text: a string, or any bytes, malformed UTF-8 included.
@@ -490,7 +492,7 @@ class Tokenizer:
         dropout: float = 0.0,
         seed: int = 0,
     ) -> list[str]:
-        """The tokens of a text, as in :meth:`token_text`; otherwise as :meth:`encode`."""
+        """Return the tokens of a text, as in :meth:`token_text`; otherwise as :meth:`encode`."""
         ids = self.encode(text, allowed_special=allowed_special, dropout=dropout, seed=seed)
         return [self.token_text(id_) for id_ in ids]
 
@@ -505,7 +507,7 @@ class Tokenizer:
         id_type: str = "uint32",
         cache_use: CacheUse | None = None,
     ) -> pa.ListArray | pa.ChunkedArray:
-        """The ids of a column of texts.
+        """Return the ids of a column of texts.
 
         Without the GIL, but where Python cuts the texts: with a pattern that needs backtracking, or
         a normalizer with tokens that are cut out of text.
@@ -575,7 +577,7 @@ class Tokenizer:
         *,
         allowed_special: Collection[str] | str = (),
     ) -> list[list[int]]:
-        """The ids of each text; otherwise as :meth:`encode_arrow`, which is faster still.
+        """Return the ids of each text; otherwise as :meth:`encode_arrow`, which is faster still.
 
         Raises:
             TypeError: a text is None, or neither str nor bytes; the message names its row.
@@ -588,7 +590,7 @@ class Tokenizer:
         return ids
 
     def unreachable(self) -> list[int]:
-        """The ids of ordinary tokens that no text encodes to.
+        """Return the ids of ordinary tokens that no text encodes to.
 
         Merging the symbols of such a token, as one pre-token, gives other tokens; of a superword,
         merging the pre-tokens that it is made of. Trained tokenizers have none.
@@ -618,7 +620,7 @@ class Tokenizer:
         return superword_steps(self.parts, tokens)
 
     def common_root(self, words: Iterable[str]) -> list[str]:
-        """The tokens that all words begin with: whether related words share a root.
+        """Return the tokens that all words begin with: whether related words share a root.
 
         Raises:
             UnknownCharacterError: a word holds a character without a token.
@@ -637,7 +639,7 @@ class Tokenizer:
     # Decoding.
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> str:
-        """The text of ids. Bytes that are not well-formed UTF-8 become U+FFFD.
+        """Return the text of ids. Bytes that are not well-formed UTF-8 become U+FFFD.
 
         For a model of characters, the end of a word becomes a space, except at the end of the
         text; after a normalizer that marks spaces, each mark does, but for one that was put before
@@ -655,7 +657,7 @@ class Tokenizer:
         return data.decode("utf-8", "replace")
 
     def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
-        """The bytes of ids; otherwise as :meth:`decode`."""
+        """Return the bytes of ids; otherwise as :meth:`decode`."""
         numbers = id_list(ids)
         if skip_special_tokens:
             special = set(self.parts.special_tokens.values())
@@ -673,13 +675,13 @@ class Tokenizer:
     def decode_batch(
         self, rows: Iterable[Iterable[int]], *, skip_special_tokens: bool = False
     ) -> list[str]:
-        """The text of each row of ids; otherwise as :meth:`decode`."""
+        """Return the text of each row of ids; otherwise as :meth:`decode`."""
         return [self.decode(ids, skip_special_tokens=skip_special_tokens) for ids in rows]
 
     def decode_arrow(
         self, ids: pa.ListArray | pa.LargeListArray, *, skip_special_tokens: bool = False
     ) -> pa.LargeBinaryArray:
-        """The bytes of each row of ids, without the GIL; nulls stay null.
+        """Return the bytes of each row of ids, without the GIL; nulls stay null.
 
         Args:
             ids: lists of any integer type.
@@ -698,7 +700,7 @@ class Tokenizer:
         return binary_array(data, offsets, lists=ids)
 
     def truncated(self, vocab_size: int) -> Tokenizer:
-        """The tokenizer of the first ``vocab_size`` tokens, as if no more had been trained.
+        """Return the tokenizer of the first ``vocab_size`` tokens, as if no more had been trained.
 
         The result equals training with that size, ``training`` included. A loaded tokenizer can
         be truncated if its ids follow the order of its merges. Superwords whose ids come last go
@@ -712,7 +714,7 @@ class Tokenizer:
         return Tokenizer(truncated(self.parts, vocab_size))
 
     def approximate(self) -> Tokenizer:
-        """A tokenizer with the same tokens whose superwords are ordinary merges.
+        """Return a tokenizer with the same tokens whose superwords are ordinary merges.
 
         SuperBPE publishes tokenizers in this form: all merges in one list, and a pre-tokenizer that
         hardly cuts. ``tokenizer.json`` holds it, ``.tiktoken`` and ``vocab.json`` without the
@@ -736,5 +738,5 @@ class Tokenizer:
         )
 
     def _repr_html_(self) -> str:
-        """A table for notebooks: size, pre-tokenizer, special tokens, first and last merges."""
+        """Return a table for notebooks: size, pre-tokenizer, special tokens, some merges."""
         return html_table(self.parts)

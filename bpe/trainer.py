@@ -215,7 +215,7 @@ class WordSettings(Settings):
 
     @property
     def coverage(self) -> Fraction:
-        """The share of characters that get tokens."""
+        """Return the share of characters that get tokens."""
         return Fraction(self.character_coverage)
 
     @property
@@ -230,7 +230,7 @@ def _usual_coverage(model: Model) -> str:
 
 
 def _exact_coverage(given: Fraction | float | str) -> str:
-    """A share as a fraction in lowest terms; of a float, the decimals that Python prints.
+    """Return a share as a fraction in lowest terms; of a float, the decimals that Python prints.
 
     Raises:
         TrainingError: it is none above 0 and at most 1.
@@ -253,8 +253,8 @@ class _Start:
 
     Attributes:
         alphabet: the symbols that words consist of.
-        ids: of these; None if they come after those of the new tokens.
-        parts: of the tokenizer that has no more than this; without the alphabet if it comes last.
+        ids: the ids of the symbols; None if they come after the ids of new tokens.
+        parts: the parts of the tokenizer before training; without the alphabet if it comes last.
         forbidden: the special tokens, whose strings no merge makes.
         known: the merges of a tokenizer that is extended, as triples of symbols.
     """
@@ -267,7 +267,7 @@ class _Start:
 
     @property
     def size(self) -> int:
-        """The number of tokens."""
+        """Return the number of tokens."""
         return self.parts.size + (len(self.alphabet.symbols) if self.ids is None else 0)
 
 
@@ -279,7 +279,7 @@ def _fresh(
     specials: Sequence[str],
     initial_alphabet: Iterable[str],
 ) -> _Start:
-    """A vocabulary of special tokens and the alphabet."""
+    """Return a vocabulary of special tokens and the alphabet."""
     model = settings.model
     if model.byte_fallback and "mark-spaces" in counts.pretokenizer.normalizer:
         initial_alphabet = (*initial_alphabet, MARK)
@@ -313,7 +313,7 @@ def _fresh(
 
 
 def _extended(tokenizer: Tokenizer, *, initial_alphabet: Iterable[str]) -> _Start:
-    """The vocabulary of a tokenizer that is extended."""
+    """Return the vocabulary of a tokenizer that is extended."""
     if tuple(initial_alphabet):
         raise TrainingError("initial_alphabet cannot be added to: the tokenizer has all 256 bytes")
     alphabet, ids = token_alphabet(tokenizer, word_ids(tokenizer))
@@ -335,18 +335,18 @@ def make_trainer(
     lost: int,
     **options: Any,
 ) -> Trainer:
-    """The core's trainer with its words.
+    """Return the core's trainer with its words.
 
     Args:
-        settings: as asked for.
+        settings: the requested settings.
         alphabet: the symbols that words consist of.
-        words: to train on.
-        scale: of their counts.
+        words: the words to train on.
+        scale: the scale of the counts of words.
         lost: how much more frequent a pair may be than its count.
-        **options: of the core's trainer.
+        **options: options of the core's trainer.
 
     Raises:
-        TrainingError: it cannot hold the words.
+        TrainingError: the core cannot hold the words.
     """
     trainer = Trainer(
         alphabet=alphabet.symbols,
@@ -368,9 +368,9 @@ def record(trainer: Trainer, settings: Settings, strings: Sequence[bytes]) -> di
     """Return the fields that the reports of words and of superwords share.
 
     Args:
-        trainer: the core's, after its last merge.
-        settings: as asked for.
-        strings: of its symbols.
+        trainer: the core's trainer, after the last merge.
+        settings: the requested settings.
+        strings: the strings of the trainer's symbols.
     """
     return {
         **vars(settings),
@@ -385,25 +385,25 @@ def record(trainer: Trainer, settings: Settings, strings: Sequence[bytes]) -> di
 
 
 class TrainingState:
-    """A trainer with the words of counts, which it forgets: their memory is needed.
+    """A trainer with the words of counts; the counts are freed, since their memory is needed.
 
     Args:
-        counts: of pre-tokens.
-        settings: as asked for.
+        counts: the counts of pre-tokens.
+        settings: the requested settings.
         special_tokens: as for :func:`train`.
         initial_alphabet: as for :func:`train`.
         extend: as for :func:`train`.
 
     Attributes:
-        trainer: the core's.
-        settings: as asked for.
-        counts: for the report: how the corpus was counted, and totals.
-        prune: what was dropped for being rare.
-        word_count: occurrences of the words trained on.
-        word_bytes: bytes of these.
+        trainer: the core's trainer.
+        settings: the requested settings.
+        counts: the entry ``counts`` of the report: how the corpus was counted, and totals.
+        prune: the rare words that were dropped.
+        word_count: the number of occurrences of words.
+        word_bytes: the size in bytes of these occurrences.
 
     Raises:
-        TrainingError: as :func:`train`.
+        TrainingError: as for :func:`train`.
     """
 
     def __init__(
@@ -495,7 +495,7 @@ class TrainingState:
         trainer.finish()
 
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, with its report."""
+        """Return the tokenizer, with its report."""
         strings, trainer, parts = self.trainer.tokens(), self.trainer, self.start.parts
         symbols = self.start.alphabet.symbols
         learnt = strings[len(symbols) :]
@@ -620,7 +620,7 @@ def forbidden_strings(specials: Sequence[str], model: Model) -> list[bytes]:
 
 
 def most_pruned(prune: Pruned | None, model: Model) -> int:
-    """The greatest count that any pair can have lost to pruning; of runs, any pair of tokens.
+    """Return the greatest count that a pair can have lost to pruning; for runs, a pair of tokens.
 
     A pair of tokens occurs where the last byte of one is followed by the first byte of the other,
     however the bytes are merged; the end of a word follows the last byte. An end of one character

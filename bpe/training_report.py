@@ -31,7 +31,7 @@ class TrainedMerge:
     Attributes:
         left: the left token, as bytes.
         right: the right token, as bytes.
-        count: of the pair when it was merged, as ``Training.pair_counts`` says.
+        count: the count of the pair when it was merged, by the rule ``Training.pair_counts``.
         tokens_left: the length of the corpus in tokens after the merge.
     """
 
@@ -47,7 +47,7 @@ class WholeWord:
 
     Attributes:
         token: its string, as bytes.
-        count: of its occurrences.
+        count: the number of its occurrences.
         merges_before: the number of merges before it; its id follows theirs.
     """
 
@@ -61,12 +61,12 @@ class MixedSource:
     """One of the counts that a tokenizer was trained on, with its share of the effective mix.
 
     Attributes:
-        path: as given.
-        weight: the factor of its counts: ``3`` or ``1/2``.
-        bytes_share: of the weighted bytes of all texts; from 0 to 1.
-        pretokens_share: of the weighted pre-tokens.
-        tokens_share: of the weighted tokens of the tokenizer that the shares are of; None where
-            they are of something else.
+        path: the path of the counts, as given.
+        weight: the factor of the counts: ``3`` or ``1/2``.
+        bytes_share: the share of the weighted bytes of all texts, from 0 to 1.
+        pretokens_share: the share of the weighted pre-tokens.
+        tokens_share: the share of the weighted tokens of another tokenizer; None unless shares are
+            measured in its tokens.
     """
 
     path: str
@@ -81,9 +81,9 @@ class Extended:
     """The tokenizer that a training began with.
 
     Attributes:
-        sha256: of its tokenizer.json (``Tokenizer.sha256``).
-        vocab_size: its tokens.
-        merges: their number; none of them is among those of the training.
+        sha256: the SHA-256 of the tokenizer.json (``Tokenizer.sha256``).
+        vocab_size: the number of tokens.
+        merges: the number of merges, which are not among those of the training.
     """
 
     sha256: str
@@ -96,11 +96,11 @@ class ParityGroup:
     """A group of a parity-aware training.
 
     Attributes:
-        name: as the counts are called.
-        bytes: of the pre-tokens trained on.
-        tokens: the length of these after all merges; None if the training was truncated.
-        held_out_bytes: of the held-out pre-tokens; None if there are none.
-        held_out_tokens: the length of these after all merges; None likewise.
+        name: the name of the group.
+        bytes: the size in bytes of all pre-tokens of the training.
+        tokens: the size of these pre-tokens in tokens; None if the training was truncated.
+        held_out_bytes: the size in bytes of the held-out pre-tokens; None without any.
+        held_out_tokens: the size of the held-out pre-tokens in tokens; None without any.
         ratio: the target of symbols per token, relative to the others; None without targets.
     """
 
@@ -118,9 +118,9 @@ class Parity:
 
     Attributes:
         global_merges: the first merges, which all groups chose together, as requested.
-        window: steps that were looked back on; None for none.
+        window: the number of last steps that limit a group; None without a limit.
         alpha: how many times its average share of the window a group could have.
-        groups: in their order, which decides between groups that are compressed equally badly.
+        groups: the groups; of two that are compressed equally badly, the first one chooses.
         chosen_by: for each merge, the number of the group that chose it; None for all together.
     """
 
@@ -132,7 +132,7 @@ class Parity:
 
     @property
     def gini(self) -> float | None:
-        """The Gini coefficient of the groups' tokens per byte: 0 if all are compressed alike.
+        """Return the Gini coefficient of tokens per byte: 0 if all groups are compressed alike.
 
         None if the training was truncated.
         """
@@ -152,7 +152,7 @@ class Parity:
 
 
 def _gini(costs: Sequence[tuple[int | None, int]]) -> float | None:
-    """The Gini coefficient of quotients; None if one is not known."""
+    """Return the Gini coefficient of quotients; None if one is not known."""
     shares = [cost / size for cost, size in costs if cost is not None and size]
     if not shares or len(shares) < len(costs):
         return None
@@ -199,11 +199,11 @@ class _Record:
 
     @property
     def tokens(self) -> int:
-        """The length of the corpus in tokens after all merges."""
+        """Return the length of the corpus in tokens after all merges."""
         return self.merges[-1].tokens_left if self.merges else self.initial_tokens
 
     def _first_merges(self, merges: int, **changes: Any) -> Self:
-        """The record of a training that ends after so many merges."""
+        """Return the record of a training that ends after so many merges."""
         return replace(
             self,
             stopped="vocabulary full",
@@ -228,12 +228,12 @@ class SuperwordTraining(_Record):
     token (see `bpe.train_superwords`). The counts of words are taken as they are.
 
     Attributes:
-        superwords: as requested; None where they competed with the merges of words.
-        boundless: whether they did.
-        steps_before: for each merge, how many merges of words, and pre-tokens that are never split,
-            had become tokens before it; empty where all had.
-        cut: what the cuts of long runs may have changed, and ``first_affected_merge``; None where
-            none are cut. Where runs were dropped too, the number is of both.
+        superwords: the requested number; None if superwords competed with the merges of words.
+        boundless: whether superwords competed with the merges of words.
+        steps_before: for each merge, the number of tokens of words (merges, and pre-tokens that
+            are never split) made before it; empty if all were made before.
+        cut: what the cuts of long runs may have changed, and ``first_affected_merge``; None if no
+            run was cut. If runs were dropped too, the number is that of both.
     """
 
     superwords: int | None
@@ -243,11 +243,11 @@ class SuperwordTraining(_Record):
 
     @property
     def vocab_size(self) -> int:
-        """The number of tokens that the merges made."""
+        """Return the number of tokens that the merges made."""
         return len(self.merges) - len(self.repeated)
 
     def first(self, vocab_size: int) -> SuperwordTraining:
-        """The report of training that makes no more than so many tokens."""
+        """Return the report of training that makes no more than so many tokens."""
         repeated = set(self.repeated)
         new = [number for number in range(len(self.merges)) if number not in repeated]
         merges = new[vocab_size - 1] + 1 if vocab_size else 0
@@ -260,12 +260,13 @@ class TrainingStep:
     """A merge, or a pre-token that is never split and has become a token.
 
     Attributes:
-        token: its string.
-        count: that it was chosen by.
+        token: the string of the token.
+        count: the count by which it was chosen.
         is_new: False if a merge made a string that was there before.
-        tokens_left: the length of the corpus after it.
-        merges: how many merges there are with this step.
-        whole_words: how many pre-tokens that are never split have become tokens with it.
+        tokens_left: the length of the corpus after the step.
+        merges: the number of merges up to this step.
+        whole_words: the number of pre-tokens that are never split and became tokens up to this
+            step.
     """
 
     token: bytes
@@ -308,13 +309,12 @@ class Training(_Record):
         vocab_size: as requested, or None.
         max_merges: as requested, or None.
         character_coverage: the share of characters that have tokens, as a fraction.
-        model: that was trained.
+        model: the model of the tokenizer.
         whole_words: the pre-tokens that are never split and have become tokens.
-        mix: the counts that were added up, with weights and shares; empty where one set of counts
-            is all, without a weight.
-        extends: the tokenizer that was extended; None where training began with the alphabet.
-        parity: which groups chose the merges; None where all of them are of one corpus.
-        superwords: how merges across pre-tokens were learnt; None where there are none.
+        mix: the sets of counts, with weights and shares; empty for one set without a weight.
+        extends: the tokenizer that was extended; None if training began with the alphabet.
+        parity: the groups that chose the merges; None for a training without groups.
+        superwords: the training of merges across pre-tokens; None without superwords.
     """
 
     model: Model
@@ -332,7 +332,7 @@ class Training(_Record):
 
     @property
     def first_rank(self) -> int:
-        """The rank of the first merge: those of a tokenizer that was extended come before."""
+        """Return the rank of the first merge; merges of an extended tokenizer come before."""
         return self.extends.merges if self.extends is not None else 0
 
     @property
@@ -365,7 +365,7 @@ class Training(_Record):
 
     @property
     def score(self) -> str:
-        """The score that ranks pairs: ``count``, or the score of ``wordpiece``."""
+        """Return the score that ranks pairs: ``count``, or the score of ``wordpiece``."""
         return "wordpiece" if isinstance(self.model, WordPiece) else "count"
 
     def curve(self, sizes: Iterable[int] | None = None) -> list[CurvePoint]:
@@ -388,10 +388,10 @@ class Training(_Record):
         return [points[_place(size, points[0].vocab_size, len(points))] for size in sizes]
 
     def _superword_points(self, size: int) -> Iterator[CurvePoint]:
-        """The points of superwords, one for each that is a new token; none if they are unknown.
+        """Yield a point for each superword that is a new token; none if sizes are unknown.
 
         Args:
-            size: of the vocabulary of words.
+            size: the size of the vocabulary of words.
         """
         learnt = self.superwords
         if learnt is None or not self._is_of_all_runs:
@@ -411,7 +411,7 @@ class Training(_Record):
         )
 
     def truncated(self, vocab_size: int) -> Training:
-        """The report of training with this smaller ``vocab_size``.
+        """Return the report of training with this smaller ``vocab_size``.
 
         Superwords go first.
 
@@ -437,7 +437,7 @@ class Training(_Record):
         return replace(self.first(*sizes[vocab_size]), vocab_size=vocab_size)
 
     def first(self, merges: int, whole_words: int) -> Training:
-        """The report of a training that ends after so many merges and whole words."""
+        """Return the report of a training that ends after so many merges and whole words."""
         return self._first_merges(
             merges,
             whole_words=self.whole_words[:whole_words],
@@ -446,7 +446,7 @@ class Training(_Record):
         )
 
     def steps(self) -> Iterator[TrainingStep]:
-        """The merges, and the pre-tokens that have become tokens, in the order of training."""
+        """Yield the merges, and the pre-tokens that became tokens, in the order of training."""
         tokens, words, repeated = self.initial_tokens, 0, set(self.repeated)
         prefix = self.model.prefix.encode()
         for number, merge in enumerate([*self.merges, None]):
@@ -460,14 +460,14 @@ class Training(_Record):
                 yield TrainingStep(token, merge.count, is_new, tokens, number + 1, words)
 
     def _sizes(self) -> Iterator[tuple[int, int, int, int]]:
-        """Each vocabulary size, and then: tokens left, merges, whole words."""
+        """Yield each vocabulary size, and then: tokens left, merges, whole words."""
         yield self.initial_vocab, self.initial_tokens, 0, 0
         new = (step for step in self.steps() if step.is_new)
         for size, step in enumerate(new, start=self.initial_vocab + 1):
             yield size, step.tokens_left, step.merges, step.whole_words
 
     def to_json(self) -> str:
-        """The text of ``training.json``; equal trainings give equal texts."""
+        """Return the text of ``training.json``; equal trainings give equal texts."""
         spell = to_text if isinstance(self.model, ByteLevel) else bytes.decode
         values = {"version": VERSION, "model": {}, "score": self.score}
         values |= to_jsonable(self, text=spell)
@@ -494,7 +494,7 @@ class Training(_Record):
 
     @classmethod
     def read(cls, data: bytes, *, where: str) -> Training:
-        """The same from what is in the file, of which ``where`` is the name."""
+        """Return the same from what is in the file, of which ``where`` is the name."""
         try:
             fields = from_jsonable(dict[str, Any], json.loads(data))
             intact = is_intact(fields)
@@ -527,7 +527,7 @@ class Training(_Record):
 
 
 def _object(values: Mapping[str, Any], indent: str = "") -> str:
-    """The text of a JSON object; numbers share one line, and each merge has a line."""
+    """Return the text of a JSON object; numbers share one line, and each merge has a line."""
     inner = indent + "  "
     lines = []
     for name, value in values.items():
@@ -566,7 +566,7 @@ def _place(size: int, smallest: int, points: int) -> int:
 
 
 def _frozen(settings: Mapping[str, Any]) -> MappingProxyType[str, Any]:
-    """An immutable copy of settings, with tuples for lists."""
+    """Return an immutable copy of settings, with tuples for lists."""
     return MappingProxyType(
         {
             name: tuple(value) if isinstance(value, list) else value

@@ -12,7 +12,7 @@ from bpe.token_table import TokenTable
 
 
 def truncated(parts: Parts, vocab_size: int) -> Parts:
-    """The tokenizer of the first ``vocab_size`` tokens; see :meth:`bpe.Tokenizer.truncated`.
+    """Return the tokenizer of the first ``vocab_size`` tokens; see :meth:`bpe.Tokenizer.truncated`.
 
     Raises:
         TokenizerError: the size is impossible, or the ids do not follow the order of the merges.
@@ -138,6 +138,6 @@ def _first_merges(
 
 
 def _symbols(parts: Parts) -> set[int]:
-    """The ids of the symbols of unmerged pre-tokens."""
+    """Return the ids of the symbols of unmerged pre-tokens."""
     is_symbol = parts.model.is_symbol
     return {id_ for id_, token in enumerate(parts.tokens) if token and is_symbol(token)}

@@ -234,7 +234,7 @@ def _stops(parts: Parts, name: str, words: Mapping[str, int]) -> dict[str, str]:
 def _joined_by_words(
     parts: Parts, name: str, words: Mapping[str, int]
 ) -> Iterator[tuple[str, set[str]]]:
-    """The words that merges of words join with one that may follow in a run, and these."""
+    """Return the words that merges of words join with one that may follow in a run, and these."""
     ends = {word: _not_followed_by(name, word) for word in words}
     ending: dict[tuple[str, bytes], list[str]] = defaultdict(list)
     beginning: dict[tuple[str, bytes], list[str]] = defaultdict(list)

@@ -19,12 +19,12 @@ class Published(NamedTuple):
     """A vocabulary that somebody publishes as a file of ranks.
 
     Attributes:
-        names: by which users call it.
-        file: the name under which it is published.
-        sha256: of the file (hex).
-        pretokenizer: that belongs to it.
-        special_tokens: those that belong to it, with their ids.
-        url: from which tiktoken loads it; empty where it does not.
+        names: the names that users give.
+        file: the name of the published file.
+        sha256: the SHA-256 of the file (hex).
+        pretokenizer: the pre-tokenizer of the vocabulary.
+        special_tokens: the special tokens of the vocabulary, with their ids.
+        url: the URL from which tiktoken loads the file; empty if tiktoken does not.
     """
 
     names: tuple[str, ...]

@@ -97,12 +97,12 @@ def encode(
 
 
 def row_random(seed: int) -> SplitMix64:
-    """The random numbers of a text; its seed is the first that the given seed makes."""
+    """Return the random numbers of a text; its seed is the first that the given seed makes."""
     return SplitMix64(SplitMix64(seed).next())
 
 
 def word_piece_steps(word: bytes, tokens: Container[bytes], model: WordPiece) -> list[MergeStep]:
-    """A word, then its rest after each token that is taken from its front; the last has tokens.
+    """Return the steps by which tokens are taken from the front of a word; the last has tokens.
 
     Devlin et al., "BERT" (2019): ``WordpieceTokenizer.tokenize`` of its published code.
 

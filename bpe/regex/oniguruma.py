@@ -130,7 +130,7 @@ class _Writer:
         )
 
     def _set(self, node: Class) -> str:
-        """The set with the characters of sets in it among its own."""
+        """Return the set with the characters of sets in it among its own."""
         written = "[^" if node.source.startswith("[^") else "["
         at, before, inner_items = len(written), "", 0
         while at < len(node.source) - 1:
@@ -165,7 +165,7 @@ def _is_of_anchors(branch: Node) -> bool:
 
 
 def other_characters(pattern: str) -> str | None:
-    r"""The class of the characters that a pattern of ``regex`` does not match, if it matches one.
+    r"""Return the class of all characters but those of a pattern of ``regex``, which matches one.
 
     Args:
         pattern: as :func:`from_huggingface` or ``re.escape`` returns it.
