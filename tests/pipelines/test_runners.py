@@ -123,7 +123,7 @@ def test_an_error_is_found_behind_others() -> None:
 def test_any_error_becomes_one_of_ours_on_one_line(error: Exception, kind: type[JobError]) -> None:
     with pytest.raises(JobError) as caught, job_errors():
         raise error
-    assert type(caught.value) is kind
+    assert type(caught.value) is type(error_in(error)) is kind
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is error
 
