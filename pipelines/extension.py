@@ -64,14 +64,20 @@ def load_extended(training: TrainSettings, *, sha256: str = "") -> Tokenizer | N
     return tokenizer
 
 
+def training_file(tokenizer: str) -> str:
+    """Return the path of ``training.json`` next to a tokenizer, a file or its folder."""
+    is_folder = storage.is_local(tokenizer) and Path(tokenizer).is_dir()
+    folder = tokenizer if is_folder else storage.located(tokenizer).rpartition("/")[0]
+    return join(folder, TRAINING)
+
+
 def _training_of(path: str, *, required: bool) -> Training | None:
     """Return the training of a tokenizer of words; None if unknown.
 
     Raises:
         InputError: the file of the training is missing and required.
     """
-    is_folder = storage.is_local(path) and Path(path).is_dir()
-    training_path = join(path if is_folder else storage.located(path).rpartition("/")[0], TRAINING)
+    training_path = training_file(path)
     data = storage.read_if_there(training_path)
     if data is None and not required:
         return None

@@ -11,7 +11,6 @@ import datetime as dt
 import json
 import operator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +26,8 @@ from bpe.training_report import Training
 from pipelines import storage
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.errors import ConfigError, InputError
-from pipelines.output.names import DRIFT, TRAINING, is_series
+from pipelines.extension import training_file
+from pipelines.output.names import DRIFT, is_series
 from pipelines.output.state import complete
 from pipelines.storage import join
 
@@ -171,9 +171,7 @@ def trained_bytes_per_token(tokenizer_path: str) -> float | None:
 
     None if the file is missing or lacks the figure, as for BoundlessBPE.
     """
-    is_folder = storage.is_local(tokenizer_path) and Path(tokenizer_path).is_dir()
-    folder = tokenizer_path if is_folder else tokenizer_path.rpartition("/")[0] or "."
-    path = join(folder, TRAINING)
+    path = training_file(tokenizer_path)
     try:
         return Training.read(storage.read(path), where=path).bytes_per_token
     except (InputError, BpeError):

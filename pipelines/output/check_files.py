@@ -29,7 +29,7 @@ def check_names(
     Raises:
         VerificationError: there is such a file.
     """
-    for name in (entry.name for entry in contents(directory, kind)):
+    for name in (entry.name for entry in contents(directory, {"kind": kind})):
         final = final_name(name)
         part = parse_part(final)
         if (part and (part.generation or appended)) or (appended and final != name):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from bpe._inputs_file import INPUTS
@@ -26,6 +26,7 @@ from pipelines.output.names import (
     ENCODED,
     EXPORT_INDEX,
     EXPORTED,
+    FOLDERS_OF,
     MANIFEST,
     OF_WORDS,
     PINS,
@@ -44,6 +45,7 @@ from pipelines.output.names import (
     TRAINING,
     VALIDATION,
     WORK,
+    dead_letters_in,
     generation_of,
     group_folder,
     is_series,
@@ -86,15 +88,10 @@ class Names:
     jobs: tuple[str, ...] = ()
     last: str = MANIFEST
 
-    def hold(self, entry: storage.Entry, group: str = "") -> bool:
-        """Return whether an entry of the directory is ours.
-
-        Args:
-            entry: an entry, whose name is relative to the directory.
-            group: the prefix of the folders of groups; empty without groups.
-        """
+    def hold(self, entry: storage.Entry, plan: Mapping[str, Any]) -> bool:
+        """Return whether an entry of `contents` is of the job of the plan."""
         name, (first, _, inside) = entry.name, entry.name.partition("/")
-        if group and first.startswith(group):
+        if (group := _group(plan)) and first.startswith(group):
             name = inside
         if entry.kind == "directory":
             return name in self.trees or name in self.jobs
@@ -185,7 +182,7 @@ def decide(
     if plan is not None and plan.run and earlier.get(RUN) == plan.run:
         return "own"
     if not earlier:
-        left = [one.name for one in contents(directory, "") if one.name not in {*keep}]
+        left = [one.name for one in contents(directory, earlier) if one.name not in {*keep}]
         left = [name for name in left if final_name(name) != PLAN]
         if left:
             raise OutputError(
@@ -200,10 +197,9 @@ def decide(
             f"{version} (this release writes {PLAN_VERSIONS.get(kind)}): remove it and run the job "
             "again, or choose another directory"
         )
-    names, group = NAMES[kind], _group(earlier)
-    found = [one for one in contents(directory, kind, group=group) if one.name not in {*keep}]
+    found = [one for one in contents(directory, earlier) if one.name not in {*keep}]
     _refuse_foreign(directory, earlier, found)
-    complete = any(entry.name == names.last for entry in found)
+    complete = any(entry.name == NAMES[kind].last for entry in found)
     alone = all(entry.kind == "file" and "/" not in entry.name for entry in found)
     if not complete and (alone or kind == "counts"):  # of no use: counts are counted again
         return "begin"
@@ -250,13 +246,9 @@ def prepare(
         remove_ours(directory)
     appended = plan.base is not None and action == "resume"
     if plan.kind != "tokenizer" and not appended:
-        for name in (MANIFEST, INPUTS):
+        again = dead_letters_in(directory) if plan.kind == "counts" else []  # all is counted again
+        for name in (MANIFEST, INPUTS, *again):
             storage.remove(join(directory, name))
-    if (
-        plan.kind == "counts" and not appended
-    ):  # everything is counted again, and bad records found again
-        for entry in storage.entries(join(directory, DEAD_LETTERS)):
-            storage.remove(join(directory, DEAD_LETTERS, entry.name))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
 
 
@@ -314,12 +306,12 @@ def _refuse_foreign(
     Raises:
         OutputError: an entry is not.
     """
-    names, group, parts = NAMES[plan["kind"]], _group(plan), plan.get("parts") or ()
+    names, parts = NAMES[plan["kind"]], plan.get("parts") or ()
     foreign = []
     for entry in found:
         of = parse_part(final_name(entry.name)) if parts else None
         strange = of is not None and not of.generation and of.parts not in parts
-        if not names.hold(entry, group) or strange:
+        if not names.hold(entry, plan) or strange:
             foreign.append(entry.name)
     if foreign:
         raise OutputError(
@@ -338,7 +330,7 @@ def _occupied(directory: str, plan: Mapping[str, Any], *, complete: bool) -> Out
             f"with it, {replace_it}"
         )
     if then is not None:
-        command, folders = "bpe run", [ENCODED, *([EXPORTED] if then == "export" else [])]
+        command, folders = "bpe run", FOLDERS_OF.get(then, ())
         complete = all(storage.exists(join(directory, one, MANIFEST)) for one in folders)
     if complete:
         return OutputError(
@@ -353,12 +345,11 @@ def _occupied(directory: str, plan: Mapping[str, Any], *, complete: bool) -> Out
 def remove_temporaries(directory: str) -> None:
     """Remove the temporary files of killed writers; no writer may be running."""
     plan = read_plan(directory)
-    kind, group = str(plan.get("kind")), _group(plan)
-    for entry in contents(directory, kind, group=group):
-        is_ours = final_name(entry.name) == PLAN or (
-            kind in NAMES and NAMES[kind].hold(entry, group)
-        )
-        if entry.name != final_name(entry.name) and is_ours:
+    names = NAMES.get(str(plan.get("kind")))
+    for entry in contents(directory, plan):
+        final = final_name(entry.name)
+        is_ours = final == PLAN or (names is not None and names.hold(entry, plan))
+        if entry.name != final and is_ours:
             storage.remove(join(directory, entry.name))
 
 
@@ -371,51 +362,41 @@ def remove_ours(directory: str) -> None:
     plan = read_plan(directory)
     if not plan:
         return
-    names, group = NAMES[plan["kind"]], _group(plan)
+    names = NAMES[plan["kind"]]
     # The manifest goes first: without it, nobody takes the rest for a finished job.
-    found = [
-        entry
-        for entry in contents(directory, plan["kind"], group=group)
-        if names.hold(entry, group)
-    ]
+    found = [entry for entry in contents(directory, plan) if names.hold(entry, plan)]
     for entry in sorted(found, key=lambda one: (one.name != MANIFEST, one.name == PLAN, one.name)):
         if entry.kind == "file":
             storage.remove(join(directory, entry.name))
         elif entry.name in names.trees:
             storage.remove_tree(join(directory, entry.name))
-    emptied = {folder for entry in found for folder in _above(entry.name)}
-    for folder in sorted({*emptied, *names.folders}, reverse=True):
+    emptied = {str(folder) for entry in found for folder in PurePosixPath(entry.name).parents}
+    for folder in sorted({*emptied, *names.folders} - {"."}, reverse=True):
         storage.remove_empty(join(directory, folder))
-
-
-def _above(name: str) -> Iterator[str]:
-    """Yield the folders of a name, innermost first."""
-    while "/" in name:
-        name = name.rpartition("/")[0]
-        yield name
 
 
 def _group(plan: Mapping[str, Any]) -> str:
     """Return the common prefix of the folders of groups; empty without groups."""
-    field = plan["settings"].get("group_by") if plan.get("kind") == "counts" else None
+    field = plan.get("settings", {}).get("group_by") if plan.get("kind") == "counts" else None
     return group_folder(field, "") if isinstance(field, str) else ""
 
 
-def contents(directory: str, kind: str, *, group: str = "") -> Iterator[storage.Entry]:
-    """Return the names in a directory; names in the folders of the job as ``FOLDER/NAME``.
+def contents(directory: str, plan: Mapping[str, Any]) -> Iterator[storage.Entry]:
+    """Yield the entries of a directory; names in the folders of its job as ``FOLDER/NAME``.
 
     Args:
         directory: a path on any filesystem.
-        kind: the kind of the job; one that is not in `NAMES` has no folders.
-        group: the prefix of the folders of groups, as for `Names.hold`.
+        plan: the plan of the job; one whose kind is not in `NAMES` has no folders.
     """
+    kind, group = str(plan.get("kind")), _group(plan)
     folders = NAMES[kind].folders if kind in NAMES else ()
     for entry in storage.entries(directory):
         of_group = bool(group) and entry.name.startswith(group)
         if entry.kind != "directory" or not (of_group or entry.name in folders):
             yield entry
             continue
-        for one in contents(join(directory, entry.name), kind if of_group else ""):
+        inner = {"kind": kind} if of_group else {}
+        for one in contents(join(directory, entry.name), inner):
             yield replace(one, name=f"{entry.name}/{one.name}")
 
 

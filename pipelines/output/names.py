@@ -60,6 +60,10 @@ GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
 APPENDED_KIND = "appended-counts"  # of the manifest above counts of several generations
 # Of `PLAN`, by what is made: 3 where stages make it, 1 had its parts next to the manifest.
 PLAN_VERSIONS = {"counts": 2, "tokenizer": 2, "encoded": 3, "comparison": 2, "export": 3}
+FOLDERS_OF: dict[str, tuple[str, ...]] = {  # by `THEN`: what the command makes as well
+    "encoded": (ENCODED,),
+    "export": (ENCODED, EXPORTED),
+}
 TRAIN = "train"  # the split name of encoded rows
 VALIDATION = "validation"  # that of rows held out
 MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name

@@ -16,6 +16,7 @@ from pipelines.output.names import (
     DEAD_LETTERS,
     ENCODED,
     EXPORTED,
+    FOLDERS_OF,
     GROUPED_KIND,
     MANIFEST,
     OF_WORDS,
@@ -175,15 +176,9 @@ def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind |
     return ("tokenizer" if any(map(storage.exists, others)) else None), None
 
 
-def _promised(plan: dict[str, Any]) -> set[str]:
-    """Return the folders that the command of this plan makes as well."""
-    then = plan.get(THEN)
-    return {"encoded": {ENCODED}, "export": {ENCODED, EXPORTED}}.get(str(then), set())
-
-
 def _inner(root: str, name: str, plan: dict[str, Any]) -> tuple[Output, ...]:
     found = []
-    settings, promised = plan.get("settings"), _promised(plan)
+    settings, promised = plan.get("settings"), FOLDERS_OF.get(str(plan.get(THEN)), ())
     crosses_words = isinstance(settings, dict) and RUNS in settings
     for folder, made in _FOLDERS.items():
         if folder in (OF_WORDS, RUNS) and not crosses_words:

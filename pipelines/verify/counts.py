@@ -27,11 +27,11 @@ from pipelines.count.check_parts import (
     stored_sets,
 )
 from pipelines.count.job import CountRequest
-from pipelines.count.steps import CountJob, count_plan
+from pipelines.count.steps import CountJob
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file
 from pipelines.output.names import TOKENIZER
-from pipelines.planned import Planned, run_once
+from pipelines.planned import run_once
 from pipelines.settings import CountSettings, OutputSettings
 from pipelines.storage import join
 from pipelines.verify.base import Check
@@ -108,8 +108,8 @@ class CountAgain(CountRequest):
         """Return the settings of reading splits."""
         return Reading.of(self.inputs, self.directory, group_by=self.group_field)
 
-    def plan(self) -> Planned:
-        """Plan the count of the files that were counted before.
+    def find(self) -> Inputs:
+        """Return the files that were counted before.
 
         Raises:
             VerificationError: the inputs are not the files that were counted.
@@ -120,10 +120,7 @@ class CountAgain(CountRequest):
             *(self.counted, self.inputs, _stated(sets)),
             set_aside=[aside for one in sets for aside in one.set_aside],
         )
-        found = Inputs(files=tuple(files))
-        splits = self.split(found)
-        plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=files)
-        return self.planned(found, splits, plan)
+        return Inputs(files=tuple(files))
 
     def worker_files(self) -> dict[str, bytes]:
         """Return the tokenizer file if runs were counted; else no file."""
