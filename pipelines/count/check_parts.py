@@ -27,22 +27,18 @@ if TYPE_CHECKING:
     from pipelines.count.sets import CountsSet
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class StoredPart:
     """A part of counts; small, and picklable.
 
     Attributes:
         directory: the directory of the counts.
         part: the entry of the manifest.
-        shard: the number of the part in its set.
-        shards: the number of parts in the set.
         first_place: the place of the set's first document in the corpus.
     """
 
     directory: str
     part: CountsPart
-    shard: int
-    shards: int
     first_place: int
 
 
@@ -91,40 +87,21 @@ def check_tokenizers(directory: str, sets: Sequence[CountsSet]) -> None:
             )
 
 
-def stored_parts(sets: Sequence[CountsSet]) -> list[StoredPart]:
-    """Return the parts of all sets."""
-    parts: list[StoredPart] = []
+def stored_shards(sets: Sequence[CountsSet]) -> list[tuple[StoredPart, ...]]:
+    """Return the parts of each shard, one of each set."""
+    columns: list[list[StoredPart]] = []
     place = 0
     for one in sets:
-        parts += [
-            StoredPart(
-                directory=one.directory,
-                part=part,
-                shard=shard,
-                shards=len(one.manifest.parts),
-                first_place=place,
-            )
-            for shard, part in enumerate(one.manifest.parts)
-        ]
+        columns.append(
+            [StoredPart(one.directory, part, first_place=place) for part in one.manifest.parts]
+        )
         if one.group_by is None:  # groups are of one corpus
             place += one.manifest.order_span or 0
-    return parts
-
-
-def parts_by_shard(parts: Iterable[StoredPart], shards: int) -> list[list[StoredPart]]:
-    """Return the parts to read for each shard.
-
-    A part of a set with another number of shards is read for every shard.
-    """
-    found: list[list[StoredPart]] = [[] for _ in range(shards)]
-    for part in parts:
-        for shard in (part.shard,) if part.shards == shards else range(shards):
-            found[shard].append(part)
-    return found
+    return list(zip(*columns, strict=True))
 
 
 def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> SortedCounts:
-    """Return the counts of a shard from the parts that `parts_by_shard` gives for the shard.
+    """Return the counts of a shard from the parts that `stored_shards` gives for the shard.
 
     Raises:
         VerificationError: a part does not agree with its manifest.
@@ -133,11 +110,10 @@ def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> SortedCoun
     for one in parts:
         path = join(one.directory, one.part.file)
         try:
-            counts = read_part_file(path, one.part, shard=one.shard, shards=one.shards)
+            counts = read_part_file(path, one.part, shard=shard, shards=shards)
         except (CountsError, InputError) as error:
             raise VerificationError(str(error)) from error
-        counts = shifted(counts, one.first_place)
-        found.append(counts if one.shards == shards else counts.split(shards)[shard])
+        found.append(shifted(counts, one.first_place))
     return add_counts(found)
 
 

@@ -13,7 +13,7 @@ from bpe.counts.files import counts_from_ipc
 from bpe.counts.manifest import Totals
 from pipelines.batches import count_pairs, pretoken_bytes
 from pipelines.corpus.inputs import describe_inputs
-from pipelines.count.check_parts import parts_by_shard, shard_of, stored_parts, stored_sets
+from pipelines.count.check_parts import shard_of, stored_sets, stored_shards
 from pipelines.count.results import write_manifest, write_shard
 from pipelines.count.steps import count_job, count_plan
 from pipelines.elements import pack, require_global_window, unpack, with_storage
@@ -178,7 +178,7 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
 
 
 def _shards(directory: str) -> Iterator[bytes]:
-    """Yield the files of each shard: of a watch, some of each set, which may have fewer shards."""
+    """Yield the files of each shard: of counts that were appended to, one of each set."""
     sets = stored_sets(directory)
     require_pretokens(
         sets[0].manifest, title=directory, remedy="read counts of pre-tokens, or use bpe train"
@@ -188,10 +188,9 @@ def _shards(directory: str) -> Iterator[bytes]:
             f"{directory}: these counts are weighted, in units of 1/{scale}, which plain "
             "counts cannot say: read the directories they were made of, or use bpe train --counts"
         )
-    parts = stored_parts(sets)
-    shards = max(one.shards for one in parts)
-    for shard, holding in enumerate(parts_by_shard(parts, shards)):
-        yield pack((shard, shards, holding))
+    shards = stored_shards(sets)
+    for shard, parts in enumerate(shards):
+        yield pack((shard, len(shards), parts))
 
 
 def _read_shard(element: bytes) -> Iterator[tuple[bytes, int]]:

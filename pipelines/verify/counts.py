@@ -20,11 +20,10 @@ from pipelines.corpus.inputs import Inputs
 from pipelines.corpus.reading import Reading
 from pipelines.count.check_parts import (
     check_tokenizers,
-    parts_by_shard,
     shard_of,
     stored_files,
-    stored_parts,
     stored_sets,
+    stored_shards,
 )
 from pipelines.count.job import CountRequest
 from pipelines.count.steps import CountJob
@@ -63,13 +62,13 @@ class CheckCounts(Check):
 def _compare_shards(
     root: str, counted: Sequence[CountsSet], sets: Sequence[CountsSet], unit: str
 ) -> None:
-    """Compare each shard with the same shard counted again; sets may differ in shard numbers.
+    """Compare each shard with the same shard counted again.
 
     Raises:
         VerificationError: a shard differs; the message names the first row.
     """
     shards = len(counted[0].manifest.parts)
-    both = (parts_by_shard(stored_parts(some), shards) for some in (counted, sets))
+    both = map(stored_shards, (counted, sets))
     for shard, parts in enumerate(zip(*both, strict=True)):
         again, before = (counts_table(shard_of(some, shard, shards)) for some in parts)
         if again.equals(before):
@@ -209,7 +208,7 @@ def _recount_job(job: Verification, sets: Sequence[CountsSet], inputs: InputSett
             settings=CountSettings(
                 track_order=first.order_span is not None,
                 prune_below=pruned.below if pruned else 1,
-                shards=max(len(one.manifest.parts) for one in sets),
+                shards=len(first.parts),
             ),
             runs=first.runs,
         ),
