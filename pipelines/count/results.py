@@ -75,22 +75,25 @@ def manifest_of(
     results: Iterable[Outcome],
     job: CountJob,
     *,
+    totals: Totals,
     files: Sequence[CountedInput] = (),
+    dead_letters: tuple[DeadLetters, ...] = (),
 ) -> CountsManifest:
     """Return the manifest of counts from all results.
 
     Args:
-        results: the parts, the losses by pruning, and the totals and dead letters of all splits or
-            bundles, in any order.
+        results: the parts, the losses by pruning and the pairs of cut runs, in any order.
         job: the job of the results.
+        totals: the totals of all splits or bundles.
         files: the files that were read.
+        dead_letters: files of bad records.
 
     Raises:
         JobError: the runner lost a result.
     """
     found = list(results)
     parts, cuts = of_kind(CountsPart, found), of_kind(CutRuns, found)
-    lost, dead, totals = of_kind(Losses, found), of_kind(DeadLetters, found), of_kind(Totals, found)
+    lost = of_kind(Losses, found)
     if len(parts) != job.settings.shards:
         raise JobError(
             f"the runner returned {len(parts)} shards of {job.settings.shards}: use another runner"
@@ -101,9 +104,9 @@ def manifest_of(
         pretokenizer=job.pretokenizer,
         special_tokens=job.special_tokens,
         order_span=len(files) << PLACE_BITS if job.settings.track_order else None,
-        totals=sum(totals, Totals()),
+        totals=totals,
         inputs=tuple(files),
-        dead_letters=tuple(sorted(dead, key=lambda letters: letters.file)),
+        dead_letters=dead_letters,
         parts=tuple(sorted(parts, key=lambda part: part.file)),
         prune=reduce(operator.add, lost).pruned(job.settings.prune_below) if lost else None,
         runs=job.runs,
@@ -115,13 +118,14 @@ def write_manifest(results: Iterable[Outcome], job: CountJob) -> dict[str, Any]:
     """Check that no result is missing, and write the manifest.
 
     Args:
-        results: the results, as for `manifest_of`.
+        results: the results, as for `manifest_of`, and totals.
         job: the job of the results.
 
     Raises:
         JobError: the runner lost a result, or another job has taken the directory over.
     """
-    manifest = manifest_of(results, job)
+    found = list(results)
+    manifest = manifest_of(found, job, totals=sum(of_kind(Totals, found), Totals()))
     job.plan()
     write_files_of(manifest, job)
     value: dict[str, Any] = json.loads(manifest.to_json())
@@ -198,8 +202,8 @@ class Counted:
         Raises:
             JobError: the runner lost a result.
         """
-        shards = [one for one in self.groups.get("", ()) if not isinstance(one, Totals)]
-        return manifest_of([*shards, self.totals, *self.dead_letters], job, files=files)
+        outcomes, dead = self.groups.get("", ()), self.dead_letters
+        return manifest_of(outcomes, job, totals=self.totals, files=files, dead_letters=dead)
 
 
 def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -> None:
@@ -227,7 +231,8 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -
             if shard == job.settings.shards or shard_file(shard, job.settings.shards) not in there
             for result in write_shard(shard, counts_to_ipc(counts), group_job)
         ]
-        manifest = manifest_of([*outcomes, *empty], group_job, files=inputs)
+        totals = sum(of_kind(Totals, outcomes), Totals())
+        manifest = manifest_of([*outcomes, *empty], group_job, totals=totals, files=inputs)
         write_files_of(replace(manifest, inputs=()), group_job)
         if job.runs is not None:  # whose ids these are: a group's directory is complete by itself
             tokenizer = storage.read(join(job.directory, TOKENIZER))

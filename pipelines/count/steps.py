@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from pipelines.settings import OutputSettings, PretokenSettings
 
 AnyCounter = PretokenCounter | RunCounter
+Outcome = CountsPart | CutRuns | Losses | Totals  # of the steps, for a manifest
 FLUSH_BYTES = 256 << 20  # of a counter in memory
 # Where order is tracked, a document's place is its file's number and its place in the file.
 FILE_BITS, PLACE_BITS = 22, 40
@@ -176,7 +177,7 @@ class InGroup:
     """A result of one group; the group is ``""`` if all documents are counted together."""
 
     group: str
-    result: CountsPart | CutRuns | Losses | Totals
+    result: Outcome
 
 
 class Counters:
@@ -230,7 +231,6 @@ class Counters:
 
 
 SetAside = Callable[["Block", int, str], None]
-Outcome = CountsPart | CutRuns | Losses | Totals | DeadLetters  # of the steps, for a manifest
 
 
 def check_groups(groups: Collection[str], job: CountJob) -> None:
