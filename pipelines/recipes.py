@@ -484,22 +484,13 @@ def _count_runs(request: TrainRequest, inputs: InputSettings, **done: Any) -> Co
         sources=tuple(sorted(one.source for one in request.counts if one.source)),
         **done,
     )
-    _check_same_corpus(request)
-    return counted
-
-
-def _check_same_corpus(request: TrainRequest) -> None:
-    """Check that words and runs were counted in the same files.
-
-    Raises:
-        InputError: a file has changed in between.
-    """
-    words, runs = (read_counts_manifest(request.folder(one)).inputs for one in (COUNTS, RUNS))
-    if words and sorted(words) != sorted(runs):
+    of_words, of_runs = (read_counts_manifest(request.folder(one)).inputs for one in (COUNTS, RUNS))
+    if of_words and sorted(of_words) != sorted(of_runs):
         raise InputError(
-            f"{request.folder(RUNS)} is of other files than the counts of words (by name and "
-            "size): the input was changed while the job ran: start it again with `overwrite`"
+            f"{folder} is of other files than the counts of words (by name and size): the input "
+            "was changed while the job ran: start it again with `overwrite`"
         )
+    return counted
 
 
 def _of_superwords(request: TrainRequest) -> TrainRequest:

@@ -15,6 +15,7 @@ from pipelines import storage
 from pipelines.encode.parts import open_part
 from pipelines.encode.rows import ID, KEY
 from pipelines.errors import InputError
+from pipelines.failures import one_line
 from pipelines.parquet_writer import batches_of
 from pipelines.storage import join
 from pipelines.totals import DuplicateIds
@@ -103,4 +104,4 @@ def _batches(path: str, columns: list[str]) -> Iterable[pa.RecordBatch]:
         with storage.open_binary(path) as file:
             yield from batches_of(open_part(file), 1 << 16, columns=columns)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: damaged: {' '.join(str(error).split())}") from error
+        raise InputError(f"{path}: damaged: {one_line(error)}") from error

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from pipelines.encode.rows import OWN
 from pipelines.errors import InputError, VerificationError
+from pipelines.failures import one_line
 from pipelines.output.check_files import checked_file
 from pipelines.storage import join
 
@@ -63,8 +64,8 @@ def opened(directory: str, part: Part | CountsPart) -> Iterator[pq.ParquetFile]:
     except VerificationError as error:
         raise InputError(f"{error}: check it with bpe verify {directory}") from error
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{path}: damaged: {said}: check it with bpe verify") from error
+        why = one_line(error)
+        raise InputError(f"{path}: damaged: {why}: check it with bpe verify") from error
 
 
 def open_part(source: Any) -> pq.ParquetFile:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -185,12 +185,8 @@ class Sums:
         )
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            documents=self.documents + other.documents,
-            tokens=self.tokens + other.tokens,
-            unknown=self.unknown + other.unknown,
-            text_bytes=self.text_bytes + other.text_bytes,
-        )
+        names = [one.name for one in fields(Sums)]  # a subclass has more
+        return Sums(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 NOTHING = Sums(documents=0, tokens=0, unknown=0, text_bytes=0)

@@ -14,6 +14,7 @@ from pipelines.encode.parts import open_part
 from pipelines.encode.rows import ID, KEY
 from pipelines.errors import VerificationError
 from pipelines.export.rows import DOCUMENTS
+from pipelines.failures import one_line
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -43,8 +44,7 @@ def refuse_other(path: str, made: Any) -> None:
         try:
             _refuse_other_rows(path, open_part(stored), open_part(made))
         except (pa.ArrowException, OSError) as error:
-            said = " ".join(str(error).split())
-            raise VerificationError(f"{path}: damaged: {said}") from error
+            raise VerificationError(f"{path}: damaged: {one_line(error)}") from error
 
 
 def _refuse_other_rows(path: str, stored: pq.ParquetFile, made: pq.ParquetFile) -> None:
