@@ -162,8 +162,9 @@ def word_ids(
 ) -> Callable[[pa.LargeBinaryArray], tuple[Buffer, Buffer]]:
     """Return the ids of words, for `token_alphabet`.
 
-    With ``ignore_merges``, words are looked up here only. That is enough: where a new merge makes a
-    string, no merge crosses its ends, so the word that is this string is merged to it too.
+    With ``ignore_merges``, words are looked up in the old vocabulary, but not among new tokens.
+    They need not be: if new merges make a string inside a word, they also make it of the word that
+    is this string.
     """
     # A word is encoded whole: not cut again, and nothing in it is special.
     encoder = Tokenizer(

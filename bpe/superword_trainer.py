@@ -384,11 +384,12 @@ class _Phase:
         )
 
     def _affected(self, merges: Sequence[MergeRow]) -> int | None:
-        """Return the first superword that could be another one, had nothing been dropped or cut.
+        """Return the number of the first superword that dropped or cut runs could have changed.
 
-        A count can be wrong by `_uncertain`, until it has no bound. So this is the earliest of: the
-        first merge with another pair so close to it, the first whose own count may be too high,
-        the first without a bound; the one after the last, if a pair could have followed.
+        The error of a count is at most `_uncertain`, or unknown. The result is the least of: the
+        first merge to which another pair is closer than this error, the first merge whose own count
+        may be too high, the first merge with an unknown error, and, if another pair could have
+        followed the last merge, the number after the last.
         """
         total, unbounded = self.trainer.merge_count, self._first_unbounded(merges)
         numbers = [self.trainer.first_affected, self._first_too_high(merges)]

@@ -114,9 +114,9 @@ def train(
             and without the prefix).
         character_coverage: the share of all characters that get tokens, above 0: the most frequent,
             of equals the smallest. The others become bytes or the unknown token, as in encoding,
-            and nothing merges with them. For ``CharacterLevel`` that has either; ``0.9995`` and
-            ``"1999/2000"`` are the same, exactly. None: 0.9995 for SentencePiece's model, as its
-            own trainer has it, and 1 for others.
+            and nothing merges with them. For ``CharacterLevel`` with byte fallback or an unknown
+            token. ``0.9995`` and ``"1999/2000"`` mean exactly the same. None: 0.9995 for
+            SentencePiece's model, as in its own trainer, and 1 for others.
         extend: a byte-level tokenizer to learn more merges for. Counts must be cut as it cuts text;
             its special tokens are those of the result. Not with ties ``huggingface``.
         progress: called with (merges done, merges at most) at least every 256 merges.

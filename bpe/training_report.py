@@ -372,7 +372,8 @@ class Training(_Record):
         """Compression at smaller vocabulary sizes, from this one training.
 
         Each point is what training with that ``vocab_size`` ends with (``Tokenizer.truncated``).
-        Superwords on top of words follow, where they were learnt of all runs of the same corpus.
+        If superwords were learnt on top of words, from all runs of the same corpus, points for them
+        follow; otherwise the curve ends with words.
 
         Args:
             sizes: vocabulary sizes; None for each from the alphabet alone to all tokens. A size

@@ -89,13 +89,13 @@ class TrainRequest(Job):
         training: the settings of the training.
         roles: the roles of special tokens; empty to keep those of the tokenizer that is extended.
         extends: the SHA-256 of the tokenizer that is extended; empty without one.
-        shares: for the plan, the measure of the shares of ``counts``; empty without shares. Counts
-            have shares until all of them exist, then weights.
+        shares: for the plan, the measure of the shares of ``counts``; empty without shares. As soon
+            as all counts exist, the shares are replaced by weights.
         groups: the groups of a parity-aware training; None if the counts are added up.
         runs: how runs are found in a training of words and superwords, which writes the output of
             its first phases to folders of the directory; None for other trainings.
-        then: the next stage of ``bpe run``, before which the directory is not complete:
-            ``encoded``, or ``export`` if an export follows the encoding.
+        then: the last stage of ``bpe run``, whose output makes the directory complete: ``encoded``
+            or ``export``; None for a training alone.
         tokens: the size of each set of counts in tokens of another tokenizer; empty unless shares
             are of tokens.
     """

@@ -115,7 +115,7 @@ def _post_processor(parts: Parts) -> str:
 
 
 def _roles(parts: Parts) -> str:
-    """Roles change no id: what asks for one later is refused."""
+    """Return the roles in words; a file may lose them, since they change no id."""
     named = [f"{role} {token!r}" for role, token in parts.roles.tokens.items()]
     named += ["a chat template"] if parts.roles.chat_template is not None else []
     return f"the roles of special tokens ({', '.join(named)})" if named else ""

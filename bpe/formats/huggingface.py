@@ -605,10 +605,11 @@ def _overlap(one: str, other: str) -> bool:
 def _check_single_words(
     entry: Entry, flags: Mapping[str, TokenFlags], vocab: Mapping[str, int], parts: Parts
 ) -> None:
-    """Check that no single_word token is made of plain text by Hugging Face's model alone.
+    """Check that Hugging Face's model makes no single_word token out of plain text.
 
     Raises:
-        TokenizerFileError: it is in the vocabulary, where pre-tokens or their parts are looked up.
+        TokenizerFileError: a single_word token is in the vocabulary, and the model looks pre-tokens
+            or their parts up there.
     """
     for content, flag in flags.items():
         looked_up = (

@@ -210,8 +210,8 @@ def split_step(regex: str) -> dict[str, Any]:
 def mixes_digits(token: bytes) -> bool:
     """Return whether the cuts of `Cuts.at_digits` would cut a token.
 
-    Digits are the bytes that the byte alphabet writes as numbers: ``0`` to ``9``, and the last
-    bytes of ``²`` and the like, as which others end too.
+    Digits are the bytes whose characters in the byte alphabet are numbers: ``0`` to ``9``, and the
+    last bytes of ``²`` and similar characters, which also occur in characters that are no numbers.
     """
     return 0 < sum(byte in _NUMERIC_BYTES for byte in token) < len(token)
 
@@ -334,8 +334,9 @@ def _joined(pattern: str, behavior: Entry) -> str:
     """Return the pattern whose matches are the pieces of a behaviour, with the text between them.
 
     Args:
-        pattern: of ``regex``; other behaviours than Isolated are of those that match a character.
-        behavior: what becomes of its matches.
+        pattern: a pattern of ``regex``; for behaviours other than Isolated, one that matches single
+            characters.
+        behavior: the entry that says what becomes of the matches.
 
     Raises:
         TokenizerFileError: no pattern does exactly the same.

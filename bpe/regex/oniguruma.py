@@ -116,11 +116,11 @@ class _Writer:
         return written
 
     def _case_is_unsure(self, written: str) -> bool:
-        """Return whether ignoring the case of this element could be another thing in Oniguruma.
+        """Return whether Oniguruma might match another text if it ignores the case of this element.
 
-        ASCII is sure, but for the i, which is the same as U+0130 to ``regex``, and for letters of
-        which two or three are the same as a ligature (``ffl`` and U+FB04) there: brackets and
-        quantifiers between them do not matter, so as to be sure.
+        ASCII text is safe with two exceptions: the letter i, which ``regex`` takes for U+0130 too,
+        and letters that Oniguruma takes for a ligature (``ffl`` for U+FB04). Brackets and
+        quantifiers between such letters are ignored, to err on the safe side.
         """
         self._letters += "[" if written[0] == "[" else written
         return bool(

@@ -120,7 +120,7 @@ def convert(ctx: click.Context) -> None:
 
 
 def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return how much of each counts another tokenizer splits otherwise."""
+    """Return, for each directory of counts, how much of it another tokenizer splits otherwise."""
     if not counts:
         return []
     with loading():

@@ -189,8 +189,8 @@ def settings_of(ctx: click.Context, settings: type[_Settings], **values: Any) ->
 def stage_context(ctx: click.Context, name: str) -> click.Context:
     """Return the context of one stage of a job of several stages.
 
-    The command line is ``--set``, and options that both the job and the stage have. In each layer
-    below it, a section wins over keys outside of sections.
+    Its layer of the command line has ``--set``, and the options that both the job and the stage
+    have. In each lower layer, the section of the stage wins over keys outside of sections.
 
     Raises:
         click.UsageError: ``--set`` names no option, or a value is wrong.

@@ -77,7 +77,7 @@ def report(ctx: click.Context) -> None:
 
 
 def _tokenizer(ctx: click.Context, path: str) -> Tokenizer | None:
-    """Return the tokenizer of a local file that the options say more of; None where they do not."""
+    """Return the tokenizer of a file with the cut that options give; None without such options."""
     if not any(ctx.params[name] for name in (*options.OF_CUT, "special_token")):
         return None
     return options.load_tokenizer(ctx, path)

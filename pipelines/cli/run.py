@@ -53,7 +53,7 @@ _WORDS = _stage(
 
 
 class _Chain(JobCommand):
-    """Has the options of its stages below a name each, for the file and ``--set``."""
+    """The command ``bpe run``; its file and ``--set`` give options of stages, by section."""
 
     stages: ClassVar[Mapping[str, click.Command]] = {
         "count": _WORDS,

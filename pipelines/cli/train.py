@@ -289,7 +289,7 @@ def role_settings(ctx: click.Context) -> RoleSettings:
 
 
 def _unknown(ctx: click.Context) -> str | None:
-    """Return the unknown token of the model, which for SentencePiece's is that of the role too.
+    """Return the unknown token of the model; for SentencePiece's model, ``--unk`` names it too.
 
     Raises:
         click.UsageError: both are given, and differ.

@@ -121,7 +121,7 @@ def verify(ctx: click.Context) -> None:
 
 
 def _is_tokenizer_file(path: str) -> bool:
-    """Return whether this is a local file, or is named as one of a tokenizer is."""
+    """Return whether a path is a local file, or ends as files of tokenizers do."""
     from bpe.formats import ENDINGS
 
     local = Path(path)

@@ -173,9 +173,9 @@ class StageProgress:
         bytes: int = 0,  # noqa: A002 - the unit is the name
         kept_bytes: int = 0,
     ) -> None:
-        """Set what a runner elsewhere says; what workers of this machine tell counts too.
+        """Set the state and numbers of a job on another runner, in addition to the slots here.
 
-        A runner that says nothing at this moment takes nothing back.
+        Empty values change nothing.
         """
         self._state = state or self._state
         if documents or bytes:

@@ -178,7 +178,7 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
 
 
 def _shards(directory: str) -> Iterator[bytes]:
-    """Yield the files of each shard: of counts that were appended to, one of each set."""
+    """Yield the files of each shard; counts that were appended to have one in each set."""
     sets = stored_sets(directory)
     require_pretokens(
         sets[0].manifest, title=directory, remedy="read counts of pre-tokens, or use bpe train"

@@ -113,7 +113,11 @@ def _train(
     *,
     whole: bool,
 ) -> list[bpe.Tokenizer]:
-    """Return the tokenizer of a pane; none of one without counts, unless it is the ``whole``."""
+    """Return the tokenizer of a pane in a list; an empty list for a pane without counts.
+
+    Raises:
+        InputError: the pane is the ``whole`` of the counts, and there are none.
+    """
     found = counts_of_messages(element[1], pretokens)
     if not len(found):
         if whole:
