@@ -180,6 +180,11 @@ def count_and_train(
         if share_tokenizer is not None and share_of != "tokens":
             raise ConfigError("`share_tokenizer` goes with `share_of` tokens")
         counts = counts or counts_of_sources(own, shares) or (CountsInput(directory=own),)
+        measure: dict[str, str] = {"share_of": share_of} if shares else {}
+        if shares and share_of == "tokens":
+            cut = [("the corpus", pretokens.cut)]
+            loaded = load_share_tokenizer(share_tokenizer, cut, of_any_text=True)
+            measure["share_tokenizer"] = loaded.sha256
         request = TrainRequest(
             output=replace(output, directory=directory),
             counts=_located(counts),
@@ -187,6 +192,7 @@ def count_and_train(
             training=training,
             roles=read_roles(roles),
             extends="" if extend is None else extend.sha256,
+            shares=measure,
             groups=groups,
             runs=runs if two_phases else None,
             then=then,
@@ -202,14 +208,6 @@ def count_and_train(
             weights = with_weights(request.counts, of=share_of, tokens=tokens)
             return replace(request, counts=weights, tokens=tokens)
 
-        if shares:
-            request = replace(request, shares={"share_of": share_of})
-            if share_of == "tokens":
-                cut = [("the corpus", pretokens.cut)]
-                loaded = load_share_tokenizer(share_tokenizer, cut, of_any_text=True)
-                request = replace(
-                    request, shares={**request.shares, "share_tokenizer": loaded.sha256}
-                )
         counting_job = None
         if inputs is None:
             job = counted()

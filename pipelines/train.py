@@ -155,14 +155,14 @@ class TrainRequest(Job):
             ]
             for directory, one in zip(directories, self.counts, strict=True)
         ]
+        held_out = self.groups.dev if self.groups else ()
         phases = [] if self.runs is None else [OF_WORDS, RUNS]
         keep = [*([COUNTS] if len(others) < len(directories) else []), *phases]
         refuse_links(self.directory, keep)
         return Planned(
             plan=Plan(kind="tokenizer", settings=settings, run=self.run, then=self.then),
             others=(
-                *(join(source, MANIFEST) for source in others),
-                *(join(source, MANIFEST) for source in (self.groups.dev if self.groups else ())),
+                *(join(source, MANIFEST) for source in (*others, *held_out)),
                 *([training.extend] if training.extend else ()),
             ),
             keep=tuple(keep),

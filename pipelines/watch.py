@@ -65,9 +65,8 @@ def run_or_watch(
                 request = replace(request, output=replace(request.output, overwrite=False))
             except NothingArrivedError as error:
                 nothing = error
-            except (
-                Interrupted
-            ):  # what was made of units is kept; the summary is of what is complete
+            except Interrupted:
+                # What was made of units is kept; the summary is of what is complete.
                 if request.plan().earlier is not None:
                     summary = run_once(request, takes=False, **done)
                 break

@@ -109,21 +109,14 @@ def finished(directory: str, unit: str, *, fingerprint: str) -> Record | None:
         unit: the name of the unit.
         fingerprint: the fingerprint that the record must have.
     """
-    try:
+    with contextlib.suppress(InputError, VerificationError, ValueError, RecursionError):
         value = json.loads(storage.read(record_path(directory, unit)))
         record = from_jsonable(Record, value)
-        if not is_intact(value):
-            return None
-    except (InputError, ValueError, RecursionError):
-        return None
-    if record.unit != unit or record.fingerprint != fingerprint:
-        return None
-    try:
-        for file in record.files:
-            check_file(directory, file)
-    except (InputError, VerificationError):
-        return None
-    return record
+        if is_intact(value) and (record.unit, record.fingerprint) == (unit, fingerprint):
+            for file in record.files:
+                check_file(directory, file)
+            return record
+    return None
 
 
 def check_file(directory: str, file: StoredFile) -> None:
