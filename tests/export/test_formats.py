@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -80,9 +81,12 @@ def test_the_matrix(
 @pytest.mark.parametrize("shape", SHAPES)
 def test_parts_of_empty_documents_are_there(ids: Ids, tmp_path: Path, to: str, shape: str) -> None:
     """They were left out once, and their rows counted; those of padding alone even in a stream."""
+    options = Options(**SHAPES[shape])
     for name in ("edges", "blank"):
-        options = Options(**SHAPES[shape])
         export_and_check({name: ids(name)}, tmp_path / name, options, to=to, unit_tokens=9)
+        if options.pack_remainder == "pad" and to in ("bin", "litdata"):
+            rows = json.loads((tmp_path / name / "manifest.json").read_bytes())["training"]["rows"]
+            assert sum(map(np.size, found(tmp_path / name, to))) == 33 * rows > 0
 
 
 TWICE = replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",))
