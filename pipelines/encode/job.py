@@ -442,24 +442,39 @@ class EncodeCorpus(RunJob):
 
 def encode(
     *,
+    inputs: InputSettings,
     tokenizer: str,
+    output: OutputSettings,
     execution: Execution,
+    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+    appending: AppendSettings = AppendSettings(),  # noqa: B008
+    drift: DriftSettings = DriftSettings(),  # noqa: B008
     progress: Progress = UNSEEN,
-    **settings: Any,
 ) -> EncodeSummary:
     """Encode a corpus into a directory of Parquet parts.
 
     Args:
+        inputs: as in `EncodeRequest.of`.
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; of any filesystem.
-        execution: where the work is done.
-        progress: shows how far it is.
-        **settings: the other arguments of `EncodeRequest.of`, except ``sends``.
+        output: as in `EncodeRequest.of`.
+        execution: the settings of the runner.
+        encoding: as in `EncodeRequest.of`.
+        appending: as in `EncodeRequest.of`.
+        drift: as in `EncodeRequest.of`.
+        progress: the display of the progress.
 
     Raises:
-        JobError: something is wrong; the class says what.
+        JobError: the job fails; the class of the error gives the kind of failure.
     """
     with job_errors():
-        sends = not workers_of(options(execution)).here and storage.is_local(tokenizer)
-        request = EncodeRequest.of(tokenizer=tokenizer, sends=sends, **settings)
+        request = EncodeRequest.of(
+            inputs=inputs,
+            tokenizer=tokenizer,
+            output=output,
+            encoding=encoding,
+            appending=appending,
+            drift=drift,
+            sends=not workers_of(options(execution)).here and storage.is_local(tokenizer),
+        )
         done: dict[str, Any] = {"execution": execution, "progress": progress}
         return cast("EncodeSummary", run_or_watch(request, **done))

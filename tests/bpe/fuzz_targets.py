@@ -234,7 +234,7 @@ def check_training(
     theirs: dict[str, Any],
     **settings: Any,
 ) -> Seen:
-    """What is learnt is what the reference learns; and what fewer words and tokens make of it.
+    """The core learns what the reference learns, also from pruned counts, and truncates likewise.
 
     Args:
         counts: to train on.

@@ -63,7 +63,7 @@ def test_a_job_ended_at_any_moment(
 
 
 def test_a_run_that_is_killed_while_it_encodes_is_resumed(whole: WholeJob, tmp_path: Path) -> None:
-    """What is finished is not made again: the counts, and the parts that have a record."""
+    """Complete counts, and parts with a record, are not made again."""
     out, expected = tmp_path / "out", whole.made()
     run = whole.command(tmp_path / "job.yaml", out)
     with running(*run) as process:

@@ -34,7 +34,7 @@ encode(inputs, folder / "t.json", folder / "ids", execution=execution)
 
 @pytest.mark.long  # in the short form, tests/faults interrupts a count
 def test_a_program_ends_as_python_does(tmp_path: Path) -> None:
-    """What is left, and resumed, is tried in tests/faults for the command."""
+    """The command's remains, and their resumption, are tested in tests/faults."""
     small_tokenizer(tmp_path / "t.json")
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i, 60) for i in range(600)])
     program = [sys.executable, "-c", SCRIPT, str(tmp_path), str(corpus.folder)]
