@@ -121,8 +121,8 @@ class ScoreQueue : public PairQueue {
   bool refresh(uint32_t pair) {
     const PairRecord& record = pairs_[pair];
     Entry& entry = entries_[pair];
-    const Score score(record.count, symbols_[record.pair.left].count,
-                      symbols_[record.pair.right].count);
+    const Score score{record.count, symbols_[record.pair.left].count,
+                      symbols_[record.pair.right].count};
     const uint32_t detail = ties_.detail(pair, 0);
     if (score == entry.score && detail == entry.detail) return false;
     entry.score = score;
