@@ -103,7 +103,8 @@ class TokenizerReader : public JsonReader {
       Value name, id;
       if (!append_string(name, text) || !colon() || !value(id) || id.kind != Kind::integer)
         return false;
-      Name& added = names.emplace_back(0u, names.empty() ? 0 : names.back().end, text.size());
+      names.push_back({0, names.empty() ? 0 : names.back().end, text.size()});
+      Name& added = names.back();
       const std::string_view digits = id.chars();
       return added.begin != added.end &&
              std::from_chars(digits.data(), digits.data() + digits.size(), added.id).ec ==
