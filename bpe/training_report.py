@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 VERSION = 1
-copyreg.pickle(MappingProxyType, lambda mapping: (_frozen, (dict(mapping),)))
 Stopped = Literal["vocabulary full", "no pair left", "merge limit"]
 
 
@@ -218,6 +216,16 @@ class _Record:
         for name in ("counts", "pruned", "cut"):
             if (value := getattr(self, name, None)) is not None:
                 vars(self)[name] = _frozen(value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            name: dict(value) if isinstance(value, MappingProxyType) else value
+            for name, value in vars(self).items()
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -566,7 +574,7 @@ def _place(size: int, smallest: int, points: int) -> int:
     return min(max(size - smallest, 0), points - 1)
 
 
-def _frozen(settings: Mapping[str, Any]) -> MappingProxyType[str, Any]:
+def _frozen(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an immutable copy of settings, with tuples for lists."""
     return MappingProxyType(
         {

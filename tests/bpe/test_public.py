@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import copyreg
 import dataclasses
 import html
 import pickle
 import re
 from importlib.metadata import version
 from itertools import pairwise
+from types import MappingProxyType
 
 import pyarrow as pa
 import pytest
@@ -156,7 +159,10 @@ def test_training_is_immutable_and_goes_with_a_tokenizer_unchanged() -> None:
         with pytest.raises(TypeError):
             mapping["documents"] = 0  # type: ignore[index]
     assert isinstance(training.counts["special_tokens"], tuple)
-    assert pickle.loads(pickle.dumps(training)) == training  # noqa: S301 - our own
+    for copied in (pickle.loads(pickle.dumps(training)), copy.deepcopy(training)):  # noqa: S301
+        assert copied == training
+        assert isinstance(copied.counts, MappingProxyType)
+    assert MappingProxyType not in copyreg.dispatch_table  # how others copy theirs is not ours
 
     bare = tokenizer.with_training(None)
     assert bare.training is None
