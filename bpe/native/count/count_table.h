@@ -27,9 +27,10 @@ class Arena {
  public:
   const uint8_t* copy(Bytes bytes) {
     if (bytes.size() > left_) {
-      left_ = std::max(bytes.size(), kBlock);
-      nbytes_ += left_;
-      free_ = blocks_.emplace_back(std::make_unique_for_overwrite<uint8_t[]>(left_)).get();
+      const size_t size = std::max(bytes.size(), kBlock);
+      free_ = blocks_.emplace_back(std::make_unique_for_overwrite<uint8_t[]>(size)).get();
+      left_ = size;  // not before: there may be no memory
+      nbytes_ += size;
     }
     left_ -= bytes.size();
     uint8_t* const place = std::exchange(free_, free_ + bytes.size());
