@@ -103,8 +103,7 @@ class TokenizerReader : public JsonReader {
       Value name, id;
       if (!append_string(name, text) || !colon() || !value(id) || id.kind != Kind::integer)
         return false;
-      names.push_back({0, names.empty() ? 0 : names.back().end, text.size()});
-      Name& added = names.back();
+      Name& added = names.emplace_back(Name{0, names.empty() ? 0 : names.back().end, text.size()});
       const std::string_view digits = id.chars();
       return added.begin != added.end &&
              std::from_chars(digits.data(), digits.data() + digits.size(), added.id).ec ==
