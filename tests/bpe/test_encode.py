@@ -118,9 +118,13 @@ def test_narrow_ids_must_fit(size: int) -> None:
         tokenizer.encode_arrow(last, id_type="int64")
 
 
-def test_threads_encode_at_once() -> None:
+@pytest.mark.parametrize("superwords", [0, 20])
+def test_threads_encode_at_once(superwords: int) -> None:
     tokenizer = small_tokenizer("o200k")
     texts = pa.array([source.decode("utf-8", "replace") for source in library_sources(400_000)])
+    if superwords:
+        runs = bpe.count_runs(texts, tokenizer=tokenizer)
+        tokenizer = bpe.train_superwords(runs, tokenizer=tokenizer, superwords=superwords)
     once = CacheUse()
     expected = tokenizer.encode_arrow(texts, cache_use=once)
     # Each thread allows other tokens than its neighbour: the matcher is shared.
