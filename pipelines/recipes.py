@@ -56,7 +56,6 @@ from pipelines.output.names import (
     TOKENIZER,
     read_plan,
 )
-from pipelines.output.timings import save_timing
 from pipelines.parity import check_parity, expected_groups, find_groups
 from pipelines.planned import run_once, run_planned
 from pipelines.progress import UNSEEN
@@ -71,6 +70,7 @@ from pipelines.settings import (
     parse_shares,
 )
 from pipelines.storage import join
+from pipelines.timings import save_timing
 from pipelines.tokenizer_files import forget_tokenizer, load_tokenizer
 from pipelines.train import TrainRequest, check_training, read_roles, trained_summary
 from pipelines.verify.job import verify

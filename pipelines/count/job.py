@@ -34,7 +34,6 @@ from pipelines.formats import WITH_COLUMNS
 from pipelines.option import changed, split_arguments, takes
 from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
-from pipelines.output.timings import save_timing
 from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits
 from pipelines.progress import UNSEEN, SlotWriter
 from pipelines.run import options
@@ -48,6 +47,7 @@ from pipelines.settings import (
 )
 from pipelines.stage.beam import RunJob, fold_all, keyed
 from pipelines.summaries import CountSummary
+from pipelines.timings import save_timing
 from pipelines.watch import run_or_watch
 
 if TYPE_CHECKING:

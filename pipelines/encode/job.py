@@ -48,7 +48,6 @@ from pipelines.output.names import (
     Plan,
     read_manifest_object,
 )
-from pipelines.output.timings import save_timing
 from pipelines.planned import (
     CorpusRequest,
     Planned,
@@ -72,6 +71,7 @@ from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
 from pipelines.submission.workers import workers_of
 from pipelines.summaries import EncodeSummary
+from pipelines.timings import save_timing
 from pipelines.tokenizer_files import files_of, load_tokenizer, loads
 from pipelines.watch import run_or_watch
 

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from bpe.files import CHECKSUM
-from pipelines.output.timings import read_timing
 from pipelines.report.bad_records import MOST_READ, read_reasons
+from pipelines.timings import read_timing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
