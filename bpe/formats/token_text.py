@@ -139,7 +139,12 @@ def _refuse_merge(item: Entry, pair: Any, vocab: Mapping[str, int]) -> None:
 
 
 def read_tokens(
-    entry: Entry, vocab: Mapping[str, int], added: Mapping[str, int], *, own: Container[str]
+    entry: Entry,
+    vocab: Mapping[str, int],
+    added: Mapping[str, int],
+    *,
+    own: Container[str],
+    shared: bool = True,
 ) -> TokenTable:
     """Return the bytes of each id: spelled in the byte alphabet, or added tokens in UTF-8.
 
@@ -148,6 +153,8 @@ def read_tokens(
         vocab: its ids by name.
         added: the ids of added tokens.
         own: the names that are their own bytes.
+        shared: whether an added token that is not one of ``own`` may have the id of a token with
+            the same bytes.
 
     Raises:
         TokenizerFileError: a token is empty, not in the byte alphabet, or has the id of another.
@@ -166,7 +173,7 @@ def read_tokens(
         known = extra.get(id_) or (table[id_] if id_ < len(table) else None)
         if known is None:
             extra[id_] = data
-        elif known != data:
+        elif known != data or not (shared or content in own):
             entry.fail(f"{shorten(content)} is added under the id {id_} of another token")
     return table.extended(extra)
 
@@ -185,7 +192,7 @@ def read_byte_tokens(
         TokenizerFileError: as :func:`read_tokens`, or an added token is ambiguous.
     """
     own = {content: id_ for content, id_ in added.items() if content in vocab}
-    table = read_tokens(entry, vocab, added, own=own)
+    table = read_tokens(entry, vocab, added, own=own, shared=False)
     merging = set(own.values()).intersection(merges.flat)
     for content, id_ in own.items():
         if _is_ambiguous(content, merging=id_ in merging, ignore_merges=ignore_merges):

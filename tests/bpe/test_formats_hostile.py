@@ -357,6 +357,9 @@ def test_a_token_of_the_pair_that_may_be_special_or_not(tmp_path: Path) -> None:
         bpe.Tokenizer.load(path)
     special = bpe.Tokenizer.load(path, special_tokens={"<é>": 300})
     assert special.encode("<é>", allowed_special="all") == [300]
+    # Not even with the same bytes: the file spells it otherwise.
+    with pytest.raises(TokenizerFileError, match=r"' ' is added under the id 32 of another token"):
+        bpe.Tokenizer.load(path, special_tokens={" ": 32})
 
 
 # Any of them.
