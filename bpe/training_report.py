@@ -479,8 +479,18 @@ class Training(_Record):
         """Return the text of ``training.json``; equal trainings give equal texts."""
         spell = to_text if isinstance(self.model, ByteLevel) else bytes.decode
         values = {"version": VERSION, "model": {}, "score": self.score}
-        values |= to_jsonable(self, text=spell)
+        values |= to_jsonable(replace(self, merges=()), text=spell)
         values["model"] = model_settings(self.model)
+        # Tens of thousands: the codec, which asks for the type of each value, takes longer.
+        values["merges"] = [
+            {
+                "left": spell(one.left),
+                "right": spell(one.right),
+                "count": one.count,
+                "tokens_left": one.tokens_left,
+            }
+            for one in self.merges
+        ]
         for name in ("superwords", "parity"):
             if values[name] is None:
                 del values[name]
