@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from bpe.errors import EncodingError
+from bpe.splitmix import numbers_at
 
 _MAX = 2**64
 
@@ -71,9 +72,5 @@ def row_seeds(seed: int, rows: int, *, first: int = 0) -> pa.UInt64Array:
     for name, value in (("seed", seed), ("rows", rows), ("first", first)):
         if type(value) is not int or not 0 <= value < _MAX:
             raise EncodingError(f"{name} {value!r:.60} is not a number from 0 to 2^64 - 1")
-    # SplitMix64 (Steele, Lea and Flood 2014), whose state grows by the same number each time.
-    steps = np.arange(1, rows + 1, dtype=np.uint64) + np.uint64(first)
-    bits = np.uint64(seed) + steps * np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return pa.array(bits ^ (bits >> np.uint64(31)))
+    positions = np.arange(rows, dtype=np.uint64) + np.uint64(first)
+    return pa.array(numbers_at(positions, start=np.uint64(seed)))

@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 
 from bpe._codec import to_jsonable
 from bpe.errors import BadTextsError
+from bpe.splitmix import numbers_at
 from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.documents.types import type_text
-from pipelines.corpus.keys import document_keys, numbers_at, seed64
+from pipelines.corpus.keys import document_keys, seed64
 from pipelines.corpus.reading import Reading, SplitReader, text_bytes
 from pipelines.encode.manifest import (
     EncodedHeader,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from pipelines.corpus.keys import Hashes
+    from bpe.splitmix import Hashes
     from pipelines.encode.rows import Numbers
     from pipelines.export.manifest import ExportedSource
     from pipelines.export.plan import ExportPlan, Pin, Span

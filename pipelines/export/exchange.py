@@ -39,7 +39,7 @@ from pipelines.storage import join, replacing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pipelines.corpus.keys import Hashes
+    from bpe.splitmix import Hashes
     from pipelines.encode.rows import Numbers
     from pipelines.export.plan import ExportPlan
     from pipelines.export.source import IdBlock

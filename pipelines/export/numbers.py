@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.corpus.keys import mix64, numbers_at, seed64
+from bpe.splitmix import mix64, numbers_at
+from pipelines.corpus.keys import seed64
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     import numpy.typing as npt
 
-    from pipelines.corpus.keys import Hashes
+    from bpe.splitmix import Hashes
 
 
 def in_validation(keys: Hashes, share: Fraction) -> npt.NDArray[np.bool_]:

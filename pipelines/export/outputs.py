@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipelines.corpus.keys import mix64
+from bpe.splitmix import mix64
 from pipelines.stage.record import StoredFile
 from pipelines.storage import join, replacing
 

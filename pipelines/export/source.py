@@ -20,7 +20,7 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pipelines.corpus.keys import Hashes
+    from bpe.splitmix import Hashes
     from pipelines.encode.rows import Numbers
     from pipelines.export.plan import ExportPlan, Pin
 
