@@ -14,11 +14,10 @@ import bpe
 from pipelines import parquet_writer
 from pipelines.corpus.keys import row_hashes
 from pipelines.encode import steps
-from pipelines.encode.job import EncodeRequest
 from pipelines.encode.parts import open_part
 from pipelines.encode.rows import RowLayout
 from pipelines.errors import InputError, OutputError, RecordError
-from pipelines.settings import EncodeSettings, InputSettings, OutputSettings, RowSettings
+from pipelines.settings import EncodeSettings, InputSettings, RowSettings
 from pipelines.storage import replacing
 from tests import jobs
 from tests.pipelines.corpora import (
@@ -26,6 +25,7 @@ from tests.pipelines.corpora import (
     begun,
     decoded,
     encode,
+    encode_request,
     encoded_manifest,
     make_units,
     sentence,
@@ -111,12 +111,7 @@ def test_ids_are_stored_split_into_bytes_or_plainly(model: Path, tmp_path: Path)
 def test_a_tokenizer_that_changes_under_the_job_is_noticed(
     corpus: Corpus, model: Path, tmp_path: Path
 ) -> None:
-    request = EncodeRequest.of(
-        inputs=corpus.inputs(),
-        tokenizer=str(model),
-        output=OutputSettings(directory=str(tmp_path / "ids")),
-        encoding=EncodeSettings(),
-    ).started()
+    request = encode_request(corpus.inputs(), model, tmp_path / "ids")
     begun(request)
     other = bpe.train(bpe.count_pretokens(["aaaa bbbb"]), vocab_size=258)
     other.save(tmp_path / "ids" / "tokenizer.json")

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipelines.encode.job import EncodeRequest
-from pipelines.settings import EncodeSettings, OutputSettings
 from pipelines.stage.record import Record, finished
-from tests.pipelines.corpora import (
-    Corpus,
-    make_units,
-)
+from tests.pipelines.corpora import Corpus, encode_request, make_units
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,12 +14,7 @@ if TYPE_CHECKING:
 def test_any_flipped_byte_is_found_without_a_manifest(
     corpus: Corpus, model: Path, tmp_path: Path
 ) -> None:
-    request = EncodeRequest.of(
-        inputs=corpus.inputs(),
-        tokenizer=str(model),
-        output=OutputSettings(directory=str(tmp_path / "ids")),
-        encoding=EncodeSettings(),
-    ).started()
+    request = encode_request(corpus.inputs(), model, tmp_path / "ids")
     request.begin()
     (stage,) = request.stages
     unit = next(iter(stage.units()))
