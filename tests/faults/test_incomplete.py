@@ -13,7 +13,7 @@ from pipelines.output.names import manifest_bytes
 from tests import jobs
 from tests.cli.process import bpe, refused
 from tests.faults.test_killed import parts
-from tests.pipelines.corpora import encode, write_jsonl
+from tests.pipelines.corpora import count, encode, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,14 +109,20 @@ def test_a_run_whose_tokenizer_was_trained_again(whole: WholeJob, tmp_path: Path
     assert f"{out / 'encoded'} was encoded with another tokenizer" in done.stderr
 
 
-def test_the_manifest_of_another_directory(small: Undisturbed, tmp_path: Path) -> None:
+@pytest.mark.parametrize("of", [pytest.param("counts", marks=pytest.mark.long), "encoded"])
+def test_the_manifest_of_another_directory(small: Undisturbed, tmp_path: Path, of: str) -> None:
     """Of the other kind, and of the same kind."""
-    out = shutil.copytree(small.folder / "ids", tmp_path / "out")
-    shutil.copy(small.folder / "model" / "counts" / "manifest.json", out)
+    directories = {"encoded": small.folder / "ids", "counts": small.folder / "model" / "counts"}
+    out = shutil.copytree(directories.pop(of), tmp_path / "out")
+    (other,) = directories.values()
+    shutil.copy(other / "manifest.json", out)
     for command in ("verify", "report"):
         refused("it is the manifest of another directory", command, out, cwd=tmp_path)
     corpus = write_jsonl(tmp_path / "text" / "a.jsonl", ["another text"])
-    encode(corpus.inputs(), small.folder / "t.json", tmp_path / "another")
+    if of == "counts":
+        count(corpus.inputs(), tmp_path / "another")
+    else:
+        encode(corpus.inputs(), small.folder / "t.json", tmp_path / "another")
     shutil.copy(tmp_path / "another" / "manifest.json", out)
     done = bpe("verify", out, status=1)
     assert "bpe: error:" in done.stderr
