@@ -141,7 +141,7 @@ def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], object]) -> None:
     (ids / "manifest.json").write_bytes(manifest_bytes(manifest))
 
 
-def decoded(directory: Path) -> list[tuple[str, str]]:
+def decoded(directory: Path | str) -> list[tuple[str, str]]:
     """The documents of an encoded corpus, as (id, text)."""
     stream = io.BytesIO()
     jobs.decode(directory=str(directory), stream=stream)
@@ -245,7 +245,7 @@ def count(
 
 
 def train(
-    output: Path,
+    output: Path | str,
     *,
     inputs: InputSettings | None = None,
     counts: tuple[jobs.CountsInput, ...] = (),
@@ -273,8 +273,8 @@ def train(
 
 def encode(
     inputs: InputSettings,
-    tokenizer: Path,
-    output: Path,
+    tokenizer: Path | str,
+    output: Path | str,
     *,
     execution: Execution = ONE,
     encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import lzma
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import zstandard
 
 from pipelines.corpus.documents import BadRecord, ReadOptions, read_blocks
@@ -33,6 +36,19 @@ def pack(data: bytes, compression: Compression) -> bytes:
     if compression == "xz":
         return lzma.compress(data, preset=1)
     return data
+
+
+def stored(format_: str, texts: list[str], **layout: Any) -> bytes:
+    """A file of these documents; as ``text``, it is one document.
+
+    ``layout`` is that of Parquet.
+    """
+    if format_ == "parquet":
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), sink, **layout)
+        return bytes(sink.getvalue())
+    lines = [json.dumps({"text": text}) if format_ == "jsonl" else text for text in texts]
+    return "".join(line + "\n" for line in lines).encode()
 
 
 def whole(path: Path, format_: FileFormat, compression: Compression = "none") -> FileRange:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.documents import ReadOptions, read_split
@@ -22,7 +20,6 @@ from pipelines.failures import FailureChannel
 from pipelines.run import run
 from pipelines.settings import (
     InputSettings,
-    OutputSettings,
 )
 from pipelines.stage.beam import RunJob
 from tests import jobs
@@ -37,12 +34,12 @@ from tests.pipelines.corpora import (
     train,
     tree,
 )
+from tests.pipelines.corpus_files import stored
 from tests.pipelines.object_store import ObjectStore
 from tests.shared_data import long_but
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     from pipelines.stage.stage import Job
 
@@ -52,21 +49,9 @@ LINES = [f"{sentence(i)} the {OLD} fox {i}" for i in range(100)]
 
 def contents(name: str, lines: list[str]) -> bytes:
     """A file of that name, of the same size for lines of the same size."""
-    if name.endswith(".parquet"):
-        sink = pa.BufferOutputStream()
-        table = pa.table({"text": lines})
-        pq.write_table(
-            table,
-            sink,
-            row_group_size=20,
-            compression="none",
-            use_dictionary=False,
-            write_statistics=False,
-        )
-        return bytes(sink.getvalue())
-    if name.endswith(".jsonl"):
-        return "".join(f"{json.dumps({'text': line})}\n" for line in lines).encode()
-    data = "\n".join(lines).encode()
+    plain = {"row_group_size": 20, "compression": "none", "use_dictionary": False}
+    format_ = {".jsonl": "jsonl", ".parquet": "parquet"}.get(Path(name).suffix, "text")
+    data = stored(format_, lines, write_statistics=False, **plain)
     return gzip.compress(data, 0, mtime=0) if name.endswith(".gz") else data
 
 
@@ -111,6 +96,15 @@ class Corpus:
         status = self.path.stat()
         self.edit()
         os.utime(self.path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    def append(self) -> None:
+        """Write at the end of the file that is there."""
+        with self.path.open("ab") as file:
+            file.write(b"more")
+
+    def truncate(self) -> None:
+        """Leave half of the file."""
+        os.truncate(self.path, len(self.old) // 2)
 
 
 WAYS: list[Callable[[Corpus], None]] = [Corpus.edit, Corpus.replace, Corpus.forge]
@@ -163,13 +157,15 @@ def blocks(inputs: InputSettings, between: Callable[[], None]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", ["docs.jsonl", "docs.parquet"])
+@pytest.mark.parametrize("name", ["docs.jsonl", "docs.parquet", "lines.txt"])
 def test_a_split_that_is_read_is_of_the_file_it_opened(tmp_path: Path, name: str) -> None:
     """One that is put in its place changes nothing; an edit is found at the end."""
     corpus = Corpus(tmp_path, name)
-    with pytest.raises(ChangedFileError, match="run the job again"):
-        blocks(corpus.inputs(), corpus.edit)
-    corpus.path.write_bytes(corpus.old)
+    sizes = () if name.endswith(".parquet") else (corpus.append, corpus.truncate)
+    for change in (corpus.edit, *sizes):
+        with pytest.raises(ChangedFileError, match="run the job again"):
+            blocks(corpus.inputs(), change)
+        corpus.path.write_bytes(corpus.old)
     expected = blocks(corpus.inputs(), lambda: None)
     assert blocks(corpus.inputs(), corpus.replace) == expected
 
@@ -238,28 +234,22 @@ def test_only_a_time_that_changed_gives_the_same_bytes(tmp_path: Path, model: Pa
     jobs.verify(directory=str(out), inputs=corpus.inputs())
 
 
-@pytest.fixture
-def stored(model: Path) -> Iterator[str]:
-    """The old version of a file in a store, and the tokenizer in the same bucket."""
-    path = "store://bucket/in/docs.jsonl"
-    ObjectStore.objects[path] = contents("docs.jsonl", LINES)
-    ObjectStore.objects["store://bucket/tokenizer.json"] = model.read_bytes()
-    yield path
-    ObjectStore.objects.clear()
-
-
-def test_in_a_store_tags_tell_versions_of_the_same_second(stored: str) -> None:
-    def other() -> None:
-        new = contents("docs.jsonl", [line.replace(OLD, NEW) for line in LINES])
-        assert len(new) == len(ObjectStore.objects[stored])
-        ObjectStore.objects[stored] = new
-
-    inputs = InputSettings(patterns=(stored,), split_size=3000)
-    tokenizer = "store://bucket/tokenizer.json"
-    with pytest.raises(InputError, match=f"{stored} was changed or replaced"):
-        run_while(encode_request(inputs, tokenizer, "store://bucket/out"), other)
-    assert "store://bucket/out/manifest.json" not in ObjectStore.objects
-    output = OutputSettings(directory="store://bucket/out", resume=True)
-    jobs.encode(inputs=inputs, tokenizer=tokenizer, output=output, execution=ONE)
-    summary = jobs.verify(directory="store://bucket/out", inputs=InputSettings(patterns=(stored,)))
-    assert summary.documents == len(LINES)
+def test_in_a_store_tags_tell_versions_of_the_same_second(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = (
+        {
+            "store://bucket/in/docs.jsonl": contents("docs.jsonl", lines),
+            "store://bucket/tokenizer.json": model.read_bytes(),
+        }
+        for lines in (LINES, [line.replace(OLD, NEW) for line in LINES])
+    )
+    monkeypatch.setattr(ObjectStore, "objects", old)
+    inputs = InputSettings(patterns=("store://bucket/in/docs.jsonl",), split_size=3000)
+    tokenizer, output = "store://bucket/tokenizer.json", "store://bucket/out"
+    request = encode_request(inputs, tokenizer, output)
+    with pytest.raises(InputError, match=r"store://bucket/in/docs\.jsonl was changed or replaced"):
+        run_while(request, lambda: old.update(new))
+    assert f"{output}/manifest.json" not in old
+    encode(inputs, tokenizer, output, resume=True)
+    assert jobs.verify(directory=output, inputs=inputs).documents == len(LINES)

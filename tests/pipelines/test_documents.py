@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from itertools import pairwise
+from itertools import accumulate, pairwise, product
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from pipelines.corpus.documents import READERS, ReadOptions, read_blocks, read_split
@@ -17,7 +14,7 @@ from pipelines.errors import ConfigError, InputError
 from pipelines.formats import FILE_FORMATS, SUFFIXES, WITH_COLUMNS
 from pipelines.settings import FORMATS as SETTINGS_FORMATS
 from pipelines.settings import InputSettings
-from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, whole
+from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, stored, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,29 +23,8 @@ if TYPE_CHECKING:
     from pipelines.formats import FileFormat
 
 TEXTS = ["one", "", "zwei\ttab", "日本語 𝔘", "one", "\x00 nul", " space ", "last"]
-FORMATS = tuple(FILE_FORMATS)
 PACKED = [name for name, traits in FILE_FORMATS.items() if traits.can_be_compressed]
 SUFFIX = {"text": ".txt", "lines": ".txt", "jsonl": ".jsonl", "parquet": ".parquet"}
-
-
-def write(path: Path, format_: str, texts: list[str], ids: list[Any] | None = None) -> None:
-    """A file of ``format_``; as ``text``, the texts joined, for it is one document."""
-    if format_ == "parquet":
-        columns: dict[str, Any] = {"text": pa.array(texts, pa.string())}
-        if ids is not None:
-            columns["id"] = ids
-        pq.write_table(pa.table(columns), path)
-        return
-    if format_ == "jsonl":
-        rows = [{"text": text} for text in texts]
-        if ids is not None:
-            rows = [{"id": id_, **row} for id_, row in zip(ids, rows, strict=True)]
-        data = "".join(json.dumps(row) + "\n" for row in rows)
-    elif format_ in ("text", "lines"):
-        data = "".join(text + "\n" for text in texts)
-    else:
-        raise NotImplementedError(format_)
-    path.write_bytes(data.encode())
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -57,8 +33,7 @@ def write(path: Path, format_: str, texts: list[str], ids: list[Any] | None = No
 def test_documents_in_are_rows_out(
     tmp_path: Path, format_: FileFormat, compression: Compression, members: int
 ) -> None:
-    write(tmp_path / "plain", format_, TEXTS)
-    data = (tmp_path / "plain").read_bytes()
+    data = stored(format_, TEXTS)
     bounds = [len(data) * i // members for i in range(members + 1)]
     packed = b"".join(pack(data[a:b], compression) for a, b in pairwise(bounds))
     suffix = "" if compression == "none" else f".{compression}"
@@ -104,128 +79,89 @@ def test_a_byte_order_mark_is_text_except_before_json(tmp_path: Path) -> None:
 
 def test_the_text_can_be_the_id(tmp_path: Path) -> None:
     for format_ in WITH_COLUMNS:
-        write(tmp_path / "f", format_, ["a", "b"])
+        (tmp_path / "f").write_bytes(stored(format_, ["a", "b"]))
         found = read(whole(tmp_path / "f", format_), options=ReadOptions(id_field="text"))
         assert found.ids == found.texts == ["a", "b"]
 
 
-class TestLimit:
-    OPTIONS = ReadOptions(max_record_bytes=100)
-
-    @pytest.mark.parametrize("compression", COMPRESSIONS)
-    @pytest.mark.parametrize("format_", ["lines", "jsonl"])
-    def test_a_long_record_is_bad_and_its_neighbours_are_not(
-        self, tmp_path: Path, format_: FileFormat, compression: Compression
-    ) -> None:
-        texts = ["before", "x" * 300_000, "after", "y" * 200]
-        write(tmp_path / "plain", format_, texts)
-        path = tmp_path / "f"
-        path.write_bytes(pack((tmp_path / "plain").read_bytes(), compression))
-        extra = len('{"text": ""}') if format_ == "jsonl" else 0
-        for block_bytes in (10, 1000, 1 << 20):
-            options = ReadOptions(max_record_bytes=100, block_bytes=block_bytes)
-            found = read(whole(path, format_, compression), options=options)
-            assert found.texts == ["before", "after"]
-            assert [record.size for record in found.bad] == [300_000 + extra, 200 + extra]
-            assert [record.place for record in found.bad] == [7 + extra, 300_014 + 3 * extra]
-            assert len(found.bad[0].raw) == 64 << 10
-            assert "100" in found.bad[0].reason
-
-    @pytest.mark.parametrize("compression", COMPRESSIONS)
-    def test_a_long_file_is_a_bad_document(self, tmp_path: Path, compression: Compression) -> None:
-        path = tmp_path / "f"
-        for size, documents in ((100, 1), (101, 0), (200_000, 0)):
-            path.write_bytes(pack(b"x" * size, compression))
-            found = read(whole(path, "text", compression), options=self.OPTIONS)
-            assert len(found.documents) == documents
-            assert len(found.bad) == 1 - documents
-
-    def test_a_long_value_of_parquet_is_bad(self, tmp_path: Path) -> None:
-        write(tmp_path / "f", "parquet", ["before", "x" * 101, "after", "y" * 100])
-        found = read(whole(tmp_path / "f", "parquet"), options=self.OPTIONS)
-        assert found.texts == ["before", "after", "y" * 100]
-        assert [(record.place, record.size) for record in found.bad] == [(1, 101)]
+RECORDS = [*product(("lines", "jsonl"), COMPRESSIONS), ("parquet", "none")]
 
 
-class TestSplit:
-    def test_small_files_share_a_block(self, tmp_path: Path) -> None:
-        for i in range(100):
-            (tmp_path / f"{i:03}.txt").write_text(f"text {i}" if i % 10 else "")
-        (tmp_path / "050.txt").write_bytes(b"\xff")
-        (split,) = plan_splits(find_inputs(InputSettings(patterns=(str(tmp_path),))).files)
-        (block,) = read_split(split, ReadOptions())
-        expected = [i for i in range(100) if i != 50]
-        assert block.ids.to_pylist() == [f"{i:03}.txt" for i in expected]
-        assert block.texts.to_pylist() == [f"text {i}" if i % 10 else "" for i in expected]
-        assert block.file_indexes.to_pylist() == expected
-        assert block.places.to_pylist() == [0] * 99
-        assert [(bad.name, bad.size) for bad in block.bad] == [("050.txt", 1)]
-        assert block.input_bytes == split.size
-
-    def test_formats_may_be_mixed(self, tmp_path: Path) -> None:
-        write(tmp_path / "a.txt", "text", ["a"])
-        write(tmp_path / "b.jsonl", "jsonl", ["b1", "b2"])
-        write(tmp_path / "c.txt", "text", ["c"])
-        write(tmp_path / "d.parquet", "parquet", ["d1", "d2"])
-        settings = InputSettings(patterns=tuple(map(str, tmp_path.iterdir())))
-        splits = plan_splits(find_inputs(settings).files)
-        blocks = [block for split in splits for block in read_split(split, ReadOptions())]
-        texts = [text for block in blocks for text in block.texts.to_pylist()]
-        assert texts == ["a\n", "b1", "b2", "c\n", "d1", "d2"]
-        indexes = [index for block in blocks for index in block.file_indexes.to_pylist()]
-        assert indexes == [0, 1, 1, 2, 3, 3]
-        assert sum(block.input_bytes for block in blocks) == sum(split.size for split in splits)
+@pytest.mark.parametrize(("format_", "compression"), RECORDS)
+def test_a_long_record_is_bad_and_its_neighbours_are_not(
+    tmp_path: Path, format_: FileFormat, compression: Compression
+) -> None:
+    more = len('{"text": ""}') if format_ == "jsonl" else 0
+    texts = ["before", "x" * 300_000, "y" * (100 - more), "z" * (101 - more)]
+    path = tmp_path / "f"
+    path.write_bytes(pack(stored(format_, texts), compression))
+    places = [*accumulate((len(text) + more + 1 for text in texts), initial=0)]
+    for block_bytes in (10, 1000, 1 << 20):
+        options = ReadOptions(max_record_bytes=100, block_bytes=block_bytes)
+        found = read(whole(path, format_, compression), options=options)
+        assert found.texts == [texts[0], texts[2]]
+        assert [record.size for record in found.bad] == [300_000 + more, 101]
+        expected = [1, 3] if format_ == "parquet" else [places[1], places[3]]
+        assert [record.place for record in found.bad] == expected
+        assert len(found.bad[0].raw) == 64 << 10
+        assert "100" in found.bad[0].reason
 
 
-class TestChangedFiles:
-    @pytest.mark.parametrize("format_", FORMATS)
-    @pytest.mark.parametrize("change", ["vanish", "shrink", "grow"])
-    def test_a_file_that_changed_since_the_plan_is_named(
-        self, tmp_path: Path, format_: FileFormat, change: str
-    ) -> None:
-        path = tmp_path / "corpus.file"
-        write(path, format_, TEXTS)
-        source = whole(path, format_)
-        data = path.read_bytes()
-        if change == "vanish":
-            path.unlink()
-        else:
-            path.write_bytes(data[:-1] if change == "shrink" else data + b"x")
-        begins = [0] if format_ == "text" else [0, len(data) // 2]
-        found = read(*(cut(source, *span) for span in pairwise([*begins, len(data)])))
-        assert found.documents == []
-        assert [bad.place for bad in found.bad] == begins
-        assert sum(bad.size for bad in found.bad) == len(data)
-        for bad in found.bad:
-            assert (bad.name, bad.unit) == ("corpus.file", "byte")
-            assert f"had {len(data)} bytes when the job was planned and" in bad.reason
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_long_file_is_a_bad_document(tmp_path: Path, compression: Compression) -> None:
+    path = tmp_path / "f"
+    for size, documents in ((100, 1), (101, 0), (200_000, 0)):
+        path.write_bytes(pack(b"x" * size, compression))
+        options = ReadOptions(max_record_bytes=100)
+        found = read(whole(path, "text", compression), options=options)
+        assert (len(found.documents), len(found.bad)) == (documents, 1 - documents)
 
-    @pytest.mark.parametrize("format_", ["lines", "jsonl"])
-    @pytest.mark.parametrize("change", ["append", "truncate"])
-    def test_a_file_that_changes_while_it_is_read_is_an_error(
-        self, tmp_path: Path, format_: FileFormat, change: str
-    ) -> None:
-        path = tmp_path / "corpus.file"
-        write(path, format_, ["some text"] * 100_000)
-        source = whole(path, format_)
-        blocks = read_blocks(source, ReadOptions(block_bytes=1000))
-        assert len(next(blocks))
-        with path.open("ab") as file:
-            if change == "append":
-                file.write(b"\x00 more")
-            else:
-                file.truncate(source.file_size // 2)
-        with pytest.raises(InputError, match=r"corpus\.file was changed or replaced while the job"):
-            list(blocks)
 
-    def test_a_folder_in_the_place_of_a_file_is_named(self, tmp_path: Path) -> None:
-        path = tmp_path / "corpus.file"
-        path.write_text("text")
-        source = whole(path, "text")
+def test_small_files_share_a_block(tmp_path: Path) -> None:
+    for i in range(100):
+        (tmp_path / f"{i:03}.txt").write_text(f"text {i}" if i % 10 else "")
+    (tmp_path / "050.txt").write_bytes(b"\xff")
+    (split,) = plan_splits(find_inputs(InputSettings(patterns=(str(tmp_path),))).files)
+    (block,) = read_split(split, ReadOptions())
+    expected = [i for i in range(100) if i != 50]
+    assert block.ids.to_pylist() == [f"{i:03}.txt" for i in expected]
+    assert block.texts.to_pylist() == [f"text {i}" if i % 10 else "" for i in expected]
+    assert block.file_indexes.to_pylist() == expected
+    assert block.places.to_pylist() == [0] * 99
+    assert [(bad.name, bad.size) for bad in block.bad] == [("050.txt", 1)]
+    assert block.input_bytes == split.size
+
+
+@pytest.mark.parametrize("format_", FILE_FORMATS)
+@pytest.mark.parametrize("change", ["vanish", "shrink", "grow"])
+def test_a_file_that_changed_since_the_plan_is_named(
+    tmp_path: Path, format_: FileFormat, change: str
+) -> None:
+    path, data = tmp_path / "corpus.file", stored(format_, TEXTS)
+    path.write_bytes(data)
+    source = whole(path, format_)
+    if change == "vanish":
         path.unlink()
-        path.mkdir()
-        with pytest.raises(InputError, match=r"corpus\.file"):
-            list(read_blocks(source, ReadOptions()))
+    else:
+        path.write_bytes(data[:-1] if change == "shrink" else data + b"x")
+    begins = [0] if format_ == "text" else [0, len(data) // 2]
+    found = read(*(cut(source, *span) for span in pairwise([*begins, len(data)])))
+    assert found.documents == []
+    assert [bad.place for bad in found.bad] == begins
+    assert sum(bad.size for bad in found.bad) == len(data)
+    for bad in found.bad:
+        assert (bad.name, bad.unit) == ("corpus.file", "byte")
+        assert f"had {len(data)} bytes when the job was planned and" in bad.reason
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.file"
+    path.write_text("text")
+    source = whole(path, "text")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InputError, match=r"corpus\.file"):
+        list(read_blocks(source, ReadOptions()))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from bpe import _native
 from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.documents.jsonl import MAX_DEPTH, parse_line
 from tests.examples import examples
@@ -29,7 +30,16 @@ def read_line(path: Path, line: bytes, **options: Any) -> Found:
     return read(whole(path, "jsonl"), options=ReadOptions(**options))
 
 
-def by_loads(line: bytes, id_field: str | None = None) -> tuple[str, str | None] | None:
+def by_dots(record: Any, name: str) -> Any:
+    """The value of a field; None where there is no such field."""
+    if name in record:
+        return record[name]
+    for part in name.split("."):
+        record = record.get(part) if isinstance(record, dict) else None
+    return record
+
+
+def by_loads(line: bytes, text_field: str, id_field: str | None) -> tuple[str, str | None] | None:
     """The whole rule again, in the plainest words: (text, id), or None for a bad line."""
 
     class Number(str):
@@ -58,25 +68,31 @@ def by_loads(line: bytes, id_field: str | None = None) -> tuple[str, str | None]
         return None
     if not isinstance(record, dict):
         return None
-    text = record.get("text")
-    if not isinstance(text, str) or isinstance(text, Number):
+    text = by_dots(record, text_field)
+    if isinstance(text, Number) or own_id(text) is None:
         return None
-    if any(0xD800 <= ord(c) < 0xE000 for c in text):
-        return None
-    value = record.get(id_field or "id")
+    value = by_dots(record, id_field or "id")
     id_ = own_id(value)
     needed = id_field is not None or value is not None
     return None if needed and id_ is None else (text, id_)
 
 
-def compare(path: Path, lines: list[bytes], id_field: str | None = None, **reading: Any) -> None:
+def compare(
+    path: Path,
+    lines: list[bytes],
+    id_field: str | None = None,
+    *,
+    text_field: str = "text",
+    block_bytes: int = 4 << 20,
+) -> None:
     """Read a file of these lines; compare each with the rule, and with `parse_line`."""
-    found = read_line(path, b"\n".join(lines), id_field=id_field, **reading)
-    options = ReadOptions(id_field=id_field)
+    options = ReadOptions(text_field=text_field, id_field=id_field, block_bytes=block_bytes)
+    path.write_bytes(b"\n".join(lines))
+    found = read(whole(path, "jsonl"), options=options)
     documents, bad, place = [], [], 0
     for line in lines:
         if line.strip(b" \t\r"):
-            if expected := by_loads(line, id_field):
+            if expected := by_loads(line, text_field, id_field):
                 text, id_ = expected
                 documents.append((f"f.jsonl:{place}" if id_ is None else id_, text, place))
                 assert parse_line(line, options).text == text
@@ -202,6 +218,36 @@ def test_the_core_reads_lines_as_json_loads_does(
     compare(path, lines, id_field, block_bytes=block_bytes)
 
 
+def objects() -> st.SearchStrategy[str]:
+    """JSON objects in objects, in which keys repeat; each has a text at ``d.text``."""
+    keys = st.sampled_from(["a", "b", "c", "a.b", "a.b.c", "b.c", ""]).map(json.dumps)
+    scalars = st.one_of(
+        st.text("xyé\n", max_size=3).map(json.dumps), st.sampled_from(["null", "7", "[{}]", "{}"])
+    )
+
+    def grown(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        members = st.lists(st.tuples(keys, inner).map(": ".join), max_size=4)
+        return members.map(lambda some: "{" + ", ".join(['"d": {"text": "t"}', *some]) + "}")
+
+    return grown(st.recursive(scalars, grown, max_leaves=8))
+
+
+@given(
+    line=objects(),
+    text_field=st.sampled_from(["d.text", "a", "a.b", "a.b.c", "b.c", "a.", "."]),
+    id_field=st.sampled_from([None, "a", "a.b", "a.b.c", "b.c"]),
+)
+def test_a_field_in_objects_is_found_by_its_path(
+    path: Path, line: str, text_field: str, id_field: str | None
+) -> None:
+    compare(path, [line.encode()], id_field, text_field=text_field)
+
+
+def test_the_core_itself_follows_a_path() -> None:
+    line = b'{"a": {"b": "x"}}'
+    assert not len(_native.read_json_lines(line, 0, b"a.b", b"id", False)[-1])
+
+
 def test_what_is_special_is_found_at_any_place(path: Path) -> None:
     """The core reads sixteen bytes at a time."""
     odd = ["\x00", "\x1f", " ", "\x7f", "\x80", "\u00e9", "\u0439", "\U0001f600", '"', ""]
@@ -262,43 +308,65 @@ def test_a_duplicate_is_found_among_many_keys(path: Path, depth: int) -> None:
         assert len(found.documents) + len(found.bad) == 1
 
 
+BAD_LINES = [
+    (b'{"text":"a","text":"b"}', "duplicate key 'text' in one object"),
+    (b'{"text":"a","x":[{"n":1,"m":2,"n":1}]}', "duplicate key 'n' in one object"),
+    (b'{"text":"a","meta":{"k":1,"\\u006b":2}}', "duplicate key 'k'"),
+    (b'{"text":"a"}}', "not one JSON value"),
+    (b'{"text":"a"}{"text":"b"}', "Extra data"),
+    (b"plain text", "not one JSON value"),
+    (b'{"body":"a","n":1}', "no field 'text': the record has 'body', 'n'"),
+    (b'{"' + b"k" * 500 + b'":1}', "the record has '" + "k" * 80 + "' (see"),
+    (b"{}", "no fields"),
+    (b"{", "looks like pretty-printed JSON"),
+    (b'{"text":"a","id":true}', "id field 'id' is true, neither a string nor a number"),
+    (b'{"text":"a","id":[1]}', "id field 'id' is an array"),
+    (b'{"text":"a","id":NaN}', "id field 'id' is nan"),
+    (b'{"text":"a","id":"\\ud800"}', "id field 'id' holds half a surrogate pair"),
+    (b'{"text":null}', "field 'text' is null"),
+    (b'{"text":5}', "field 'text' is a number"),
+    (b'{"text":{"text":"a"}}', "field 'text' is an object"),
+    (b'["text"]', "an array where an object was expected"),
+    (b'"text"', "a string where an object was expected"),
+    (b'{"text":"a\\ud800b"}', "half a surrogate pair (U+D800 at 1)"),
+    (b'{"text":"a\xffb"}', "malformed UTF-8 at byte 10 of the record (0xff"),
+    (b'{"text":"a","x":"\xed\xa0\x80"}', "malformed UTF-8 at byte 17"),
+    (b'{"text":"tab\there"}', "Invalid control character"),
+    ('\ufeff{"text":"a"}'.encode(), "BOM"),
+]
+BAD_PATHS = [
+    (b'{"body":1}', "no field 'data.text': the record has 'body' (see `text_field`)"),
+    (b'{"data":{"body":1}}', "no field 'data.text': 'data' has 'body' (see `text_field`)"),
+    (b'{"data":{}}', "no field 'data.text': 'data' has no fields"),
+    (b'{"data":[{"text":"x"}]}', "no field 'data.text': 'data' is an array, not an object"),
+    (b'{"data":{"text":5}}', "field 'data.text' is a number, not a string"),
+    (b'{"data":{"text":"x"},"data.text":null}', "field 'data.text' is null, not a string"),
+]
+
+
 @pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        (b'{"text":"a","text":"b"}', "duplicate key 'text' in one object"),
-        (b'{"text":"a","x":[{"n":1,"m":2,"n":1}]}', "duplicate key 'n' in one object"),
-        (b'{"text":"a","meta":{"k":1,"\\u006b":2}}', "duplicate key 'k'"),
-        (b'{"text":"a"}}', "not one JSON value"),
-        (b'{"text":"a"}{"text":"b"}', "Extra data"),
-        (b"plain text", "not one JSON value"),
-        (b'{"body":"a","n":1}', "no field 'text': the record has 'body', 'n'"),
-        (b'{"' + b"k" * 500 + b'":1}', "the record has '" + "k" * 80 + "' (see"),
-        (b"{}", "no fields"),
-        (b"{", "looks like pretty-printed JSON"),
-        (b"[", "looks like pretty-printed JSON"),
-        (b'{"text":"a","id":true}', "id field 'id' is true, neither a string nor a number"),
-        (b'{"text":"a","id":[1]}', "id field 'id' is an array"),
-        (b'{"text":"a","id":NaN}', "id field 'id' is nan"),
-        (b'{"text":"a","id":"\\ud800"}', "id field 'id' holds half a surrogate pair"),
-        (b'{"text":null}', "field 'text' is null"),
-        (b'{"text":5}', "field 'text' is a number"),
-        (b'{"text":true}', "field 'text' is true"),
-        (b'{"text":["a"]}', "field 'text' is an array"),
-        (b'{"text":{"text":"a"}}', "field 'text' is an object"),
-        (b'["text"]', "an array where an object was expected"),
-        (b'"text"', "a string where an object was expected"),
-        (b"17", "a number where an object was expected"),
-        (b'{"text":"a\\ud800b"}', "half a surrogate pair (U+D800 at 1)"),
-        (b'{"text":"a\xffb"}', "malformed UTF-8 at byte 10 of the record (0xff"),
-        (b'{"text":"a","x":"\xed\xa0\x80"}', "malformed UTF-8 at byte 17"),
-        (b'{"text":"tab\there"}', "Invalid control character"),
-        ('\ufeff{"text":"a"}'.encode(), "BOM"),
-    ],
+    ("field", "line", "reason"),
+    [*(("text", *one) for one in BAD_LINES), *(("data.text", *one) for one in BAD_PATHS)],
 )
-def test_a_bad_line_is_told_what_is_wrong(path: Path, line: bytes, reason: str) -> None:
-    found = read_line(path, b'{"text":"before"}\n' + line + b'\r\n{"text":"after"}\n')
+def test_a_bad_line_is_told_what_is_wrong(path: Path, field: str, line: bytes, reason: str) -> None:
+    before, after = (json.dumps({field: text}).encode() for text in ("before", "after"))
+    found = read_line(path, b"%b\n%b\r\n%b\n" % (before, line, after), text_field=field)
     assert found.texts == ["before", "after"]
     (bad,) = found.bad
     assert reason in bad.reason
-    assert (bad.name, bad.path, bad.place) == ("f.jsonl", str(path), 18)
+    assert (bad.name, bad.path, bad.place) == ("f.jsonl", str(path), len(before) + 1)
     assert bad.raw.rstrip(b"\r") == line
+
+
+def test_an_id_that_is_missing(path: Path) -> None:
+    line = b'{"text": "x", "meta": {"no": 3}}\n'
+    assert read_line(path, line, id_field="meta.no").ids == ["3"]
+    (bad,) = read_line(path, line, id_field="meta.id").bad
+    assert bad.reason.startswith("id field 'meta.id' is missing: 'meta' has 'no' (name another")
+
+
+@pytest.mark.parametrize("deep", [MAX_DEPTH, MAX_DEPTH + 1])
+def test_a_path_may_be_as_deep_as_objects(path: Path, deep: int) -> None:
+    line = ('{"a": ' * deep + '"x"' + "}" * deep).encode()
+    found = read_line(path, line, text_field=".".join(["a"] * deep))
+    assert (len(found.texts), len(found.bad)) == (deep <= MAX_DEPTH, deep > MAX_DEPTH)

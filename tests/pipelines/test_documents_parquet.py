@@ -165,6 +165,15 @@ NOT_TEXT = r"f: column 'text' holds .*, not text"
             {},
             r"f has no column 'text': name one with `text_field` .*content: string, n: int64",
         ),
+        *(
+            ({name: value}, {"text_field": "data.text"}, message)
+            for name, value, message in (
+                ("body", "x", r"has no column 'data\.text': name one .*columns are body: string"),
+                ("data", "x", r"'data\.text': column 'data' holds string, not a struct"),
+                ("data", {"a": 1}, r"'data' has no fields 'text', but a: int64 \(see `text_field`"),
+                ("data", {"text": 1}, r"column 'data\.text' holds int64, not text"),
+            )
+        ),
     ],
 )
 def test_columns_that_do_not_fit_are_refused(
@@ -263,22 +272,47 @@ def test_no_damage_ends_the_process_or_hides(
     assert found.bad or len(found.documents) == 60
 
 
-def test_large_batches_of_dictionary_encoded_columns(tmp_path: Path) -> None:
-    values = [f"{i % 10} " * (i % 100) for i in range(5000)]
-    for ids in (pa.array(range(5000)), pa.array([f"{i % 7}" for i in range(5000)])):
-        write(tmp_path / "f", {"id": ids, "text": values})
-        found = whole_file(tmp_path / "f", block_bytes=1000)
-        assert found.texts == values
-        assert found.ids == [str(id_) for id_ in ids.to_pylist()]
+@pytest.mark.parametrize("field", ["text", "data.text"])
+def test_blocks_are_about_as_large_as_asked(tmp_path: Path, field: str) -> None:
+    """Whatever repeats, in the file or by its type."""
+    texts = pa.array([f"{i} " * 100 for i in range(20_000)])
+    few = pa.concat_arrays([texts[:500]] * 40)
+    for column, most in ((texts, 300_000), (few, 900_000), (few.dictionary_encode(), 300_000)):
+        for ids in (range(20_000), [f"{i % 7}" for i in range(20_000)]):
+            struct = pa.StructArray.from_arrays([column], ["text"])
+            write(tmp_path / "f", {"id": ids, "text": column, "data": struct})
+            options = ReadOptions(text_field=field, block_bytes=100_000)
+            blocks = list(read_blocks(whole(tmp_path / "f", "parquet"), options))
+            assert pa.concat_arrays([b.texts for b in blocks]).to_pylist() == column.to_pylist()
+            assert pa.concat_arrays([b.ids for b in blocks]).to_pylist() == [*map(str, ids)]
+            assert all(block.texts.nbytes < most for block in blocks)
+            assert all(block.texts.nbytes > 50_000 for block in blocks[:-1])
 
 
-def test_blocks_are_about_as_large_as_asked(tmp_path: Path) -> None:
-    values = [f"{i} " * 100 for i in range(20_000)]
-    for column in (pa.array(values), pa.array(values[:500] * 40).dictionary_encode()):
-        write(tmp_path / "f", {"text": column})
-        blocks = list(
-            read_blocks(whole(tmp_path / "f", "parquet"), ReadOptions(block_bytes=100_000))
-        )
-        assert sum(len(block) for block in blocks) == 20_000
-        assert all(block.texts.nbytes < 300_000 for block in blocks)
-        assert all(block.texts.nbytes > 50_000 for block in blocks[:-1])
+@given(
+    rows=st.lists(
+        st.one_of(
+            st.none(),
+            st.fixed_dictionaries({"text": st.one_of(st.none(), st.text("xé", max_size=3))}),
+        ),
+        min_size=1,
+    )
+)
+def test_structs(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, str | None] | None]
+) -> None:
+    """A row is bad where the text is null, or the struct that holds it."""
+    struct = pa.array(rows, pa.struct([("text", pa.string())]))
+    outer = pa.StructArray.from_arrays([struct, pa.array(range(len(rows)))], ["data", "no"])
+    path = tmp_path_factory.getbasetemp() / "structs"
+    write(path, {"all": outer})
+    found = whole_file(path, text_field="all.data.text", id_field="all.no")
+    texts = [None if row is None else row["text"] for row in rows]
+    assert found.texts == [text for text in texts if text is not None]
+    assert found.ids == [str(row) for row, text in enumerate(texts) if text is not None]
+    assert [bad.place for bad in found.bad] == [i for i, text in enumerate(texts) if text is None]
+
+
+def test_a_column_of_the_whole_name_wins(tmp_path: Path) -> None:
+    write(tmp_path / "f", {"data": [{"text": "inside"}], "data.text": ["whole"]})
+    assert whole_file(tmp_path / "f", text_field="data.text").texts == ["whole"]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from pipelines.formats import FILE_FORMATS
 from pipelines.settings import InputSettings
 from tests import jobs
 from tests.pipelines.corpora import MODES, decoded, encode, sentence
-from tests.pipelines.corpus_files import COMPRESSIONS, pack
+from tests.pipelines.corpus_files import COMPRESSIONS, pack, stored
 from tests.shared_data import LONG, long_but
 
 if TYPE_CHECKING:
@@ -34,20 +31,13 @@ CASES: list[tuple[FileFormat, Compression]] = [
 def write(folder: Path, format_: FileFormat, packed: Compression) -> None:
     """The texts in two files; as ``text``, each has one of its own."""
     folder.mkdir()
+    files = {f"{i:02}.txt": text.encode() for i, text in enumerate(TEXTS)}
+    if format_ != "text":
+        halves = {"a": TEXTS[:10], "b": TEXTS[10:]}
+        files = {f"{n}.{format_}": stored(format_, half) for n, half in halves.items()}
     suffix = "" if packed == "none" else f".{packed}"
-    if format_ == "text":
-        for i, text in enumerate(TEXTS):
-            (folder / f"{i:02}.txt{suffix}").write_bytes(pack(text.encode(), packed))
-        return
-    for name, texts in (("a", TEXTS[:10]), ("b", TEXTS[10:])):
-        if format_ == "parquet":
-            pq.write_table(pa.table({"text": texts}), folder / f"{name}.parquet", row_group_size=4)
-            continue
-        if format_ not in ("lines", "jsonl"):
-            raise NotImplementedError(format_)
-        lines = [json.dumps({"text": text}) if format_ == "jsonl" else text for text in texts]
-        data = "".join(line + "\n" for line in lines).encode()
-        (folder / f"{name}.{format_}{suffix}").write_bytes(pack(data, packed))
+    for name, data in files.items():
+        (folder / f"{name}{suffix}").write_bytes(pack(data, packed))
 
 
 # A file of lines looks like any text: it is asked for.
