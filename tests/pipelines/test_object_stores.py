@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,18 +78,10 @@ def test_names_that_a_store_cannot_open_are_refused(store: Store) -> None:
 def test_an_object_is_sent_whole_or_not_at_all(store: Store) -> None:
     path = f"s3://{BUCKET}/whole/part"
     data = os.urandom(20 << 20)  # in several requests
-
-    def fail() -> None:
-        with storage.replacing(path) as file:
-            file.write(data)
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-    assert store.tree("whole/") == {}
     storage.write(path, b"old")
-    with pytest.raises(ZeroDivisionError):
-        fail()
+    with contextlib.suppress(ZeroDivisionError), storage.replacing(path) as file:
+        file.write(data)
+        raise ZeroDivisionError
     assert store.tree("whole/") == {"part": b"old"}
     storage.write(path, data)
     assert store.tree("whole/") == {"part": data}
@@ -120,59 +111,6 @@ def test_errors_name_the_object_and_what_helps(store: Store) -> None:
         storage.write("s3://no-such/key", b"x")
     with pytest.raises(InputError, match=f"s3://{BUCKET}/none: cannot read: it does not exist"):
         storage.read(f"s3://{BUCKET}/none")
-
-
-class _Denying(BaseHTTPRequestHandler):
-    """Answers each request as a store does that does not take the keys."""
-
-    def _deny(self) -> None:
-        self.send_response(403)
-        self.send_header("x-ms-error-code", "AuthenticationFailed")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    do_GET = do_HEAD = _deny  # noqa: N815 - names of http.server
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def denying() -> Iterator[None]:
-    before = object_stores.options()
-    with HTTPServer(("127.0.0.1", 0), _Denying) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"127.0.0.1:{server.server_port}"
-        azure = {"account_name": "a", "account_key": "a2V5"}
-        for kind in ("blob", "dfs"):
-            azure |= {f"{kind}_storage_authority": address, f"{kind}_storage_scheme": "http"}
-        object_stores.use_options(
-            StorageOptions.parse(
-                [
-                    *(f"s3.endpoint_override=http://{address}", "s3.region=here"),
-                    *("s3.access_key=key", "s3.secret_key=secret"),
-                    *(f"gs.endpoint_override={address}", "gs.scheme=http", "gs.anonymous=true"),
-                    *(f"abfs.{key}={value}" for key, value in azure.items()),
-                ]
-            )
-        )
-        yield
-        object_stores.use_options(before)
-        server.shutdown()
-
-
-@pytest.mark.parametrize(
-    ("scheme", "keys"),
-    [
-        ("s3", "AWS_ACCESS_KEY_ID"),
-        ("gs", "GOOGLE_APPLICATION_CREDENTIALS"),
-        ("abfs", "AZURE_STORAGE_KEY"),
-    ],
-)
-@pytest.mark.usefixtures("denying")
-def test_denials_name_the_keys_of_their_store(scheme: str, keys: str) -> None:
-    with pytest.raises(InputError, match=f"{scheme}://bucket/key: .*see that there are .*{keys}"):
-        storage.read(f"{scheme}://bucket/key")
 
 
 def test_the_usual_environment_reaches_a_store(
