@@ -23,8 +23,10 @@ import regex
 import unicodedata2
 
 import bpe
-from bpe.counting import count_pretokens
+from bpe._native import add_counts
+from bpe.counting import PretokenCounter, count_pretokens
 from bpe.counts import CutRuns, PretokenCounts
+from bpe.counts.files import counts_table
 from bpe.dropout import row_seeds
 from bpe.errors import BpeError, TokenizerFileError, TrainingError, UnknownCharacterError
 from bpe.models import ByteLevel, CharacterLevel, WordPiece
@@ -53,6 +55,7 @@ from tests.bpe.oracle import (
     learn,
     learn_superwords,
     learnt,
+    lost_by_pruning,
     merged,
     runs_of,
     steps_of,
@@ -160,26 +163,44 @@ def check_count(data: bytes, dice: random.Random) -> Seen:
     """Counts of texts with special tokens, and their order; sums, shards, what is rare."""
     texts = parts_of(data, dice)
     cut = drawn_pretokenizer(dice)
-    special = dice.choice(SPECIAL)
+    special = drawn_special(data, dice)
     ordered = dice.random() < 0.5
 
     def counted(rows: pa.Array | list[bytes]) -> PretokenCounts:
         return count_pretokens(rows, pretokenizer=cut, special_tokens=special, track_order=ordered)
 
     counts = counted(column(texts, dice))
-    one_by_one = counted(texts[:0])
-    for text in texts:
-        one_by_one += counted([text])
-    same(one_by_one, counts, "counts that are added up,", cut)
+    first, *others = (counted([text]) for text in texts)
+    same(sum(others, first), counts, "counts that are added up,", cut)
     same(counts + counts, counts * 2, "counts that are added")
     shards = dice.choice((1, 2, 7))
     runs = counts.sorted_counts.split(shards)
     same([run.misplaced(i, shards) for i, run in enumerate(runs)], [-1] * shards, "shards")
     same(sum(map(len, runs)), len(counts), "all shards")
+    counter = PretokenCounter(cut, special_tokens=special, track_order=ordered)
+    drained = []
+    for place in dice.sample(range(len(texts)), len(texts)):
+        counter.add(column([texts[place]], dice), pa.array([place], pa.int64()))
+        if dice.random() < 0.5:
+            drained.append(counter.drain(shards))
+    drained.append(counter.drain(shards))
+    merged_shards = [counts_table(add_counts([*parts])) for parts in zip(*drained, strict=True)]
+    same(merged_shards, [counts_table(run) for run in runs], "counts in any order,", cut)
     items = list(counts.items())
     below = dice.choice((1, 2, 3))
+    pruned = counts.pruned(below)
     frequent = [item for item in items if item[1] >= below]
-    same(list(counts.pruned(below).items()), frequent, "counts without the rare ones")
+    same(list(pruned.items()), frequent, "counts without the rare ones")
+    same(pruned.prune, lost_by_pruning(items, below), "what was rare")
+    same((counts * 3).pruned(3 * below), pruned * 3, "three times what was rare")
+    said = known(sum((one.pruned(below) for one in others), first.pruned(below)).prune)
+    rare: Counter[bytes] = Counter()
+    for one in (first, *others):
+        rare.update({word: count for word, count in one.items() if count < below})
+    lost = lost_by_pruning(rare.items(), 1 << 62)
+    same((said.occurrences, said.bytes), (lost.occurrences, lost.bytes), "what all parts lost")
+    bounds = said.max_pair >= lost.max_pair, said.max_end >= lost.max_end
+    same(bounds, (True, True), "the most that a pair can have lost")
     if len(data) <= MOST and (len(data) < 100 or dice.random() < 0.5):
         encoded = [token.encode() for token in special]
         expected = count_by_reference(texts, pretokenizer=cut, special_tokens=encoded)
@@ -191,6 +212,15 @@ def check_count(data: bytes, dice: random.Random) -> Seen:
             table = counts.to_table().sort_by(places)
             same(table["pretoken"].to_pylist(), list(expected), "the order of", cut)
     return cut.name, bool(special), size(len(items))
+
+
+def drawn_special(data: bytes, dice: random.Random) -> tuple[str, ...]:
+    """Special tokens that overlap: some of a list, or pieces of the text."""
+    text = data.decode("utf-8", "ignore")
+    if not text or dice.random() < 0.6:
+        return dice.choice(SPECIAL)
+    begins = dice.choices(range(len(text)), k=4)
+    return tuple(dict.fromkeys(text[at : at + dice.choice((1, 2, 3, 5))] for at in begins))
 
 
 def check_train(data: bytes, dice: random.Random) -> Seen:
@@ -378,18 +408,15 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
     counter = RunCounter(words, **cut)
     for row in rows:
         counter.add(column([row], dice))
-    same(
-        runs_of(counter.drain(1)[0], 2),
-        runs_of(counts.sorted_counts, 2),
-        "runs of rows by themselves",
-    )
+    found = runs_of(counts.sorted_counts, 2)
+    same(runs_of(counter.drain(1)[0], 2), found, "runs of rows by themselves")
     short = len(data) <= MOST
     if short:
         by_reference = ByReference(words)
         expected = by_reference.runs(rows, **cut)
-        if runs_of(counts.sorted_counts, 2) != expected and is_doubtful(data):
+        if found != expected and is_doubtful(data):
             return ("doubtful",)
-        same(runs_of(counts.sorted_counts, 2), expected, "runs of", words, cut)
+        same(found, expected, "runs of", words, cut)
         if counts.cut is not None:
             whole = by_reference.runs(rows, **cut | {"max_run": None})
             same(counts.cut, cut_of_runs(whole, cut["max_run"]), "runs that were cut")
@@ -403,6 +430,13 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
         "min_frequency": dice.choice((1, 1, 2)),
     }
     below = dice.choice((1, 1, 2, 3))
+    lost, exact = known(counts.pruned(below).prune), lost_by_pruning(found.items(), below)
+    same(
+        lost,
+        replace(exact, bytes=2 * exact.bytes, max_pair=lost.max_pair, max_end=0),
+        "what was rare",
+    )
+    same(lost.max_pair >= exact.max_pair, True, "the most that a pair can have lost")
     limits = {"superwords": None if boundless else more, "boundless": boundless}
     how = {"tokenizer": words, **settings, **limits}
     tokenizer = bpe.train_superwords(counts, prune_below=below, **how)
@@ -432,7 +466,7 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
     for row, ids in zip(rows, tokenizer.encode_arrow(column(rows, dice)).to_pylist(), strict=True):
         if short and not is_doubtful(row):
             same(ids, by_reference.ids(row), "ids of", tokenizer)
-    longest = max(map(len, runs_of(counts.sorted_counts, 2)), default=0)
+    longest = max(map(len, found), default=0)
     return boundless, size(len(counts)), size(longest), size(len(tokenizer.superwords))
 
 

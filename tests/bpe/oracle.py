@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import regex
 
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.counts.files import counts_table
+from bpe.counts.pruning import Pruned
 from bpe.models import ByteLevel, WordPiece
 from bpe.reference import superwords
 from bpe.reference import train as reference
@@ -177,6 +179,25 @@ def alphabet_of(words: Iterable[bytes], model: Model, *, initial: str = "") -> l
     for character in initial:  # twice: at the beginning of a word, and within it
         symbols.update(model.symbols(2 * character.encode()))
     return sorted(symbols.union(model.symbols(b"")))
+
+
+def lost_by_pruning(items: Iterable[tuple[Sequence[int], int]], below: int) -> Pruned:
+    """The losses of words of bytes, or runs of ids, where the rare ones are dropped."""
+    lost = [(word, count) for word, count in items if count < below]
+    pairs: Counter[tuple[int, int]] = Counter()
+    ends: Counter[int] = Counter()
+    for word, count in lost:
+        ends[word[-1]] += count
+        for pair in pairwise(word):
+            pairs[pair] += count
+    return Pruned(
+        below=below,
+        distinct_pretokens=len(lost),
+        occurrences=ends.total(),
+        bytes=ends.total() + pairs.total(),
+        max_pair=max(pairs.values(), default=0),
+        max_end=max(ends.values(), default=0),
+    )
 
 
 def known(value: Value | None) -> Value:

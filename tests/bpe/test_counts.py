@@ -2,46 +2,40 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts, Totals
 from bpe.errors import CountsError, EncodingError
-from tests.bpe.texts import byte_texts
 
 LARGEST = 2**63 - 1
-corpora = st.lists(byte_texts, max_size=6)
+TEXTS = ["b a", "a é", "", "d b"]
 
 
-@given(corpora)
-def test_every_kind_of_input_counts_the_same(texts: list[bytes]) -> None:
-    strings = [text.decode("utf-8", "replace") for text in texts]
-    expected = count_pretokens(strings)
-    assert count_pretokens(iter(strings)) == expected
-    assert count_pretokens(text.encode() for text in strings) == expected
-    for kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
-        assert count_pretokens(pa.array(strings, kind)) == expected
-    framed = pa.array(["before", *strings, "after"])
-    assert count_pretokens(framed[1:-1]) == expected
-    assert count_pretokens(framed[1:-1].dictionary_encode()) == expected
-    half = len(strings) // 2
-    chunks = [pa.array(strings[:half], pa.string()), pa.array(strings[half:], pa.string())]
-    assert count_pretokens(pa.chunked_array(chunks, pa.string())) == expected
-
-
-def test_track_order_over_chunks_and_slices() -> None:
-    texts = ["b a", "a c", "d b", "e"]
-    expected = count_pretokens(texts, pretokenizer="words", track_order=True)
-    chunks = pa.chunked_array([pa.array(["x", *texts[:1]])[1:], pa.array(texts[1:])])
-    assert count_pretokens(chunks, pretokenizer="words", track_order=True) == expected
-    assert expected.pretokens.to_pylist() == [b"a", b"b", b"c", b"d", b"e"]
-    table = expected.to_table().to_pydict()
-    assert table["first_document"] == [0, 0, 1, 2, 3]
-    assert table["first_position"] == [1, 0, 1, 0, 0]
+@pytest.mark.parametrize(
+    "texts",
+    [
+        iter(TEXTS),
+        [text.encode() for text in TEXTS],
+        pa.array(["before", *TEXTS, "after"])[1:-1],
+        pa.array(TEXTS, pa.large_string()),
+        pa.array(["before", *TEXTS])[1:].dictionary_encode(),
+        pa.chunked_array([pa.array(["before", *TEXTS[:1]])[1:], pa.array(TEXTS[1:])]),
+    ],
+    ids=lambda texts: type(texts).__name__,
+)
+def test_every_kind_of_input_counts_the_same(texts: Any) -> None:
+    counts = count_pretokens(texts, pretokenizer="words", track_order=True)
+    assert counts.to_table().to_pydict() == {
+        "pretoken": [b"a", b"b", b"d", "é".encode()],
+        "count": [2, 2, 1, 1],
+        "first_document": [0, 0, 3, 1],
+        "first_position": [1, 0, 0, 1],
+    }
+    assert counts.totals.documents == 4
 
 
 @pytest.mark.parametrize(
@@ -114,14 +108,10 @@ def test_counts_have_64_bits() -> None:
 
 def test_counts_of_different_kinds_are_not_added() -> None:
     plain = count_pretokens(["a"])
-    for other, message in (
-        (count_pretokens(["a"], pretokenizer="cl100k"), "different pretokenizer"),
-        (count_pretokens(["a"], special_tokens=["<s>"]), "different special_tokens"),
-        (count_pretokens(["a"], track_order=True), "track order"),
-    ):
-        with pytest.raises(CountsError, match=message):
-            plain + other
-        assert plain != other
+    other = count_pretokens(["a"], special_tokens=["<s>"])
+    with pytest.raises(CountsError, match="different special_tokens"):
+        plain + other
+    assert plain != other
     with pytest.raises(CountsError, match="1 or more, not 0"):
         plain * 0
     with pytest.raises(TypeError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe.counts import PretokenCounts, combine
-from bpe.counts.pruning import Pruned
 from bpe.errors import CountsError
 from tests.bpe.oracle import known
 
@@ -87,56 +85,6 @@ def test_counts_that_do_not_go_together_say_which_and_why() -> None:
 
 
 # Pruning.
-
-
-def lost_by_definition(items: dict[str, int], below: int) -> Pruned:
-    lost = {word.encode(): count for word, count in items.items() if count < below}
-    pairs: Counter[tuple[int, int]] = Counter()
-    ends: Counter[int] = Counter()
-    for word, count in lost.items():
-        for pair in pairwise(word):
-            pairs[pair] += count
-        ends[word[-1]] += count
-    return Pruned(
-        below=below,
-        distinct_pretokens=len(lost),
-        occurrences=sum(lost.values()),
-        bytes=sum(len(word) * count for word, count in lost.items()),
-        max_pair=max(pairs.values(), default=0),
-        max_end=max(ends.values(), default=0),
-    )
-
-
-@given(items=ITEMS, below=st.integers(1, 10) | st.just(2**70), order=st.booleans())
-def test_what_is_pruned_is_said_exactly(items: dict[str, int], below: int, order: bool) -> None:
-    counts = PretokenCounts.from_items(items, track_order=order)
-    pruned = counts.pruned(below)
-    kept = {word.encode(): count for word, count in items.items() if count >= below}
-    assert dict(pruned.items()) == kept
-    assert pruned.prune == lost_by_definition(items, below)
-    assert pruned.totals == counts.totals
-    if order:
-        rows = {row["pretoken"]: row for row in counts.to_table().to_pylist()}
-        assert pruned.to_table().to_pylist() == [rows[word] for word in sorted(kept)]
-
-
-@given(one=ITEMS, two=ITEMS, below=st.integers(2, 6), times=st.integers(1, 3))
-def test_pruned_counts_add_up_to_upper_bounds(
-    one: dict[str, int], two: dict[str, int], below: int, times: int
-) -> None:
-    a, b = (PretokenCounts.from_items(items).pruned(below) for items in (one, two))
-    both = known((a + b * times).prune)
-    # What both corpora lost together is never more than what is said.
-    lost = Counter({word: count for word, count in one.items() if count < below})
-    for word, count in two.items():
-        if count < below:
-            lost[word] += count * times
-    exact = lost_by_definition(dict(lost), 1 << 40)
-    assert exact.occurrences == both.occurrences
-    assert exact.max_pair <= both.max_pair
-    assert exact.max_end <= both.max_end
-    assert exact.bytes == both.bytes
-    assert exact.distinct_pretokens <= both.distinct_pretokens
 
 
 def test_pruning_is_in_whole_occurrences_whatever_the_scale(tmp_path: Path) -> None:
