@@ -32,7 +32,7 @@ from pipelines.settings import (
 from pipelines.verify import counts as verify_counts
 from tests import jobs
 from tests.append.drops import taken
-from tests.cli.process import bpe, command, refused
+from tests.cli.process import bpe, refused
 from tests.faults.running import PATIENCE, running, until
 from tests.pipelines import corpora
 
@@ -396,7 +396,7 @@ def test_counts_that_grow_while_they_are_verified(
 )
 def test_a_signal_ends_the_loop_cleanly(folder: Path, what: str, which: signal.Signals) -> None:
     watch = (*COMMANDS[what], "--output", "out", "--watch", "0.2", "--settle", "0")
-    with running(*watch, cwd=folder, program=command()) as process:
+    with running(*watch, cwd=folder) as process:
         until(lambda: taken(folder / "out") == 1, process)
         with pytest.raises(OutputError, match="another job"), locked(str(folder / "out")):
             pass

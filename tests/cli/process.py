@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import io
 import os
 import pty
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import IO
 from unittest.mock import patch
@@ -28,14 +31,16 @@ FRESH = LONG or bool(os.environ.get("BPE_FRESH"))
 
 
 @functools.cache
-def server() -> forked.Server:
-    """The process whose forks the commands are."""
-    return forked.Server(ROOT)
+def _server() -> tuple[Path, subprocess.Popen[bytes]]:
+    """The socket of the process whose forks the commands are, and that process."""
+    path = Path(tempfile.mkdtemp(prefix="bpe-"), "socket")
+    atexit.register(shutil.rmtree, path.parent)
+    return path, forked.start(path, ROOT)
 
 
 def command() -> list[str]:
-    """The beginning of a command line of ``bpe``, for a process of its own streams."""
-    return BPE if FRESH else [sys.executable, "-IS", forked.__file__, server().path]
+    """The beginning of a command line of ``bpe``."""
+    return BPE if FRESH else [sys.executable, "-IS", forked.__file__, str(_server()[0])]
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -58,26 +63,18 @@ def bpe(
 
     ``inside`` comes before it: a command that runs another one, in a place of its own.
     """
-    if not (FRESH or inside or "BPE_FRESH" in env or any(name[:6] == "PYTHON" for name in env)):
-        done = server().run(
-            [os.fsdecode(argument) for argument in arguments],
-            cwd=cwd or Path.cwd(),
-            env=environment(**env),
-            stdin=stdin,
-            seconds=seconds,
-        )
-    else:
-        done = subprocess.run(
-            [*inside, *BPE, *arguments],
-            cwd=cwd,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            env=environment(**env),
-            timeout=seconds,
-            check=False,
-        )
+    is_fresh = inside or "BPE_FRESH" in env or any(name[:6] == "PYTHON" for name in env)
+    done = subprocess.run(
+        [*inside, *(BPE if is_fresh else command()), *arguments],
+        cwd=cwd,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment(**env),
+        timeout=seconds,
+        check=False,
+    )
     if status is not None:
         assert done.returncode == status, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
