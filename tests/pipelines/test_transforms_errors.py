@@ -22,7 +22,6 @@ from tests.pipelines.beam_runs import (
     both_modes,
     pipeline,
     reason_of,
-    windowed,
 )
 from tests.shared_data import long_but
 
@@ -97,41 +96,6 @@ def test_a_bad_element_ends_the_pipeline(transform: Any, element: Any, reason: s
         _ = p | beam.Create([element]) | transform
 
 
-@pytest.mark.parametrize("name", ["EncodeDocuments"])
-def test_a_bad_element_stays_in_its_window(transform: Any) -> None:
-    with pipeline() as p:
-        texts = p | at_times(("ab", 1.0), ("x", 12.0)) | beam.WindowInto(FixedWindows(10))
-        _, bad = texts | transform.with_exception_handling()
-        found = windowed(bad | beam.Map(lambda one: one[0]))
-        assert_that(found, equal_to([("x", 10.0, 12.0)]))
-
-
-def text_of(element: Any) -> str:
-    """The result of Beam's own ``Map`` on the same elements."""
-    text = element if isinstance(element, str) else element["text"]
-    if not isinstance(text, str) or "x" in text:
-        raise RecordError("bad")
-    return text
-
-
-@pytest.mark.parametrize("name", ["EncodeDocuments"])
-def test_bad_elements_are_as_those_of_a_map(transform: Any) -> None:
-    with pipeline() as p:
-        elements = p | beam.Create(TEXTS)
-        for label, one in (("theirs", beam.Map(text_of)), ("ours", transform)):
-            _, bad = elements | label >> one.with_exception_handling()
-            forms = bad | f"Forms of {label}" >> beam.Map(form)
-            assert_that(forms, equal_to([("x", 3), ({"text": 7}, 3)]), f"forms are {label}")
-
-
-def form(bad: Any) -> tuple[Any, int]:
-    element, (kind, shown, trace) = bad
-    assert issubclass(kind, RecordError)
-    assert shown.startswith("RecordError(")
-    assert all(isinstance(line, str) for line in trace)
-    return element, len(bad[1])
-
-
 @pytest.mark.parametrize("tags", [(), ("fine", "my errors")])
 def test_outputs_have_tags_and_unpack(tags: tuple[str, ...]) -> None:
     main, dead = tags or ("good", "bad")
@@ -145,7 +109,12 @@ def test_outputs_have_tags_and_unpack(tags: tuple[str, ...]) -> None:
         _ = outputs.other
 
 
+def refuse(element: Any) -> Any:
+    raise RecordError(f"refused: {element}")
+
+
 def test_an_error_handler_takes_bad_elements(letters: bpe.Tokenizer, tmp_path: Path) -> None:
+    """As it takes those of Beam's own ``Map``."""
     (tmp_path / "a.jsonl").write_text('{"text": "ab"}\nno json\n')
     encode = EncodeDocuments(tokenizer=letters)
     assert encode.with_error_handler(None) is encode
@@ -156,11 +125,12 @@ def test_an_error_handler_takes_bad_elements(letters: bpe.Tokenizer, tmp_path: P
             elements = p | beam.Create(TEXTS)
             encoded = elements | encode.with_exception_handling(error_handler=handler)
             counts = elements | CountPretokens().with_error_handler(handler)
+            _ = p | "Theirs" >> beam.Create([1]) | beam.Map(refuse).with_error_handler(handler)
         assert_that(texts, equal_to(["ab"]), "documents")
         assert_that(encoded | beam.Map(plain), equal_to(["ab", "cab"]), "encoded")
         assert_that(counts, equal_to([(b"ab", 1), (b"cab", 1), (b"x", 1)]), "counts")
         found = handler.output() | beam.Filter(lambda one: "a.jsonl" not in one)
-        reasons = [*["field 'text' is int 7, not text"] * 2, NO_TOKEN]
+        reasons = [*["field 'text' is int 7, not text"] * 2, NO_TOKEN, "refused"]
         assert_that(found, equal_to(reasons), "handled")
 
 
@@ -206,23 +176,11 @@ def test_other_errors_are_not_caught(transform: Any) -> None:
         _ = p | beam.Create(["x"]) | transform.with_exception_handling(exc_class=KeyError)
 
 
-@pytest.mark.parametrize(
-    ("argument", "value", "message"),
-    [
-        ("partial", 1, "partial is not supported.*in batches: leave it out"),
-        ("use_subprocess", 1, "use_subprocess is not supported"),
-        ("timeout", 1, "timeout is not supported"),
-        ("on_failure_callback", 1, "on_failure_callback is not supported"),
-        ("max_failures", None, "has no argument max_failures: use main_tag"),
-    ],
-)
-def test_what_handles_single_calls_is_refused(argument: str, value: Any, message: str) -> None:
+def test_arguments_are_those_of_beam_but_for_what_handles_single_calls() -> None:
     handle: Any = CountPretokens().with_exception_handling
-    with pytest.raises(ConfigError, match=message):
-        handle(**{argument: value})
-
-
-def test_beams_arguments_are_accepted_at_their_defaults() -> None:
     parameters = inspect.signature(beam.ParDo.with_exception_handling).parameters
-    defaults = {name: parameter.default for name, parameter in parameters.items() if name != "self"}
-    CountPretokens().with_exception_handling(**defaults)
+    handle(**{name: one.default for name, one in parameters.items() if name != "self"})
+    with pytest.raises(ConfigError, match=r"partial, timeout is not supported.*in batches: leave"):
+        handle(partial=True, timeout=1)
+    with pytest.raises(ConfigError, match="has no argument max_failures: use main_tag"):
+        handle(max_failures=None)
