@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apache_beam as beam
 import pytest
@@ -12,6 +12,7 @@ from apache_beam.transforms.display import DisplayData
 from apache_beam.transforms.trigger import AccumulationMode, AfterCount, Repeatedly
 from apache_beam.transforms.window import FixedWindows
 
+import bpe
 from pipelines import (
     BPETokenize,
     CountCorpus,
@@ -31,9 +32,7 @@ from pipelines.option import declared
 from pipelines.settings import CountSettings, InputSettings, PretokenSettings, TrainSettings
 from tests.pipelines.beam_runs import pipeline
 
-if TYPE_CHECKING:
-    import bpe
-
+TINY = bpe.train(bpe.count_pretokens(["aa"]), vocab_size=257)
 GOOD: dict[Any, dict[str, Any]] = {
     BPETokenize: {"columns": ["text"], "tokenizer": "t.json"},
     CountCorpus: {"inputs": ["docs.jsonl"], "output": "out"},
@@ -57,57 +56,39 @@ GOOD: dict[Any, dict[str, Any]] = {
         (BPETokenize, {"columns": []}, "columns is empty"),
         (BPETokenize, {"columns": [""]}, "columns is ''"),
         (BPETokenize, {"tokenizer": None}, "tokenizer is None"),
-        (BPETokenize, {"allowed_special": "<|end|>"}, "allowed_special is one string"),
         (CountCorpus, {"pretokenizer": "gpt3"}, "'gpt3' is unknown"),
         (CountCorpus, {"special_tokens": "<|end|>"}, "special_tokens is one string"),
-        (CountCorpus, {"inputs": "docs.jsonl"}, "inputs is one string"),
-        (CountCorpus, {"inputs": []}, "no input"),
-        (CountCorpus, {"format": "csv"}, "`format` 'csv' is unknown"),
         (CountCorpus, {"output": ""}, "`output` is empty"),
         (CountPretokens, {"pretokenizer": "gpt3"}, "'gpt3' is unknown .did you"),
         (CountPretokens, {"pattern": "("}, "does not compile|missing"),
-        (CountPretokens, {"special_tokens": "<|end|>"}, "special_tokens is one string"),
         (CountPretokens, {"special_tokens": [""]}, "special token"),
-        (CountPretokens, {"normalizer": "nfc"}, "normalizer is one string"),
         (CountPretokens, {"normalizer": ["nfx"]}, "`normalizer` 'nfx' is unknown"),
         (CountPretokens, {"text_field": ""}, "text_field is ''"),
-        (EncodeCorpus, {"max_failures": -1}, "`max_failures` -1"),
         (EncodeCorpus, {"inputs": "x"}, "inputs is one string"),
         (EncodeCorpus, {"overwrite": True, "resume": True}, "`resume`"),
-        (EncodeCorpus, {"keep": "lang"}, "keep is one string"),
         (EncodeCorpus, {"dropout_seed": 8}, "`dropout_seed` needs `dropout`"),
-        (EncodeDocuments, {"tokenizer": None}, "tokenizer is None: give the path"),
-        (EncodeDocuments, {"tokenizer": ""}, "tokenizer is ''"),
         (EncodeDocuments, {"text_field": ""}, "text_field is ''"),
         (EncodeDocuments, {"output_field": ""}, "output_field is ''"),
+        (EncodeDocuments, {"tokenizer": TINY, "append_token": "<eos>"}, "'<eos>' is not a special"),
         (EncodeDocuments, {"id_type": "uint8"}, "`id_type` 'uint8'"),
         (EncodeDocuments, {"allowed_special": "<|end|>"}, "allowed_special is one string"),
-        (MeasureDrift, {"baseline": ""}, "give a directory of counts"),
         (MeasureDrift, {"baseline": 123}, "give a directory of counts"),
         (MixCounts, {"shares": {}}, "`shares` is empty"),
-        (MixCounts, {"shares": {"web": "70%"}}, "add up to 70%, not to 100%"),
         (MixCounts, {"shares": {"web": "most"}}, "'most' is not a share"),
         (MixCounts, {"of": "tokens"}, "shares are of bytes or pretokens"),
         (ReadCounts, {"path": ""}, "the path is empty"),
-        (ReadDocuments, {"patterns": "a.txt"}, "inputs is one string"),
         (ReadDocuments, {"patterns": []}, "no input"),
         (ReadDocuments, {"format": "csv"}, "`format` 'csv' is unknown"),
-        (ReadDocuments, {"text_field": ""}, "`text_field` is empty"),
-        (ReadDocuments, {"split_size": 0}, "`split_size` 0"),
-        (ReadDocuments, {"max_record_size": 0}, "`max_record_size` 0"),
         (ReadDocuments, {"keep": "lang"}, "keep is one string"),
         (ReadDocuments, {"keep": ["id"]}, "a document has a field 'id' of its own"),
-        (ReadDocuments, {"keep": ["lang:strange"]}, "strange"),
         (TrainTokenizer, {"vocab_size": None}, "no limit"),
         (TrainTokenizer, {"vocab_size": 5}, "`vocab_size` 5"),
-        (TrainTokenizer, {"vocab_size": "many"}, "`vocab_size` 'many' is not a whole number"),
         (TrainTokenizer, {"ties": "random"}, "`ties` 'random' is unknown"),
         (TrainTokenizer, {"ties": "first-seen"}, "'first-seen': the elements .* have no order"),
         (WriteCounts, {"path": ""}, "`output` is empty"),
-        (WriteCounts, {"shards": 0}, "`shards` 0 is not between 1 and 99,999"),
         (WriteCounts, {"prune_below": 0}, "`prune_below` 0 is out of range"),
         (WriteTokenIds, {"path": ""}, "`output` is empty"),
-        (WriteTokenIds, {"tokenizer": None}, "tokenizer is None"),
+        (WriteTokenIds, {"tokenizer": None}, "tokenizer is None: give the path"),
         (WriteTokenIds, {"parts": 0}, "parts 0 is not between"),
         (WriteTokenIds, {"keep": ["lang"]}, "keep lang: say its type"),
         (WriteTokenIds, {"keep": ["input_ids:string"]}, "has a column of that name already"),
@@ -120,30 +101,15 @@ def test_what_is_wrong_is_refused(transform: Any, arguments: dict[str, Any], mes
         transform(**{**GOOD[transform], **arguments})
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("allowed_special", ["<|eos|>"]), ("append_token", "<|eos|>")]
-)
-def test_special_tokens_are_those_of_a_tokenizer_by_value(
-    name: str, value: Any, tokenizer: bpe.Tokenizer
-) -> None:
-    with pytest.raises(ConfigError, match=rf"`{name}`: '<\|eos\|>' is not"):
-        EncodeDocuments(tokenizer=tokenizer, **{name: value})
-
-
 def test_arguments_are_keywords_that_the_settings_declare() -> None:
-    transform: Any
-    for transform, name, meant in (
-        (CountPretokens, "pretokeniser", "pretokenizer"),
-        (TrainTokenizer, "pretokeniser", "pretokenizer"),
-        (WriteCounts, "pretokeniser", "pretokenizer"),
-        (EncodeCorpus, "keeps", "keep"),
-    ):
-        with pytest.raises(TypeError):
-            transform(*GOOD[transform].values(), "positional")
-        with pytest.raises(TypeError, match=f"'{name}': did you mean '{meant}'"):
-            transform(**GOOD[transform], **{name: "gpt2"})
+    count: Any = CountPretokens
+    with pytest.raises(TypeError):
+        count("positional")
+    with pytest.raises(TypeError, match="'pretokeniser': did you mean 'pretokenizer'"):
+        TrainTokenizer(vocab_size=300, pretokeniser="gpt2")
     with pytest.raises(TypeError, match="unknown argument 'track_order'"):
         WriteCounts("c", track_order=True)
+    transform: Any
     for transform, classes in (
         (CountPretokens, [PretokenSettings]),
         (TrainTokenizer, [PretokenSettings, TrainSettings]),
@@ -187,7 +153,6 @@ def test_what_a_transform_cannot_be_applied_to_is_refused(
             EncodeDocuments(tokenizer=Path("t.json")),
             {"tokenizer": "t.json", "text_field": "text", "output_field": "input_ids"},
         ),
-        (ReadDocuments(["a.txt", "b.txt"]), {"patterns": "a.txt b.txt", "format": "auto"}),
         (
             TrainTokenizer(vocab_size=300, pretokenizer="o200k"),
             {

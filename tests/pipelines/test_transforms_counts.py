@@ -10,7 +10,6 @@ import apache_beam as beam
 import pyarrow as pa
 import pytest
 from apache_beam.testing.util import equal_to
-from apache_beam.transforms.window import FixedWindows, SlidingWindows
 
 import bpe
 from bpe.counts import PretokenCounts
@@ -22,16 +21,8 @@ from pipelines import (
     batches,
 )
 from pipelines.transforms import counting
-from tests.pipelines.beam_runs import (
-    assert_that,
-    at_times,
-    both_modes,
-    pipeline,
-    starts_of,
-    windowed,
-)
+from tests.pipelines.beam_runs import assert_that, both_modes, pipeline
 from tests.pipelines.corpora import sentence, tree
-from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,51 +57,24 @@ def test_elements_of_every_kind_are_counted() -> None:
     elements = [
         "low lower",
         b"low \xff",
-        {"text": "low"},
-        beam.Row(text="lowest", id=1),
-        pa.table({"text": ["low new", "newer"]}),
-        pa.record_batch({"text": ["low"]}),
-        pa.table({"text": pa.chunked_array([["a"], ["b"]])}),
+        {"body": "low", "text": 1},
+        beam.Row(body="lowest", id=1),
+        pa.table({"body": ["low new", "newer"]}),
+        pa.record_batch({"body": ["low"]}),
+        pa.table({"body": pa.chunked_array([["a"], ["b"]])}),
     ]
     texts = [b"low lower", b"low \xff", b"low", b"lowest", b"low new", b"newer", b"low", b"a", b"b"]
     with pipeline() as p:
-        counts = p | beam.Create(elements) | CountPretokens()
+        counts = p | beam.Create(elements) | CountPretokens(text_field="body")
         assert_that(counts, equal_to(pairs(texts)))
 
 
-def test_the_field_of_the_text_has_any_name() -> None:
-    with pipeline() as p:
-        counts = p | beam.Create([{"body": "low", "text": 1}]) | CountPretokens(text_field="body")
-        assert_that(counts, equal_to([(b"low", 1)]))
-
-
-@pytest.mark.parametrize("limit", long_but(["FLUSH_BYTES", "BATCH_ROWS"], "FLUSH_BYTES"))
-def test_counts_do_not_depend_on_when_they_are_flushed(
-    limit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_do_not_depend_on_when_they_are_flushed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH_ROWS", 3)
-    if limit == "FLUSH_BYTES":
-        monkeypatch.setattr(batches, limit, 0)
+    monkeypatch.setattr(batches, "FLUSH_BYTES", 0)
     with pipeline() as p:
         counts = p | beam.Create(TEXTS) | CountPretokens()
         assert_that(counts, equal_to(pairs(TEXTS)))
-
-
-@both_modes
-@pytest.mark.parametrize("windows", [FixedWindows(10), SlidingWindows(10, 5)])
-def test_each_window_has_counts_of_its_own(mode: str, windows: Any) -> None:
-    elements = [("low low", 1.0), ("low", 9.5), ("lower", 10.0), ("low", 25.0)]
-    expected = Counter(
-        (word.encode(), start)
-        for text, time in elements
-        for start in starts_of(windows, time)
-        for word in text.split()
-    )
-    with pipeline(mode) as p:
-        texts = p | at_times(*elements) | beam.WindowInto(windows)
-        found = windowed(texts | CountPretokens(pretokenizer="words"))
-        counts = found | beam.Map(lambda one: ((one[0][0], one[1]), one[0][1]))
-        assert_that(counts, equal_to([*expected.items()]))
 
 
 # Files.
@@ -164,15 +128,6 @@ def test_nothing_counted_is_counts_too(tmp_path: Path) -> None:
         assert_that(p | ReadCounts(str(tmp_path / "c")), equal_to([]))
 
 
-def test_nothing_is_read_or_written_before_the_pipeline_runs(tmp_path: Path) -> None:
-    p = pipeline()
-    _ = p | ReadCounts(str(tmp_path / "nothing"))
-    _ = p | "Pairs" >> beam.Create([(b"a", 1)]) | WriteCounts(str(tmp_path / "c"))
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(Exception, match="nothing: there is no such directory"):
-        p.run()
-
-
 def test_a_directory_that_holds_something_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").touch()
     with pytest.raises(Exception, match=r"holds 'mine\.txt'"), pipeline() as p:
@@ -180,23 +135,27 @@ def test_a_directory_that_holds_something_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_damaged_or_weighted_directory_is_not_read(tmp_path: Path) -> None:
+def test_a_directory_is_read_and_checked_when_the_pipeline_runs(tmp_path: Path) -> None:
     counts = bpe.count_pretokens(TEXTS)
     replace(counts, scale=2).save(tmp_path / "half")
     counts.save(tmp_path / "c")
     part = max((tmp_path / "c").rglob("*.parquet"))
     part.write_bytes(part.read_bytes()[:-9] + b"x" * 9)
-    for name, message in (("half", "weighted, in units of 1/2"), ("c", "part-00015-of-00016")):
-        with pytest.raises(Exception, match=message), pipeline() as p:
-            _ = p | ReadCounts(str(tmp_path / name))
+    for name, message in (
+        ("nothing", "nothing: there is no such directory"),
+        ("half", "weighted, in units of 1/2"),
+        ("c", "part-00015-of-00016"),
+    ):
+        p = pipeline()
+        _ = p | ReadCounts(str(tmp_path / name))
+        with pytest.raises(Exception, match=message):
+            p.run()
 
 
-@pytest.mark.parametrize("name", ["WriteCounts", "TrainTokenizer"])
-def test_elements_that_are_no_counts_end_the_pipeline(name: str, tmp_path: Path) -> None:
-    write, train = WriteCounts(str(tmp_path / "c")), TrainTokenizer(vocab_size=300)
-    message = rf"{name} takes \(pre-token, count\).*CountPretokens"
+def test_elements_that_are_no_counts_end_the_pipeline() -> None:
+    message = r"TrainTokenizer takes \(pre-token, count\).*CountPretokens"
     with pytest.raises(Exception, match=message), pipeline() as p:
-        _ = p | beam.Create([(b"low", 1, 1)]) | (write if name == "WriteCounts" else train)
+        _ = p | beam.Create([(b"low", 1, 1)]) | TrainTokenizer(vocab_size=300)
 
 
 # Training.

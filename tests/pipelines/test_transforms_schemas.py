@@ -93,9 +93,7 @@ def test_the_schema_is_one_that_other_languages_know(
     ("elements", "settings", "message"),
     [
         ([1, 2], {}, "elements of type <class 'int'> are no documents"),
-        ([["low"]], {}, "are no documents"),
         ([("a", "b", "c")], {}, "are no documents"),
-        ([None], {}, "are no documents"),
         (DOCUMENTS, {"text_field": "body"}, "have no field 'body'"),
         (DOCUMENTS, {"text_field": "id"}, "have a field 'id' that is no text"),
         ([beam.Row(text=1)], {}, "have a field 'text' that is no text"),
@@ -110,16 +108,6 @@ def test_what_is_declared_to_be_no_document_is_refused_when_the_pipeline_is_buil
     source = pipeline() | beam.Create(elements)
     with pytest.raises(TypeCheckError, match=f"{name}: .*{message}"):
         _ = source | (count if name == "CountPretokens" else encode)
-
-
-@pytest.mark.parametrize(
-    "elements",
-    [["a", 1], [{"text": "a"}, {"body": 1}], [{1: 2}], [b"a"], DOCUMENTS, [pa.table({})]],
-)
-def test_what_may_be_a_document_is_taken(elements: list[Any], tokenizer: bpe.Tokenizer) -> None:
-    source = pipeline() | beam.Create(elements)
-    _ = source | CountPretokens()
-    _ = source | EncodeDocuments(tokenizer=tokenizer)
 
 
 # Keys.
