@@ -1,7 +1,7 @@
 """Training: from pre-token counts to a tokenizer, with the merges of the textbook algorithm.
 
 The core (``bpe/native/train/trainer.h``) gives the result of ``bpe.reference.train``; with the tie
-rule ``huggingface``, that of ``tests/bpe/huggingface_trainer.py``.
+rule ``huggingface``, that of Hugging Face's ``BpeTrainer``.
 """
 
 from __future__ import annotations

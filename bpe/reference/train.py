@@ -57,7 +57,7 @@ def train(
 
     Args:
         words: their order matters only to ``first-seen``.
-        ties: the tie rule; ``huggingface`` has a twin in the tests.
+        ties: the tie rule; ``huggingface`` is ``id-min`` with another alphabet.
         alphabet: the single symbols, in the order of their ids.
         pair_counts: how a pair of equal symbols is counted in a row of them.
         vocab_size: strings in the vocabulary at most, the alphabet included, special tokens not.

@@ -18,7 +18,6 @@ from bpe.reference import train as reference
 from bpe.reference.encode import encode, runs
 from bpe.reference.pretokenize import split
 from bpe.special_tokens import TokenFlags
-from tests.bpe import huggingface_trainer as huggingface
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -235,31 +234,29 @@ def learn(
     extend: Tokenizer | None = None,
     **limits: Any,
 ) -> Learnt:
-    """The training of ``bpe.reference`` on counts, which may go on where a tokenizer ends."""
+    """The training of ``bpe.reference`` on counts, which may go on where a tokenizer ends.
+
+    Ties ``huggingface`` are those of ids in another order of bytes. Hugging Face's trainer differs
+    from the textbook where two merges make the same string, which merges of bytes never do.
+    """
     items = in_order(counts)
     split_items = [item for item in items if not counts.pretokenizer.is_never_split(item[0])]
     whole = [(model.as_token(word), n) for word, n in items if (word, n) not in split_items]
     whole = reference.sort_whole(whole, ties)
     words = [(model.symbols(word), count) for word, count in split_items]
-    if ties == "huggingface":
-        return huggingface.train(
-            words,
-            vocab_size=vocab_size or 1 << 31,
-            alphabet=[bytes([byte]) for byte in HUGGINGFACE_ORDER],
-            forbidden=forbidden,
-            whole=whole,
-            **limits,
-        )
     if extend is None:
         alphabet = alphabet_of((word for word, _ in split_items), model, initial=initial)
     else:
         alphabet = [token for token in extend.tokens if token is not None]
         known = [tuple(map(extend.token_bytes, pair)) for *pair, _ in extend.merges]
         limits |= {"known": known, "look_up": extend.ignore_merges}
-    return reference.train(
+    by_huggingface = ties == "huggingface"
+    if by_huggingface:
+        alphabet = [bytes([byte]) for byte in HUGGINGFACE_ORDER]
+    result = reference.train(
         words,
         vocab_size=vocab_size,
-        ties=ties,
+        ties="id-min" if by_huggingface else ties,
         pair_counts=pair_counts,
         alphabet=alphabet,
         forbidden=forbidden,
@@ -267,6 +264,7 @@ def learn(
         prefix=model.prefix.encode() if isinstance(model, WordPiece) else None,
         **limits,
     )
+    return result._replace(tied=()) if by_huggingface else result
 
 
 def learnt(tokenizer: Tokenizer) -> Learnt:
