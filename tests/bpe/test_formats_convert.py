@@ -26,6 +26,7 @@ from bpe.formats import tiktoken as ranks
 from bpe.special_tokens import TokenFlags
 from tests.bpe.huggingface import loaded
 from tests.bpe.models import make
+from tests.bpe.test_superwords import with_superwords
 from tests.bpe.texts import library_sources
 from tests.bpe.vocabularies import BYTES, MergeTable, merge_tables
 from tests.examples import examples
@@ -258,6 +259,7 @@ def test_losses_are_given_by_their_names(tmp_path: Path) -> None:
 
 
 CHARACTERS = make(["a", "</w>"], model=bpe.CharacterLevel())
+SUPERWORDS = with_superwords((" a", " b"), special_tokens={})
 ALL_FILES = ".*".join(re.escape(format_.files) for format_ in reversed(FORMATS))
 
 
@@ -286,8 +288,9 @@ ALL_FILES = ".*".join(re.escape(format_.files) for format_ in reversed(FORMATS))
             r"b'abc' .* is merged from b'ab' .*, b'c' .* here it is from b'a' .*, b'bc' \(257\)",
         ),
         ("vocab.json", small("é", joins=(), special_tokens={"é": 256}), "special token 'é'"),
-        ("x.tiktoken", CHARACTERS, "byte-level tokenizers only, .* CharacterLevel"),
         ("vocab.json", CHARACTERS, "byte-level tokenizers only, .* CharacterLevel"),
+        ("x.tiktoken", SUPERWORDS, "cannot hold superwords"),
+        ("vocab.json", SUPERWORDS, "cannot hold superwords"),
         ("tokenizer.model", small("ab"), "holds BPE over characters"),
         ("x.txt", small("ab"), f"not known as a tokenizer file.*{ALL_FILES}"),
     ],

@@ -30,10 +30,8 @@ def cut_by(*patterns: str, **more: Any) -> bpe.Tokenizer:
 
 NEVER_SPLIT = bpe.Pretokenizer("words", never_split=("url", r"\d+"))
 AB_END = (["a", "b", "</w>", "b</w>", "ab</w>"], [("b", "</w>"), ("a", "b</w>")])
-UNKNOWN = bpe.CharacterLevel(unknown="<unk>")
 AMBIGUOUS = {"merges": [(32, 97, 256)], "special_tokens": {"Ġa": 257}}
 # Added tokens that merges make, too.
-ACCENT = {"merges": [(0xC3, 0xA9, 256), (98, 256, 257)], "added_tokens": {"bé": 257}}
 SPACE = {"merges": [(32, 97, 256), (98, 256, 257)], "added_tokens": {"b a": 257}}
 
 
@@ -41,24 +39,20 @@ SPACE = {"merges": [(32, 97, 256), (98, 256, 257)], "added_tokens": {"b a": 257}
     ("tokenizer", "named"),
     [
         (make(*AB_END, model=bpe.CharacterLevel()), "the end of word '</w>' is a symbol of its"),
-        (make(["<unk>", "a", "</w>"], special=["<unk>"], model=UNKNOWN), "the end of word"),
         (make(["a", "b"], model=bpe.CharacterLevel(end_of_word="")), "dropped silently there"),
         (make(["[UNK]"], model=bpe.WordPiece(), pretokenizer=NEVER_SPLIT), "never_split 'url'"),
         (cut_by(r"\w+", "gpt2", normalizer=("nfkc", "lowercase")), r"'\\w+' at character 0"),
         # Patterns that may mean something else there.
-        (cut_by(r"a\w+"), r"'\\w+' at character 1"),
         (cut_by(r"\p{N}{1,3}+"), "'{1,3' at character 5"),
         (cut_by(r"(?m)^a"), r"'(?m)' at character 0"),
         (cut_by(r"(?i:\p{Lu})"), r"at character 4"),
         (cut_by(r"[a[b]]"), "at character 2"),
         (cut_by(r"\p{Script=Greek}+"), "at character 0"),
         (cut_by(r"a(?<=b)"), "at character 1"),
-        (cut_by(r"a*"), "can match the empty string"),
         (cut_by(r"a|(?=b)|c"), "can match the empty string"),
         (cut_by(r"(?:a?|b)c{0,2}"), "can match the empty string"),
         # Tokens that are spelled there like other bytes.
         (of_bytes(b" a", "Ġa".encode(), **AMBIGUOUS), "both the tokens 256 and 257"),
-        (of_bytes("é".encode(), "bé".encode(), **ACCENT), "'bé': it is spelled there like other"),
         (of_bytes(b" a", b"b a", **SPACE), "'b a': it is spelled there like other bytes"),
         (
             of_bytes("Ġx".encode(), special_tokens={"Ġx": 256}, ignore_merges=True),

@@ -12,7 +12,7 @@ import tokenizers
 
 import bpe
 from bpe.errors import BpeError, TokenizerFileError
-from tests.bpe.huggingface import ABSENT, edited
+from tests.bpe.huggingface import edited
 from tests.bpe.models import make
 from tests.bpe.vocabularies import BYTES
 
@@ -45,13 +45,6 @@ def refused(path: Path, data: bytes, match: str, **settings: Any) -> None:
     assert len(str(caught.value)) < 600
 
 
-@pytest.mark.parametrize("good", [GOOD, WORD_PIECES, DIALECT], ids=["bytes", "pieces", "dialect"])
-def test_the_good_files_load(good: str, tmp_path: Path) -> None:
-    path = tmp_path / "tokenizer.json"
-    path.write_text(good)
-    assert bpe.Tokenizer.load(path).to_json(dialect="beam-bpe") == good
-
-
 SPLIT = {"type": "Split", "pattern": {"Regex": "a"}, "behavior": "Isolated", "invert": False}
 LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 
@@ -66,7 +59,6 @@ def cut_by(**changes: Any) -> Json:
     return {"type": "Sequence", "pretokenizers": [{**SPLIT, **changes}, LEVEL]}
 
 
-THE = {**json.loads(GOOD)["added_tokens"][0], "id": 257, "content": "the"}
 LARGE = [r"(?:\p{L}{9999}){9999}"]
 
 
@@ -74,9 +66,7 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
     ("place", "value", "named"),
     [
         # Of another kind than expected.
-        ("model", None, "model: expected an object, found nothing"),
         ("model.vocab", [1], "model.vocab: expected an object, found a list"),
-        ("model.vocab.th", "256", r"model.vocab.th: '256' is not an id"),
         ("model.vocab.th", True, r"model.vocab.th: True is not an id"),
         ("model.merges", {}, "model.merges: expected a list, found an object"),
         ("model.merges.0", ["t"], r"merges\[0\]: is not a pair"),
@@ -85,8 +75,6 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
         ("model.ignore_merges", 1, "model.ignore_merges: expected true or false, found 1"),
         ("model.byte_fallback", 1, "model.byte_fallback: expected true or false"),
         ("added_tokens", {}, "added_tokens: expected a list"),
-        ("added_tokens.0.content", 5, r"added_tokens\[0\].content: expected a string, found 5"),
-        ("added_tokens.0.content", "", r"added_tokens\[0\].content: '' is empty"),
         ("added_tokens.0.content", "\ud800", r"added_tokens\[0\].content: .* lone surrogate"),
         ("added_tokens.0.special", "no", r"added_tokens\[0\].special: expected true or false"),
         ("added_tokens.1.lstrip", 1, r"added_tokens\[1\].lstrip: expected true or false"),
@@ -105,12 +93,9 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
         # Merges of what is not there.
         ("model.merges.0", ["t", "xyz"], r"merges\[0\]: 'xyz' is not in the vocabulary"),
         ("model.merges.1", ["e", "th"], r"merges\[1\]: 'eth', which it makes, is not"),
-        ("model.merges.1", ["t", "h"], r"merge 1 .*: the pair is merged twice"),
         ("model.vocab.▁the", 260, "'▁the': '▁' is not in the byte alphabet"),
         # Settings that would give other ids.
-        ("version", "2.0", "version: '2.0' is not supported"),
         ("truncation", {"max_length": 512}, "truncation: an object is not supported"),
-        ("padding", {"length": 8}, "padding: an object is not supported"),
         ("normalizer", {"type": "Strip"}, "normalizer.type: the normalizer 'Strip' is not"),
         ("normalizer", {"type": "NFC", "form": "C"}, "normalizer: 'form' is not supported"),
         ("normalizer", nested({"type": "NFC"}, "normalizers", 200), "normalizer: nests too deeply"),
@@ -135,8 +120,6 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
         ("pre_tokenizer", {"type": "ByteLevel"}, "add_prefix_space: true is not supported"),
         ("pre_tokenizer.pretokenizers.1.shiny", True, r"pretokenizers\[1\]: 'shiny' is not"),
         ("pre_tokenizer.pretokenizers.0", {"type": "Digits", "by": 3}, "'by' is not supported"),
-        ("pre_tokenizer.pretokenizers.0", LEVEL, "the pre-tokenizer 'ByteLevel' is not"),
-        ("pre_tokenizer.pretokenizers.0", {"type": "Punctuation", "behavior": "Removed"}, "Remov"),
         ("pre_tokenizer", cut_by(behavior="Removed"), "behavior: 'Removed' is not supported"),
         (
             "pre_tokenizer",
@@ -145,14 +128,10 @@ LARGE = [r"(?:\p{L}{9999}){9999}"]
         ),
         ("pre_tokenizer", cut_by(behavior="Contiguous", invert=True), "'Contiguous' is not supp"),
         ("pre_tokenizer", cut_by(invert=None), "invert: expected true or false"),
-        ("pre_tokenizer", cut_by(pattern={"String": ""}), "pattern.String: .* match the empty"),
         ("pre_tokenizer", cut_by(pattern={"String": "a", "Regex": "a"}), "either Regex or String"),
-        ("pre_tokenizer", cut_by(pattern={}), "expected either Regex or String"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "(a"}), r"pattern.Regex: .*\(a"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "^a"}), r"pattern.Regex: '\^a' at character 0"),
         ("pre_tokenizer", cut_by(pattern={"Regex": "a?"}), r"pattern.Regex: .* match the empty"),
-        ("model.vocab.Q", ABSENT, "no token is the single byte 81"),
-        ("added_tokens.1", THE, r"merge 1 .*257 is a special token"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_by_name(
@@ -168,8 +147,6 @@ def test_what_cannot_be_honoured_is_refused_by_name(
         ("model.continuing_subword_prefix", None, "continuing_subword_prefix: expected a string"),
         ("model.unk_token", None, "unk_token: expected a string"),
         ("model.unk_token", "", "unk_token: is empty"),
-        ("model.unk_token", "[OTHER]", "unknown token .* of the model is not in the vocabulary"),
-        ("model.merges", [], "model: 'merges' is not supported"),
         ("model.vocab", {"[UNK]": 0, "": 1}, "the token with the id 1 is empty"),
         ("model.vocab", {"[UNK]": 0, "\ud800": 1}, "lone surrogate"),
         ("pre_tokenizer", {**LEVEL, "use_regex": True}, "WordPiece over bytes is not supported"),
@@ -182,12 +159,9 @@ def test_broken_word_pieces(place: str, value: Any, named: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("place", "value", "named"),
     [
-        ("normalizer", ["nfx"], "pre_tokenizer: unknown normalizer 'nfx'"),
         ("normalizer", "nfc", "normalizer: expected a list"),
-        ("pre_tokenizer", None, "pre_tokenizer: expected an object"),
         ("pre_tokenizer.name", "gpt9", "unknown pre-tokenizer 'gpt9'"),
         ("pre_tokenizer.pattern", "a", "either a name or a pattern"),
-        ("pre_tokenizer.pattern", ["(", "b"], "pre_tokenizer"),
         ("pre_tokenizer", {"pattern": LARGE}, "pre_tokenizer: .* repetitions written out"),
         ("pre_tokenizer.never_split", LARGE, "pre_tokenizer: .* repetitions written out"),
         ("pre_tokenizer.never_split", ["("], r"the pattern '\(' does not compile"),
@@ -196,11 +170,7 @@ def test_broken_word_pieces(place: str, value: Any, named: str, tmp_path: Path) 
         ("decoder", {"type": "Fuse"}, "decoder: 'Fuse' is not supported"),
         ("model.type", "BPE", "model: unknown model 'BPE': use ByteLevel, Char"),
         ("model.end_of_word", 1, "model: end_of_word must be a string, got 1"),
-        ("model.prefix", "##", "model: it has the unknown field 'prefix'"),
         ("model.vocab.a", 0, "'<unk>' is added under the id 0 of another token"),
-        ("model.vocab.a", 10**9, "model.vocab.a: 1000000000 is not an id"),
-        ("model.merges", [["a", "b"]], r"merges\[0\]: 'b' is not in the vocabulary"),
-        ("added_tokens.0.id", 10**9, r"added_tokens\[0\].id: 1000000000 is not an id"),
         ("added_tokens.0.id", True, r"added_tokens\[0\].id: True is not an id"),
         ("version", "beam-bpe-2", "version: 'beam-bpe-2' is not supported"),
     ],
@@ -233,15 +203,12 @@ def ranks(*changes: tuple[int, bytes], tokens: Iterable[bytes] = BYTES, more: by
 @pytest.mark.parametrize(
     ("name", "data", "named"),
     [
-        ("x.json", b"", "is not JSON"),
         ("x.json", b"[]", "the file: expected an object, found a list"),
         ("x.json", b"\xff\xfe{}", "is not JSON in UTF-8"),
         ("x.json", b'{"version": NaN}', "NaN is not JSON"),
-        ("x.json", b"[" * 1_000_000, "nests too deeply|is not JSON"),
         ("x.json", b'{"model":' * 200_000, "nests too deeply|is not JSON"),
         ("x.json", b'{"version": ' + b"9" * 5000 + b"}", "is not JSON|not supported"),
         ("x.json", b'{"model": {"vocab": {"a": 0, "a": 1}}}', "duplicate key 'a'"),
-        ("x.tiktoken", b"", "no token is the single byte 0"),
         ("x.tiktoken", ranks((5, b"")), "no token is the single byte 5"),
         ("x.tiktoken", ranks((5, b"BQ==")), "line 6: b'BQ==' is not a token in base64 and its"),
         ("x.tiktoken", ranks((5, b"B*== 5")), r"line 6: b'B\*== 5' is not a token in base64"),
@@ -250,9 +217,6 @@ def ranks(*changes: tuple[int, bytes], tokens: Iterable[bytes] = BYTES, more: by
         ("x.tiktoken", ranks((5, b"BQ== " + b"9" * 10_000)), "line 6: b'999.* is not a rank from"),
         ("x.tiktoken", ranks((5, b"BQ== 6")), r"b'\\x05' and b'\\x06' have the same rank 6"),
         ("x.tiktoken", ranks((5, b"Bg== 5")), r"line 7: the token b'\\x06' is empty or a dup"),
-        ("x.tiktoken", ranks(more=b" 256\n"), "line 257"),
-        ("x.tiktoken", b"\x00" * 1000, "line 1"),
-        ("x.tiktoken", b"<html>not here</html>", "line 1: .* is not a token"),
         ("x.tiktoken", ranks(), "`pretokenizer` cl100k"),  # how text is cut is not in the file
         ("x.bin", b"", "not known as a tokenizer file by its name"),
     ],
@@ -278,9 +242,6 @@ def test_ranks_with_gaps(tmp_path: Path) -> None:
     [
         ({"<s>": 5}, r"'<s>' cannot have the id 5: the file gives it to b'\\x05'"),
         ({"<s>": 10**9}, "'<s>' cannot have the id 1000000000"),
-        ({"a": 256}, "ids 97 and 256 are the same byte string"),
-        ({"\ud800": 256}, "lone surrogate"),
-        ({"": 256}, "is empty"),
     ],
 )
 def test_special_tokens_that_do_not_fit(
@@ -342,7 +303,6 @@ def test_the_pair_of_files(tmp_path: Path) -> None:
         ({}, "t h\nth", r"merges.txt: merges\[1\]: is not a pair"),
         ({}, "t h\nh t", r"merges.txt: merges\[1\]: 'ht', which it makes, is not"),
         ({"the": 256}, "t h", "vocab.json: the file: 'th' and 'the' have the same id 256"),
-        ({"the": "256"}, "t h", "vocab.json: the: '256' is not an id"),
     ],
 )
 def test_a_broken_pair(vocab: Json, merges: str, named: str, tmp_path: Path) -> None:
@@ -376,11 +336,9 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         bpe.Tokenizer.load(path)
 
 
-@pytest.mark.parametrize(
-    "more", [{"pretokenizer": "gpt2"}, {"pattern": "a"}, {"special_tokens": {"<s>": 1}}], ids=str
-)
-def test_a_tokenizer_json_defines_its_own_pretokenizer(more: Json, tmp_path: Path) -> None:
-    refused(tmp_path / "tokenizer.json", GOOD.encode(), "defines its own pre-tokenizer", **more)
+def test_a_tokenizer_json_defines_its_own_pretokenizer(tmp_path: Path) -> None:
+    named = "defines its own pre-tokenizer"
+    refused(tmp_path / "tokenizer.json", GOOD.encode(), named, pretokenizer="gpt2")
 
 
 @pytest.mark.parametrize(
@@ -388,9 +346,8 @@ def test_a_tokenizer_json_defines_its_own_pretokenizer(more: Json, tmp_path: Pat
     [
         ("tokenizer.json", edited(GOOD, "model.vocab.th", 900_000).encode()),
         ("x.tiktoken", ranks((5, b"BQ== 900000"))),
-        ("tokenizer.json", edited(GOOD, "model.vocab.th", 10**9).encode()),
     ],
-    ids=["gap", "ranks", "absurd"],
+    ids=["gap", "ranks"],
 )
 def test_memory_is_bounded_by_the_file(name: str, data: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)

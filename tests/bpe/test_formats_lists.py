@@ -18,7 +18,6 @@ from bpe._native import read_tokenizer_json
 from bpe.formats import huggingface
 from tests.bpe.fuzz_files import FORMATS, byte_level
 from tests.bpe.fuzz_mutations import mutated
-from tests.bpe.vocabularies import BYTES
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -102,6 +101,7 @@ UNUSUAL = [
     (LIST, '"t h"'),  # merges of older files
     ('"Ġth": 258', '"Ġth": 300'),  # ids with a gap
     ('"!": 33,\n      "\\"": 34', '"\\"": 34, "!": 33'),  # in another order
+    ('"<s>"', '"<｜begin▁of▁text｜>"'),  # an added token of characters that spell no byte
 ]
 BROKEN = [
     *(
@@ -114,7 +114,7 @@ BROKEN = [
     ('"model": {', '"model": {"vocab": {}, '),
     ('"model": {', '"model": {}, "model": {'),
     ('"version": "1.0"', '"version": NaN'),
-    ("{", "\ufeff{"),
+    ('{\n  "version"', '\ufeff{"version"'),
 ]
 
 
@@ -126,22 +126,10 @@ def test_unusual_files_are_read_by_the_core_and_broken_ones_left(
     old: str, new: str, by_core: bool, tmp_path: Path
 ) -> None:
     assert old in GOOD
-    data = GOOD.replace(old, new, 1).encode()
+    data = GOOD.replace(old, new).encode()
     assert (read_tokenizer_json(data) is not None) == by_core
     read = same_without_the_core(tmp_path / "tokenizer.json", data)
     assert not by_core or isinstance(read, bpe.Tokenizer)
-
-
-def test_an_added_token_may_have_characters_that_spell_no_byte(tmp_path: Path) -> None:
-    tokenizer = bpe.Tokenizer(
-        tokens=[*BYTES, "<｜begin▁of▁text｜>".encode(), b"th"],
-        merges=[(116, 104, 257)],
-        pretokenizer=bpe.Pretokenizer("llama3"),
-        special_tokens={"<｜begin▁of▁text｜>": 256},
-    )
-    data = tokenizer.to_json().encode()
-    assert read_tokenizer_json(data) is not None
-    assert same_without_the_core(tmp_path / "tokenizer.json", data) == tokenizer
 
 
 def test_a_file_is_written_as_json_does() -> None:

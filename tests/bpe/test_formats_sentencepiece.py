@@ -243,7 +243,6 @@ METASPACE = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first"
 @pytest.mark.parametrize(
     ("place", "value", "named"),
     [
-        ("normalizer", {"type": "Prepend", "prepend": "_"}, "Prepend is supported of ▁ alone"),
         (
             "normalizer",
             {"type": "Replace", "pattern": {"String": " "}, "content": "_"},
