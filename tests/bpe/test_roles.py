@@ -124,9 +124,7 @@ def test_forms_of_other_writers(plain: bpe.Tokenizer, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("tokenizer_config.json", "{", "is not JSON"),
         ("tokenizer_config.json", "[]", "expected an object"),
-        ("tokenizer_config.json", '{"bos_token": 3}', "bos_token: expected a string"),
         ("special_tokens_map.json", '{"eos_token": {}}', "eos_token.content: expected a string"),
         ("tokenizer_config.json", '{"chat_template": [1]}', "chat_template[0]: expected an object"),
         (

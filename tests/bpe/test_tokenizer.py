@@ -32,23 +32,6 @@ def make(**changes: Any) -> bpe.Tokenizer:
     return bpe.Tokenizer(**{**settings, **changes})
 
 
-def test_what_it_says_of_itself() -> None:
-    tokenizer = make()
-    assert len(tokenizer) == 259
-    assert tokenizer.max_id == 259
-    assert tokenizer.tokens == tuple(TOKENS)
-    assert tokenizer.merges == MERGES
-    assert tokenizer.special_tokens == {"<s>": 259}
-    assert tokenizer.added_tokens == {}
-    assert tokenizer.pretokenizer == bpe.Pretokenizer("gpt2")
-    assert tokenizer.training is None
-    assert tokenizer.token_bytes(257) == b"the"
-    assert tokenizer.token_id("the") == tokenizer.token_id(b"the") == 257
-    assert tokenizer.token_id("<s>") == tokenizer.token_id(b"<s>") == 259
-    assert tokenizer.token_id("nothing") is tokenizer.token_id(b"nothing") is None
-    assert "259 tokens, 2 merges, pre-tokenizer 'gpt2'" in repr(tokenizer)
-
-
 @pytest.mark.parametrize("wrong", [257, None, bytearray(b"the"), ["the"]])
 def test_what_is_no_token_is_named(wrong: Any) -> None:
     with pytest.raises(TypeError, match=r"the token is .*, not a str or bytes"):

@@ -39,15 +39,10 @@ def test_the_example_of_wikipedia(ties: str) -> None:
     merges = steps(tokenizer)
     assert merges[0] == ("a", "a", 4)
     # Then (a, b) and (aa, a) occur twice each: Wikipedia takes the first, so do smallest strings.
-    expected = {
-        "bytes-min": [("a", "b", 2), ("aa", "ab", 2)],
-        "id-min": [("a", "b", 2), ("aa", "ab", 2)],
-        "huggingface": [("a", "b", 2), ("aa", "ab", 2)],
-        "bytes-max": [("aa", "a", 2), ("aaa", "b", 2)],
-        "gpt2-max": [("aa", "a", 2), ("aaa", "b", 2)],
-        "first-seen": [("aa", "a", 2), ("aaa", "b", 2)],
-    }
-    assert merges[1:] == expected[ties]
+    if ties in ("bytes-min", "id-min", "huggingface"):
+        assert merges[1:] == [("a", "b", 2), ("aa", "ab", 2)]
+    else:
+        assert merges[1:] == [("aa", "a", 2), ("aaa", "b", 2)]
     assert [merge.tokens_left for merge in training_of(tokenizer).merges] == [9, 7, 5]
     tokens = [tokenizer.token_bytes(i) for i in tokenizer.encode("aaabdaaabac")]
     assert tokens == [b"aaab", b"d", b"aaab", b"a", b"c"]
@@ -76,13 +71,8 @@ NO_CHARACTERS: list[tuple[dict[str, Any], str]] = [
     [
         ({"vocab_size": None}, "no limit: give `vocab_size`, `max_merges` or both"),
         ({"max_merges": -1}, "is not between"),
-        ({"vocab_size": 0}, "is not between"),
-        ({"prune_below": 0}, "is not between"),
         ({"vocab_size": 256, "special_tokens": ("<|end|>",)}, "`vocab_size` 256 .* at least 257"),
         ({"vocab_size": 300.5}, "`vocab_size` .* is not an int"),
-        ({"vocab_size": "300"}, "`vocab_size` .* is not an int"),
-        ({"min_frequency": 2.0}, "`min_frequency` .* is not an int"),
-        ({"max_merges": 3.0}, "`max_merges` .* is not an int"),
         ({"prune_below": True}, "`prune_below` .* is not an int"),
         ({"min_frequency": 0}, "`min_frequency` 0"),
         ({"min_frequency": 2**63}, "`min_frequency` 9223372036854775808"),
@@ -91,14 +81,8 @@ NO_CHARACTERS: list[tuple[dict[str, Any], str]] = [
         ({"ties": "huggingface", "pair_counts": "disjoint"}, "counts overlapping .* not disjoint"),
         ({"pair_counts": "every"}, "unknown `pair_counts` 'every': use one of overlapping, disj"),
         ({"counts": PretokenCounts.from_items({"abcd": 2**61})}, r"more than 2\^62 symbols"),
-        *(
-            ({"counts": texts}, r"takes pre-token counts, not \w+: count the texts")
-            for texts in (["a text"], "a text", None)
-        ),
-        *(
-            ({"special_tokens": (token,)}, "single byte")
-            for token in ("a", "é", "Ġ", " ", "\n", "\0")
-        ),
+        ({"counts": ["a text"]}, "takes pre-token counts, not list: count the texts"),
+        *(({"special_tokens": (token,)}, "single byte") for token in ("a", "Ġ", "\n")),
         ({"special_tokens": "末"}, "one str, '末'"),
         ({"initial_alphabet": "x"}, "have all 256 bytes"),
         ({"model": "wordpiece"}, "the model is 'wordpiece'"),

@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bpe
-from bpe.byte_alphabet import to_text
 from bpe.errors import TokenizerFileError
-from bpe.files import is_intact
 from bpe.training_report import TrainedMerge, Training
 from tests.bpe.oracle import training_of
 
@@ -57,18 +55,11 @@ def test_each_merge_is_a_line(pairs: list[tuple[str, str]], of_bytes: bool) -> N
     training = training_of(trained())
     merges = tuple(TrainedMerge(a.encode(), b.encode(), 7, 5) for a, b in pairs)
     model = bpe.ByteLevel() if of_bytes else bpe.CharacterLevel(unknown="<unk>")
-    text = replace(training, model=model, merges=merges).to_json()
-    spell = to_text if of_bytes else bytes.decode
-    lines = [
-        "    "
-        + json.dumps(
-            {"left": spell(m.left), "right": spell(m.right), "count": 7, "tokens_left": 5},
-            ensure_ascii=False,
-        )
-        for m in merges
-    ]
-    assert text.endswith('"merges": [\n' + (",\n".join(lines) or "    ") + "\n  ]\n}\n")
-    assert is_intact(json.loads(text))
+    changed = replace(training, model=model, merges=merges)
+    text = changed.to_json()
+    assert text.count('\n    {"left": ') == len(merges)
+    assert text.endswith("\n  ]\n}\n")
+    assert Training.read(text.encode(), where="text") == changed
 
 
 def test_a_file_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
@@ -82,7 +73,6 @@ def test_a_file_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"version"(?s:.)*', "", "not a training.json"),
         ("(?s:.)+", "[]", "not a training.json"),
         ("(?s:.)+", "[" * 100_000, "not a training.json"),
         ('"version": 1', '"version": 9', "version 9"),
@@ -93,7 +83,6 @@ def test_a_file_of_an_earlier_release_has_no_checksum(tmp_path: Path) -> None:
         ('"ByteLevel"', '"SentencePiece"', "SentencePiece"),
         ('"score": "count"', '"score": "wordpiece"', "score"),
         ('"count": 1', '"count": 3', "checksum mismatch"),
-        ('"checksum"', '"checksun"', "checksun"),
     ],
     ids=lambda value: value[:40],
 )
