@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipelines.progress.slots import add_slots, close_slots, open_slots
@@ -151,19 +151,15 @@ class StageProgress:
     ) -> None:
         self.name = name
         self.slots = open_slots() if is_watched else None
-        self._total_bytes = total_bytes
-        self._unit = unit
+        self._reported = Snapshot(seconds=0.0, total_bytes=total_bytes, unit=unit)
         self._began = time.monotonic()
-        self._advanced = (0, 0)
         self._observed = (0, 0, 0)
         self._seen = (0, 0, 0)  # at the last change, which was then:
         self._changed = self._began
-        self._state = ""
-        self._why = ""
 
     def advance(self, done: int, total: int) -> None:
         """Set the progress of a step that is not measured in bytes."""
-        self._advanced = (done, total)
+        self._reported = replace(self._reported, done=done, total=total)
 
     def observe(
         self,
@@ -177,37 +173,31 @@ class StageProgress:
 
         Empty values change nothing.
         """
-        self._state = state or self._state
+        self._reported = replace(self._reported, state=state or self._reported.state)
         if documents or bytes:
             self._observed = (documents, bytes, kept_bytes)
 
     def ended(self, why: str) -> None:
         """Say why the step ended, where it need not reach its total."""
-        self._why = why
+        self._reported = replace(self._reported, why=why)
 
     def snapshot(self) -> Snapshot:
         """Add the slots up."""
-        now = time.monotonic()
-        documents = size = resumed = 0
-        done, total = self._advanced
+        now, reported = time.monotonic(), self._reported
+        work: Sequence[int] = (0, 0, 0)
         if self.slots is not None:
-            documents, size, resumed, *steps = add_slots(self.slots)
-            done, total = steps if steps[1] else (done, total)
-        if self._observed[1] > size:  # two views of the same work: the one that is ahead
-            documents, size, resumed = self._observed
-        if self._seen != (documents, size, resumed):
-            self._seen, self._changed = (documents, size, resumed), now
-        return Snapshot(
+            *work, done, total = add_slots(self.slots)
+            reported = replace(reported, done=done, total=total) if total else reported
+        # Two views of the same work: the one that is ahead.
+        documents, size, kept = max(work, self._observed, key=lambda one: one[1])
+        if self._seen != (documents, size, kept):
+            self._seen, self._changed = (documents, size, kept), now
+        return replace(
+            reported,
             seconds=now - self._began,
             documents=documents,
             bytes=size,
-            kept_bytes=resumed,
-            total_bytes=self._total_bytes,
-            done=done,
-            total=total,
-            unit=self._unit,
-            why=self._why,
-            state=self._state,
+            kept_bytes=kept,
             unchanged=now - self._changed,
         )
 

@@ -1,4 +1,4 @@
-"""Sizes, numbers of things and times as people read them."""
+"""Sizes, numbers of things, times and names as people read them."""
 
 from __future__ import annotations
 
@@ -43,3 +43,11 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def printable(text: str) -> str:
+    """Return a text in one line that no terminal acts on: names of files may hold anything."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
