@@ -67,7 +67,7 @@ def report(ctx: click.Context) -> None:
         **asdict(settings_of(ctx, Page)),
     )
     if ctx.params["json"]:
-        show_json(summary.as_dict())
+        show_json(asdict(summary))
         return
     size = size_text(summary.bytes)
     click.echo(f"report    {near(summary.output)}: {size}; open it in a browser")

@@ -7,19 +7,23 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bpe.counts.files import counts_table
 from pipelines.encode.parts import opened
 from pipelines.parquet_writer import batches_of
 from pipelines.report.writing_systems import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from bpe.counts import PretokenCounts
+    import pyarrow as pa
+
+    from bpe.counts import PretokenCounts, Runs
     from bpe.counts.manifest import CountsManifest
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 _ROWS = 65536  # read at a time
 _TOP = 40
+_COLUMNS = ["pretoken", "count"]
 
 
 @dataclass(kw_only=True)
@@ -73,18 +77,28 @@ def _top(rows: list[_Row], more: Iterable[_Row]) -> list[_Row]:
     return heapq.nlargest(_TOP, [*rows, *heapq.nlargest(_TOP, more)])
 
 
-def counted_facts(counts: PretokenCounts) -> CountedFacts:
-    """Return the contents of counts in memory."""
-    facts = CountedFacts(id_bytes=None if counts.runs is None else counts.runs.id_bytes)
-    for first in range(0, len(counts), _ROWS):
-        columns = (one.slice(first, _ROWS) for one in (counts.pretokens, counts.counts))
-        facts.add(*(column.to_pylist() for column in columns))
+def counted_facts(batches: Iterable[pa.RecordBatch], runs: Runs | None) -> CountedFacts:
+    """Return the contents of counts.
+
+    Args:
+        batches: their rows, with the columns ``pretoken`` and ``count``.
+        runs: how the counted runs were found; None if the counts are of pre-tokens.
+    """
+    facts = CountedFacts(id_bytes=None if runs is None else runs.id_bytes)
+    for batch in batches:
+        facts.add(*(column.to_pylist() for column in batch.columns))
     return facts
 
 
-def read_counted_facts(
+def batches_of_memory(counts: PretokenCounts) -> list[pa.RecordBatch]:
+    """Return counts in memory in batches of rows."""
+    table = counts_table(counts.sorted_counts).select(_COLUMNS)
+    return list(table.to_batches(max_chunksize=_ROWS))
+
+
+def read_batches(
     directory: str, manifest: CountsManifest, *, advance: Callable[[int, int], object]
-) -> CountedFacts:
+) -> Iterator[pa.RecordBatch]:
     """Read all counts in batches of rows, so that memory is bounded.
 
     Args:
@@ -95,11 +109,8 @@ def read_counted_facts(
     Raises:
         InputError: a part is missing, damaged, or differs from the manifest.
     """
-    facts = CountedFacts(id_bytes=None if manifest.runs is None else manifest.runs.id_bytes)
     for done, part in enumerate(manifest.parts):
         advance(done, len(manifest.parts))
         with opened(directory, part) as file:
-            for batch in batches_of(file, _ROWS, columns=["pretoken", "count"]):
-                facts.add(*(column.to_pylist() for column in batch.columns))
+            yield from batches_of(file, _ROWS, columns=_COLUMNS)
     advance(len(manifest.parts), len(manifest.parts))
-    return facts

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pipelines import storage
 from pipelines.compare.result import read_comparison
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from pipelines.progress import Progress
     from pipelines.report.page import Facts
-    from pipelines.report.sources import Sources
 
 # In their order; each is left out where there is nothing to say. Comparisons come between the two.
 _OF_TOKENIZER_AND_CORPUS: tuple[Callable[..., Facts | None], ...] = (
@@ -74,10 +73,6 @@ class ReportSummary:
     pictures: bool
     seconds: float
 
-    def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON values."""
-        return asdict(self)
-
 
 def report(
     path: str,
@@ -107,10 +102,11 @@ def report(
     began = time.monotonic()
     with job_errors():
         options(Execution())
-        sources = find_sources(path)
-        target = _target(output, sources, overwrite=overwrite)
-        material = gather(sources, tokenizer, sample_parts, progress)
-        compared = [*filter(None, [sources.comparison]), *map(storage.located, comparisons)]
+        directory, sources = find_sources(path)
+        target = _target(output, directory, overwrite=overwrite)
+        material = gather(directory, sources, tokenizer, sample_parts, progress)
+        compared = [sources["comparison"]] if "comparison" in sources else []
+        compared += map(storage.located, comparisons)
         with progress.stage("page", None):
             every = [
                 *(section(one, **vars(material)) for one in _OF_TOKENIZER_AND_CORPUS),
@@ -121,7 +117,7 @@ def report(
                 *(section(one, **vars(material)) for one in _OF_JOBS),
             ]
             sections = [one for one in every if one is not None]
-            title = f"Report on {_named(path, sources)}"
+            title = f"Report on {_named(path, directory)}"
             pictures = charts.has_matplotlib()
             text = page(title, sections, material=material, pictures=pictures).encode("utf-8")
         storage.write(target, text)
@@ -134,15 +130,15 @@ def report(
     )
 
 
-def _named(path: str, sources: Sources) -> str:
+def _named(path: str, directory: str) -> str:
     """Return the path as typed, or a longer one where that says nothing, such as a dot."""
     typed = path.rstrip("/")
-    return typed if typed.strip("./") else sources.directory.rpartition("/")[2]
+    return typed if typed.strip("./") else directory.rpartition("/")[2]
 
 
-def _target(output: str | None, sources: Sources, *, overwrite: bool) -> str:
-    target = join(sources.directory, REPORT) if output is None else storage.located(output)
-    ours = output is None and bool(read_plan(sources.directory))  # by its name, as all there is
+def _target(output: str | None, directory: str, *, overwrite: bool) -> str:
+    target = join(directory, REPORT) if output is None else storage.located(output)
+    ours = output is None and bool(read_plan(directory))  # by its name, as all there is
     if not (overwrite or ours) and storage.exists(target):
         raise OutputError(
             f"{target} is there already: name another file with `output`, or replace it with "

@@ -14,12 +14,14 @@ from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError
 from pipelines.export.manifest import read_export
 from pipelines.output.names import TOKENIZER
-from pipelines.report.counted_facts import counted_facts, read_counted_facts
+from pipelines.report.counted_facts import batches_of_memory, counted_facts, read_batches
 from pipelines.report.encoded_facts import read_encoded_facts
 from pipelines.storage import join
 from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from bpe import Tokenizer
     from bpe.counts.manifest import CountsManifest
     from pipelines.encode.manifest import EncodedManifest
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from pipelines.progress import Progress
     from pipelines.report.counted_facts import CountedFacts
     from pipelines.report.encoded_facts import EncodedFacts
-    from pipelines.report.sources import Sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +69,17 @@ class Material:
 
 
 def gather(
-    sources: Sources, tokenizer: Tokenizer | None, sample_parts: int | None, progress: Progress
+    directory: str,
+    sources: Mapping[str, str],
+    tokenizer: Tokenizer | None,
+    sample_parts: int | None,
+    progress: Progress,
 ) -> Material:
     """Read the material of a report.
 
     Args:
-        sources: the paths to read.
+        directory: the directory of the report.
+        sources: the paths to read, from `pipelines.report.sources.find_sources`.
         tokenizer: the tokenizer of the sources, if already loaded.
         sample_parts: the greatest number of parts of a corpus to read; None for all.
         progress: the display of the progress.
@@ -81,25 +87,27 @@ def gather(
     Raises:
         InputError: a source is damaged, or sources do not go together.
     """
-    if tokenizer is None and sources.tokenizer is not None:
-        tokenizer = load_tokenizer(sources.tokenizer)
-    training = None if sources.training is None else _training(sources.training)
+    if tokenizer is None and "tokenizer" in sources:
+        tokenizer = load_tokenizer(sources["tokenizer"])
+    training = _training(sources["training"]) if "training" in sources else None
     if tokenizer is not None and training is not None:
         tokenizer = tokenizer.with_training(training)
     counts = encoded = None
-    if sources.counts is not None:
-        counts = _counts(sources.counts, tokenizer, progress)
-    if sources.encoded is not None:
+    if "counts" in sources:
+        counts = _counts(sources["counts"], tokenizer, progress)
+    if "encoded" in sources:
         if tokenizer is None:
-            raise InputError(f"{sources.encoded}: no tokenizer.json in the folder of the manifest")
-        encoded = _encoded(sources.encoded, tokenizer, sample_parts, progress)
+            raise InputError(
+                f"{sources['encoded']}: no tokenizer.json in the folder of the manifest"
+            )
+        encoded = _encoded(sources["encoded"], tokenizer, sample_parts, progress)
     return Material(
-        directory=sources.directory,
+        directory=directory,
         tokenizer=tokenizer,
         training=training,
         counts=counts,
         encoded=encoded,
-        export=None if sources.export is None else read_export(sources.export),
+        export=read_export(sources["export"]) if "export" in sources else None,
     )
 
 
@@ -115,10 +123,12 @@ def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> 
         sets = read_counts_sets(directory)
         is_appended, manifest = sets[0].appended, manifest_of_sets(sets)
         are_many = len(sets) > 1 or sets[0].group_by is not None
-        if are_many:
-            facts = counted_facts(added_up(sets))
-        else:
-            facts = read_counted_facts(directory, manifest, advance=stage.advance)
+        batches = (
+            batches_of_memory(added_up(sets))
+            if are_many
+            else read_batches(directory, manifest, advance=stage.advance)
+        )
+        facts = counted_facts(batches, manifest.runs)
     runs = manifest.runs  # their keys are ids of a tokenizer
     if runs and (tokenizer is None or tokenizer.text_sha256 != runs.tokenizer):
         raise InputError(

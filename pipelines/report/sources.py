@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from bpe.formats import ENDINGS
@@ -13,57 +12,35 @@ from pipelines.output.state import complete_outputs
 from pipelines.storage import join
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sources:
-    """The path of each source; None if it is missing.
-
-    Attributes:
-        directory: the named directory, or the directory of the named file.
-        tokenizer: a tokenizer file.
-        training: the ``training.json`` of this tokenizer.
-        counts: a directory of counts.
-        encoded: the directory of an encoded corpus.
-        export: the directory of an export.
-        comparison: a file that ``bpe compare --output`` wrote.
-    """
-
-    directory: str
-    tokenizer: str | None = None
-    training: str | None = None
-    counts: str | None = None
-    encoded: str | None = None
-    export: str | None = None
-    comparison: str | None = None
-
-
-def find_sources(path: str) -> Sources:
+def find_sources(path: str) -> tuple[str, dict[str, str]]:
     """Find the contents of ``path``: a job's directory, a tokenizer or a comparison.
+
+    Returns:
+        The named directory, or the directory of the named file; and the path of each source that
+        is there, by name: ``tokenizer``, a file; ``training``, the ``training.json`` of this
+        tokenizer; ``counts``, ``encoded`` and ``export``, directories; ``comparison``, a file
+        that ``bpe compare --output`` wrote.
 
     Raises:
         InputError: the path has no source, or an incomplete output.
         ConfigError: the filesystem of the path cannot be used here.
     """
-    directory = storage.located(path)
+    directory, outputs = storage.located(path), dict[str, str]()
+    tokenizer = join(directory, TOKENIZER)
     if _is_file(directory):
-        if is_comparison(directory):
-            return Sources(directory=directory.rpartition("/")[0], comparison=directory)
-        directory, _, name = directory.rpartition("/")
-        training = join(directory, TRAINING) if name == TOKENIZER else None
-        return Sources(
-            directory=directory, tokenizer=join(directory, name), training=_present(training)
-        )
-    found = complete_outputs(directory, "counts", "tokenizer", "encoded", "export")
-    outputs = {output.kind: output for output in found if output.folder not in (OF_WORDS, RUNS)}
-    tokenizer = _present(join(directory, TOKENIZER))
-    trained = tokenizer is not None and "tokenizer" in outputs
-    return Sources(
-        directory=directory,
-        tokenizer=tokenizer,
-        training=_present(join(directory, TRAINING)) if trained else None,
-        counts=outputs["counts"].directory if "counts" in outputs else None,
-        encoded=outputs["encoded"].directory if "encoded" in outputs else None,
-        export=outputs["export"].directory if "export" in outputs else None,
+        tokenizer, directory = directory, directory.rpartition("/")[0]
+        if is_comparison(tokenizer):
+            return directory, {"comparison": tokenizer}
+        is_trained = tokenizer == join(directory, TOKENIZER)
+    else:
+        found = complete_outputs(directory, "counts", "tokenizer", "encoded", "export")
+        named = [one for one in found if one.folder not in (OF_WORDS, RUNS)]
+        outputs = {str(one.kind): one.directory for one in named}
+        is_trained = outputs.pop("tokenizer", None) is not None
+    files = {"tokenizer": tokenizer} | (
+        {"training": join(directory, TRAINING)} if is_trained else {}
     )
+    return directory, outputs | {name: file for name, file in files.items() if storage.exists(file)}
 
 
 def _is_file(path: str) -> bool:
@@ -71,7 +48,3 @@ def _is_file(path: str) -> bool:
     name = path.rpartition("/")[2]
     is_folder = storage.is_local(path) and Path(path).is_dir()
     return name.endswith(ENDINGS) and not is_folder and storage.exists(path)
-
-
-def _present(path: str | None) -> str | None:
-    return path if path is not None and storage.exists(path) else None
