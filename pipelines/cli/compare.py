@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli import options
+from pipelines.cli import columns, options
 from pipelines.cli.command import JobCommand, command
 from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_json, takes_colour
 from pipelines.option import Natural, Settings, option
-from pipelines.progress import many, size_text
+from pipelines.progress import many, printable, size_text
 from pipelines.settings import Execution, InputSettings
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from rich.text import Text
-
     from pipelines.compare.tokenizers import ComparedTokenizer
 
 _GROUPS = 30
 _EXAMPLES = 10
-_WIDTH = 160  # where no terminal says it
 _IN_ALL = (
     *("tokenizer", "tokens", "to first", "bytes/token", "tokens/document", "single bytes"),
     *("unknown", "vocabulary used", "same tokens", "same documents"),
@@ -120,7 +115,7 @@ def compare(ctx: click.Context) -> None:
     if ctx.params["json"]:
         show_json(result)
     else:
-        _show_comparison(result, sys.stdout)
+        click.echo(_as_text(result), color=takes_colour())
 
 
 def _compare_two(ctx: click.Context, files: tuple[ComparedTokenizer, ...]) -> None:
@@ -176,65 +171,40 @@ def _fit(fits: dict[str, dict[str, Any]] | None) -> list[str]:
     return [f"{'fit':10}{figures} bytes per token on the counts ({tokens})"]
 
 
-def _show_comparison(result: dict[str, Any], stream: TextIO) -> None:
-    """Print the result of `pipelines.compare.job.compare`."""
-    # Imported where it is used: a tenth of a second that `bpe --help` does not pay.
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    fancy = takes_colour()
-    width = None if fancy else _WIDTH
-    console = Console(file=stream if fancy else io.StringIO(), width=width, no_color=not fancy)
-
-    def say(line: str, style: str | None = None) -> None:
-        console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
-
-    def show(
-        title: str,
-        heads: Sequence[str],
-        rows: Iterable[Sequence[str | Text]],
-        left: Collection[int] = (0,),
-    ) -> None:
-        """Print a table; columns in ``left`` are text, cells have no markup."""
-        say("")
-        say(title, "bold")
-        table = Table(
-            box=box.SIMPLE_HEAD if fancy else None,
-            pad_edge=False,
-            header_style="bold" if fancy else "none",
-        )
-        for number, head in enumerate(heads):
-            table.add_column(head, justify="left" if number in left else "right", overflow="fold")
-        for row in rows:
-            table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-        if table.row_count:
-            console.print(table)
-
+def _as_text(result: dict[str, Any]) -> str:
+    """Return the result of `pipelines.compare.job.compare` as tables."""
     names = [one["name"] for one in result["tokenizers"]]
     corpus = f"{many(result['total']['documents'], 'document')}, "
     corpus += f"{size_text(result['total']['bytes'])} of text"
-    say(f"{'compared':10}{corpus}")
-    show("in all", _IN_ALL, _in_all(result))
+    lines = [f"{'compared':10}{corpus}", *_table("in all", _IN_ALL, _in_all(result))]
     if result["groups"]:
         heads = (result["by"], "documents", "text", *names)
-        show(f"bytes per token by {result['by']}", heads, map(_group, result["groups"][:_GROUPS]))
+        title = f"bytes per token by {result['by']}"
+        lines += _table(title, heads, map(_group, result["groups"][:_GROUPS]))
         hidden = len(result["groups"]) - _GROUPS
         if hidden > 0:
-            say(f"and {many(hidden, 'group')} with less text (--json has all)")
+            lines.append(f"and {many(hidden, 'group')} with less text (--json has all)")
     for one in result["differences"]:
         heads = ("tokens", "piece", "count", one["first"], one["second"])
         title = f"where {one['second']} differs most from {one['first']}"
-        show(title, heads, map(_example, one["examples"][:_EXAMPLES]), left=(1, 3, 4))
-        say(_shares(one))
+        lines += _table(title, heads, map(_example, one["examples"][:_EXAMPLES]), left=(1, 3, 4))
+        lines.append(_shares(one))
     if result["failures"]:
         first = result["bad_records"][0]
         place = f"{first['file']}, record at {first['unit']} {first['place']}: {first['reason']}"
         number = many(result["failures"], "bad record")
-        say(f"\n{'warning':10}{number} left out, the first: {place}")
-    if isinstance(console.file, io.StringIO):
-        stream.writelines(line.rstrip() + "\n" for line in console.file.getvalue().splitlines())
+        lines += ["", f"{'warning':10}{number} left out, the first: {place}"]
+    return "\n".join(lines)
+
+
+def _table(
+    title: str, heads: Sequence[str], rows: Iterable[Sequence[str]], left: Collection[int] = (0,)
+) -> list[str]:
+    """Return the lines of a table below its title; columns in ``left`` are text."""
+    right = [number for number in range(len(heads)) if number not in left]
+    cells = [[click.style(head, bold=True) for head in heads], *rows]
+    table = columns.lines(cells, right=right) if len(cells) > 1 else []
+    return ["", click.style(title, bold=True), *table]
 
 
 def _in_all(result: dict[str, Any]) -> Iterator[Sequence[str]]:
@@ -255,17 +225,15 @@ def _in_all(result: dict[str, Any]) -> Iterator[Sequence[str]]:
         )
 
 
-def _group(group: dict[str, Any]) -> Sequence[str | Text]:
+def _group(group: dict[str, Any]) -> Sequence[str]:
     """Return the row of a group; the best rate is bold."""
-    from rich.text import Text
-
     rates = [one["bytes_per_token"] for one in group["tokenizers"]]
     best = max((rate for rate in rates if rate is not None), default=None)
     return (
-        "(none)" if group["name"] is None else group["name"],
+        "(none)" if group["name"] is None else printable(group["name"]),
         f"{group['documents']:,}",
         size_text(group["bytes"]),
-        *(Text(_decimal(one), "bold" if one is not None and one == best else "") for one in rates),
+        *(click.style(_decimal(one), bold=one is not None and one == best) for one in rates),
     )
 
 

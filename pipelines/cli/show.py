@@ -8,7 +8,6 @@ from itertools import cycle, takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.cells import cell_len
 
 from pipelines.cli import columns, options
 from pipelines.cli.command import command
@@ -341,21 +340,21 @@ def _merge_text(merge: Mapping[str, Any]) -> str:
 
 
 def _step_lines(steps: list[dict[str, Any]]) -> list[str]:
-    widths = [cell_len(" ".join(step["symbols"])) for step in steps]
-    lines = []
+    """Return the steps as lines, in which the symbols that a step has made are marked."""
+    cells = []
     before: list[str] = []
-    for step, width in zip(steps, widths, strict=True):
+    for step in steps:
         symbols = list(step["symbols"])
-        if before:  # mark what the step has made
+        if before:
             begin = len(_common_prefix(before, symbols))
             end = begin + max(1, len(symbols) - len(before))
             symbols[begin:end] = [
                 click.style(symbol, fg="green", bold=True) for symbol in symbols[begin:end]
             ]
-        merge = _merge_text(step) if "rank" in step else ""
-        lines.append(f"    {' '.join(symbols)}{' ' * (max(widths) - width)}    {merge}".rstrip())
+        merge = f"  {_merge_text(step)}" if "rank" in step else ""
+        cells.append((" ".join(symbols), merge))
         before = step["symbols"]
-    return lines
+    return [f"    {line}" for line in columns.lines(cells)]
 
 
 def _show_curve(tokenizer: str, *, sizes: tuple[int, ...], as_json: bool) -> None:

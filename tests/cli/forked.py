@@ -35,7 +35,6 @@ _IMPORTED = (
     "pyarrow.dataset",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
-    "rich.table",
 )
 _SECONDS = 600  # of a command for which nobody waits any more
 _LONGEST = 1 << 20  # bytes of a command line and an environment
