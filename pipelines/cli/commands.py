@@ -25,6 +25,7 @@ from pipelines.cli.layers import specs_of
 from pipelines.cli.loading import INTERRUPTED, ended_by_interrupts, quiet_interrupts
 from pipelines.cli.logs import choose_format, log_line, put_back
 from pipelines.errors import Interrupted, JobError
+from pipelines.progress import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exception(error)
         message, status = _explain(error)
         if not isinstance(error, click.UsageError):  # which has a line for --help
-            message = _printable(message)
+            message = printable(message)
         if message:
             with contextlib.suppress(OSError):  # nobody reads stderr any more
                 click.echo(log_line("ERROR", message), file=stderr)
@@ -162,19 +163,15 @@ def _open_closed_streams() -> None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
 
 
-def _printable(message: str) -> str:
-    """``message`` in one line that no terminal acts on: names of files may hold anything."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in message
-    )
-
-
 def _explain(error: BaseException) -> tuple[str, int]:
     """Return the sentence for stderr (empty: none) and the exit status."""
-    from bpe.errors import BpeError, PretokenizerError, SpecialTokenError, TrainingError
+    from bpe.errors import BpeError
 
-    if isinstance(error, Interrupted):
+    if isinstance(error, BpeError):
+        from pipelines.failures import as_job_error
+
+        error = as_job_error(error)
+    if isinstance(error, (Interrupted, JobError)):
         return as_options(str(error)), error.exit_status
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return "interrupted", INTERRUPTED
@@ -183,11 +180,6 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return f"{error.format_message()}\nSee: {command} --help", 2
     if isinstance(error, click.ClickException):
         return error.format_message(), error.exit_code
-    if isinstance(error, JobError):
-        return as_options(str(error)), error.exit_status
-    if isinstance(error, BpeError):
-        wrong_options = isinstance(error, (PretokenizerError, SpecialTokenError, TrainingError))
-        return as_options(str(error)), 2 if wrong_options else 1
     if isinstance(error, OSError):
         return _explain_os(error)
     if isinstance(error, MemoryError):

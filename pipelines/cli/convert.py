@@ -126,7 +126,6 @@ def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> li
     with loading():
         from bpe.diff import agreement
         from pipelines.count.directory import load_counts
-        from pipelines.failures import job_errors
         from pipelines.output.names import TOKENIZER
         from pipelines.output.state import complete
         from pipelines.storage import join, located
@@ -134,11 +133,10 @@ def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> li
 
     measured = []
     for directory in counts:
-        with job_errors():
-            complete(directory, "counts")
-            counted = load_counts(directory)
-            words = load_tokenizer(join(located(directory), TOKENIZER)) if counted.runs else None
-            same = agreement(exact, other, counts=counted, words=words)
+        complete(directory, "counts")
+        counted = load_counts(directory)
+        words = load_tokenizer(join(located(directory), TOKENIZER)) if counted.runs else None
+        same = agreement(exact, other, counts=counted, words=words)
         figures = {
             "unit": "run" if counted.runs else "pre-token",
             "texts": same.texts,

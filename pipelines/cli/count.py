@@ -97,9 +97,7 @@ def _runs(ctx: click.Context) -> RunsOf | None:
     if not ctx.params["runs"]:
         return None
     from pipelines.count.runs import RunsOf
-    from pipelines.failures import job_errors
     from pipelines.run import use_storage
 
-    with job_errors():
-        use_storage(options.execution(ctx))
-        return RunsOf.of(options.tokenizer_path(ctx), settings_of(ctx, RunSettings))
+    use_storage(options.execution(ctx))
+    return RunsOf.of(options.tokenizer_path(ctx), settings_of(ctx, RunSettings))

@@ -44,20 +44,13 @@ class Layers:
 
     Attributes:
         preset: the lowest.
-        job: the file of `bpe run`.
-        configs: the files of ``--config``, the lowest first.
+        files: the file of `bpe run`, then those of ``--config``, the lowest first.
         beam_args: what follows ``--`` on the command line.
     """
 
     preset: dict[str, Any] = field(default_factory=dict)
-    job: dict[str, Any] = field(default_factory=dict)
-    configs: list[dict[str, Any]] = field(default_factory=list)
+    files: list[dict[str, Any]] = field(default_factory=list)
     beam_args: tuple[str, ...] = ()
-
-    @property
-    def files(self) -> list[dict[str, Any]]:
-        """Return the values of all files, the lowest first."""
-        return [self.job, *self.configs]
 
     def merged(self) -> dict[str, Any]:
         """Return the values below the command line."""
@@ -84,14 +77,14 @@ def beam_args(ctx: click.Context) -> tuple[str, ...]:
 def use_job(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
     """Make the values of the file of a job defaults, below those of ``--config``."""
     if path is not None and not ctx.resilient_parsing:
-        layers_of(ctx).job = _read_file(ctx, path)
+        layers_of(ctx).files.insert(0, _read_file(ctx, path))
         ctx.default_map = layers_of(ctx).merged()
 
 
 def use_configs(ctx: click.Context, _: click.Parameter, paths: tuple[str, ...]) -> None:
     """Make the values of configuration files defaults of the command's options."""
     if not ctx.resilient_parsing:
-        layers_of(ctx).configs = [_read_file(ctx, path) for path in paths]
+        layers_of(ctx).files += [_read_file(ctx, path) for path in paths]
         ctx.default_map = layers_of(ctx).merged()
 
 
@@ -202,7 +195,7 @@ def stage_context(ctx: click.Context, name: str) -> click.Context:
     keys = option_keys(command)
     layers = Layers(
         preset=_of_stage(all_layers.preset, sections, keys),
-        configs=[_of_stage(values, sections, keys) for values in all_layers.files],
+        files=[_of_stage(values, sections, keys) for values in all_layers.files],
     )
     args = [
         f"{spec.flag}={value}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from pipelines.progress import duration, many, size_text
+from pipelines.progress import draws_on, duration, many, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -334,5 +334,4 @@ def near(path: str) -> str:
 
 def takes_colour() -> bool:
     """Return whether standard output is a terminal that shows colours, and NO_COLOR is not set."""
-    dumb = os.environ.get("TERM", "") == "dumb"
-    return sys.stdout.isatty() and not dumb and not os.environ.get("NO_COLOR")
+    return draws_on(sys.stdout) and not os.environ.get("NO_COLOR")
