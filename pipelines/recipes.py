@@ -153,7 +153,7 @@ def count_and_train(
         options(execution)
         two_phases = training.crosses_words and inputs is not None
         if (inputs is None) == (not counts):
-            raise ConfigError("train on inputs or on counts: give one of them")
+            raise ConfigError("give `input` (a corpus) or `counts` (from bpe count), one of them")
         _check_phases(training, inputs)
         if roles is not None:
             pretokens = roles.with_tokens(pretokens)

@@ -294,12 +294,12 @@ def _check_superwords(
         ConfigError: the counts are of pre-tokens, or of runs of another tokenizer.
         bpe.errors.TrainingError: a setting is wrong.
     """
+    words = _words(words)
     if runs is None:
         raise ConfigError(
             f"{title} holds counts of pre-tokens, superwords are learnt from counts of runs: make "
             f"them with bpe count --runs --tokenizer {training.extend}"
         )
-    words = _words(words)
     if runs.tokenizer != words.text_sha256:
         raise ConfigError(
             f"{title} holds counts of runs of another tokenizer than {training.extend}: give the "

@@ -96,10 +96,6 @@ def train(ctx: click.Context) -> None:
     the reason.
     """
     data, counts = settings_of(ctx, Mixture), tuple(map(CountsInput.parse, ctx.params["counts"]))
-    if not ctx.params["input"] and not counts:
-        raise click.UsageError(
-            "nothing to train on: give --input (a corpus) or --counts (from bpe count)", ctx
-        )
     if counts:
         options.refuse(
             ctx,
@@ -163,16 +159,10 @@ def _settle_superwords(ctx: click.Context) -> None:
     """Settle options of superwords that are learnt from counts of runs.
 
     Raises:
-        click.UsageError: they do not go together.
+        click.UsageError: an option of words is given.
     """
     if ctx.params["superwords"] is None and not ctx.params["boundless"]:
         return
-    if ctx.params["tokenizer"] is None:
-        raise click.UsageError(
-            "superwords are learnt from --counts of runs with --tokenizer FILE, whose runs they "
-            "are; to train words and superwords at once, give --input",
-            ctx,
-        )
     options.refuse(
         ctx,
         *_OF_WORDS,
@@ -209,21 +199,17 @@ def train_settings(ctx: click.Context) -> TrainSettings:
     """Return the vocabulary that the options ask for.
 
     Raises:
-        click.UsageError: they do not go together, or do not say when training ends.
+        click.UsageError: they do not go together.
+        ConfigError: they do not say when training ends.
     """
     values = ctx.params
     settle_stop(ctx)
-    words = values.get("tokenizer")
-    if values["vocab_size"] is None and values["max_merges"] is None and words is None:
-        raise click.UsageError(
-            "training needs a limit: give --vocab-size N, or --max-merges N", ctx
-        )
     return settings_of(
         ctx,
         TrainSettings,
         model=model(ctx),
         initial_alphabet=tuple(values["initial_alphabet"] or ""),
-        extend=words or values["extend"],
+        extend=values.get("tokenizer") or values["extend"],
     )
 
 

@@ -107,7 +107,7 @@ def test_what_does_not_go_together(
 @pytest.mark.parametrize("name", ["word-tutorial", "byte-level"])
 def test_an_end_must_be_said(tmp_path: Path, name: str) -> None:
     train = ("train", "--preset", name, "--input", "a", "--output", "m")
-    said = "training needs a limit: give --vocab-size N, or --max-merges N"
+    said = "the training has no limit: give --vocab-size, --max-merges or both"
     refused(said, *train, cwd=tmp_path, status=(2,))
 
 

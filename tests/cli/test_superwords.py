@@ -132,7 +132,7 @@ OF_RUNS = f"{ALONE} super/runs --tokenizer super/words"
         (f"{CORPUS} --superwords 3 --tokenizer x", "--tokenizer needs --counts DIR"),
         (f"{CORPUS} --max-run 3", "--max-run needs --superwords N or --boundless"),
         (f"{ALONE} super/counts --tokenizer super/words", "holds counts of pre-tokens"),
-        (f"{ALONE} super/runs", "with --tokenizer FILE, whose runs they are"),
+        (f"{ALONE} super/runs", "give --tokenizer FILE, whose runs were counted"),
         (f"{ALONE} super/runs --tokenizer other", "holds counts of runs of another tokenizer than"),
         (
             f"{OF_RUNS} --vocab-size 500",

@@ -320,7 +320,7 @@ def test_counts_that_cannot_be_trained_on_are_refused(sources: Path, tmp_path: P
 
 
 def test_there_must_be_something_to_train_on(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="give one of them"):
+    with pytest.raises(ConfigError, match=r"give `input` .* or `counts`"):
         train(tmp_path / "m")
 
 
