@@ -9,6 +9,7 @@ import importlib.util
 import io
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from markupsafe import Markup, escape
 from pipelines.report.page import number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 # Colours that are replaced by those of the page, light or dark.
 _INK, _GRID, _SERIES, _SECOND = "#010203", "#040506", "#070809", "#0a0b0c"
@@ -46,6 +47,7 @@ _MOST_LABELS = 16  # below bars
 _LABEL_CHARACTERS = 76  # of all labels together, with two between neighbours
 _FEW_DECADES = 1000  # between the ends of an axis: 1, 2, 5, 10 and so on have labels
 _INCHES = (7.2, 2.9)
+_WIDEST = 24  # bytes or tokens: longer things share a bar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,48 +114,70 @@ def line(
 def bars(
     name: str,
     *,
-    values: Sequence[tuple[str, float]],
-    axes: tuple[str, str],
-    second: Sequence[float] | None = None,
-    legend: tuple[str, str] = ("", ""),
+    labels: Sequence[str],
+    counts: Sequence[Sequence[int]],
+    axis: str,
+    legend: Sequence[str],
 ) -> Chart:
     """Bars next to each other, in the order given.
 
     Args:
         name: as of `Chart`.
-        values: what each bar is, and its height.
-        axes: what the bars are, and what their height is.
-        second: the heights of a second bar next to each.
-        legend: what the two kinds of bars are.
+        labels: what the bars are.
+        counts: of one or two kinds of things, how many each label has; a bar is as high as these
+            are in percent of all of the kind.
+        axis: what the labels are.
+        legend: what the percents of each kind are.
     """
+    heights = [[100 * one / max(sum(kind), 1) for one in kind] for kind in counts]
+    is_one = len(heights) == 1
 
     def draw(ax: Any) -> None:
-        positions = range(len(values))
-        heights = [value for _, value in values]
-        if second is None:
-            ax.bar(positions, heights, color=_SERIES, width=0.8)
-        else:
-            ax.bar(
-                [p - 0.2 for p in positions], heights, color=_SERIES, width=0.38, label=legend[0]
-            )
-            ax.bar([p + 0.2 for p in positions], second, color=_SECOND, width=0.38, label=legend[1])
+        positions = range(len(labels))
+        for kind, colour, side, of in zip(
+            heights, (_SERIES, _SECOND), (-1, 1), legend, strict=False
+        ):
+            at = positions if is_one else [position + 0.2 * side for position in positions]
+            ax.bar(at, kind, color=colour, width=0.8 if is_one else 0.38, label=of)
+        if not is_one:
             ax.legend(frameon=False, labelcolor=_INK)
-        widest = max(len(label) for label, _ in values) + 2
+        widest = max(map(len, labels)) + 2
         most = min(_MOST_LABELS, _LABEL_CHARACTERS // widest)
-        some = list(positions)[:: -max(1, math.ceil(len(values) / max(most, 1)))]  # the last is one
-        ax.set_xticks(some, [values[position][0] for position in some])
+        some = list(positions)[:: -max(1, math.ceil(len(labels) / max(most, 1)))]  # the last is one
+        ax.set_xticks(some, [labels[position] for position in some])
         ax.set_ylim(bottom=0)
 
-    columns = [[value for _, value in values], *([second] if second is not None else [])]
     return _chart(
         name,
         draw,
-        axes=axes,
-        heads=axes if second is None else (axes[0], *legend),
-        rows=[
-            (label, *map(number, figures))
-            for (label, _), *figures in zip(values, *columns, strict=True)
-        ],
+        axes=(axis, legend[0] if is_one else "percent"),
+        heads=(axis, *legend),
+        rows=[(label, *map(number, row)) for label, *row in zip(labels, *heights, strict=True)],
+    )
+
+
+def lengths(
+    name: str, *, counts: Sequence[Mapping[int, int]], axis: str, legend: Sequence[str]
+) -> Chart:
+    """Return bars of the lengths from 1 on; those of 24 and more share the last one.
+
+    Args:
+        name: as of `Chart`.
+        counts: as of `bars`, by length.
+        axis: what the lengths are.
+        legend: as of `bars`.
+    """
+    sizes = range(1, min(max(counts[0], default=0), _WIDEST) + 1)
+    binned = [Counter[int]() for _ in counts]
+    for bins, kind in zip(binned, counts, strict=True):
+        for size, times in kind.items():
+            bins[min(size, _WIDEST)] += times
+    return bars(
+        name,
+        labels=[f"{size}+" if size == _WIDEST else str(size) for size in sizes],
+        counts=[[bins[size] for size in sizes] for bins in binned],
+        axis=axis,
+        legend=legend,
     )
 
 

@@ -9,14 +9,13 @@ from pipelines.report import charts
 from pipelines.report.page import DASH, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from bpe import Tokenizer
     from pipelines.export.manifest import ExportManifest
     from pipelines.report.material import Counts, EncodedMaterial
     from pipelines.report.page import Facts
 
-_WIDEST = 24  # bytes: longer pre-tokens share a bar
 _SHARES = {
     "a tenth": 0.1,
     "a quarter": 0.25,
@@ -35,10 +34,9 @@ def counted(counts: Counts, tokenizer: Tokenizer | None = None) -> Facts:
     name, unit = ("pre-token", "bytes") if counts.manifest.runs is None else ("run", "tokens")
     if facts.id_bytes is not None and tokenizer is not None:
         text = _run_text(tokenizer, facts.id_bytes)
-    sizes = range(1, min(max(facts.lengths, default=0), _WIDEST) + 1)
     powers = range(max(facts.frequencies, default=-1) + 1)
     per_power = [facts.frequencies.get(power, (0, 0)) for power in powers]
-    distinct, times = (max(sum(one), 1) for one in zip((0, 0), *per_power, strict=True))
+    distinct, times = ([one[of] for one in per_power] for of in (0, 1))
     legend = (f"of distinct {name}s", "of the corpus")
     return {
         "key": f"{name}s",
@@ -46,38 +44,23 @@ def counted(counts: Counts, tokenizer: Tokenizer | None = None) -> Facts:
         "unit": unit,
         "scale": counts.manifest.scale,
         "rare": facts.frequencies.get(0, (0, 0))[0],
-        "distinct": distinct,
+        "distinct": max(sum(distinct), 1),
         "frequencies": charts.bars(
             f"{name.capitalize()} frequencies",
-            values=[
-                (_power(power), 100 * one / distinct)
-                for power, (one, _) in zip(powers, per_power, strict=True)
-            ],
-            second=[100 * one / times for _, one in per_power],
-            axes=(f"occurrences of the {name}", "percent"),
+            labels=[*map(_power, powers)],
+            counts=[distinct, times],
+            axis=f"occurrences of the {name}",
             legend=legend,
         ),
-        "lengths": charts.bars(
+        "lengths": charts.lengths(
             f"{name.capitalize()} lengths",
-            values=[
-                (f"{n}+" if n == _WIDEST else str(n), _percent(facts.distinct_lengths, n))
-                for n in sizes
-            ],
-            second=[_percent(facts.lengths, n) for n in sizes],
-            axes=(f"{unit} of the {name}", "percent"),
+            counts=[facts.distinct_lengths, facts.lengths],
+            axis=f"{unit} of the {name}",
             legend=legend,
         ),
         "frequent": [(text(key), count) for count, key in facts.frequent],
         "longest": [(text(key), size, count) for size, count, key in facts.longest],
     }
-
-
-def _percent(counts: Mapping[int, int], size: int) -> float:
-    """Return the share of those of this size; the last bar is also of those that are longer."""
-    total = max(sum(counts.values()), 1)
-    if size < _WIDEST:
-        return 100 * counts.get(size, 0) / total
-    return 100 * sum(count for one, count in counts.items() if one >= size) / total
 
 
 def _run_text(tokenizer: Tokenizer, id_bytes: int) -> Callable[[bytes], bytes]:
@@ -119,11 +102,10 @@ def tokens_per_document(encoded: EncodedMaterial) -> Facts:
     return {
         "bars": charts.bars(
             "Tokens per document",
-            values=[
-                ("0" if power == 0 else _power(power - 1), 100 * bins[power] / facts.rows)
-                for power in powers
-            ],
-            axes=("tokens of the document", "percent of documents"),
+            labels=["0" if power == 0 else _power(power - 1) for power in powers],
+            counts=[[bins[power] for power in powers]],
+            axis="tokens of the document",
+            legend=["percent of documents"],
         ),
         "shares": [(name, facts.length_at(share)) for name, share in _SHARES.items() if facts.rows],
         "tokens": int(facts.tokens.sum()),

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 30
 _EXAMPLES = 12
-_WIDEST = 24  # bytes: longer tokens share a bar
 _WORTH = 0.05  # of the tokens, which a vocabulary twice as large should save
 
 
@@ -153,27 +152,17 @@ def proven_ties(training: Training) -> list[int]:
 def lengths(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Facts:
     """Return the lengths of tokens, and the longest ones."""
     ids = ordinary(tokenizer)
-    occurrences = None if encoded is None else encoded.facts.tokens
-    sizes: Counter[int] = Counter()
-    used: Counter[int] = Counter()
+    counts = [Counter[int](), Counter[int]()]
     for id_, data in ids.items():
-        width = min(len(data), _WIDEST)
-        sizes[width] += 1
-        used[width] += 0 if occurrences is None else int(occurrences[id_])
-    bars = range(1, max(sizes, default=0) + 1)
+        counts[0][len(data)] += 1
+        counts[1][len(data)] += 0 if encoded is None else int(encoded.facts.tokens[id_])
     longest = sorted(ids.items(), key=lambda item: (-len(item[1]), item[0]))[:_LONGEST]
     return {
-        "bars": charts.bars(
+        "bars": charts.lengths(
             "Token lengths",
-            values=[
-                (f"{n}+" if n == _WIDEST else str(n), 100 * sizes[n] / max(len(ids), 1))
-                for n in bars
-            ],
-            axes=("bytes of the token", "percent"),
-            second=None
-            if encoded is None
-            else [100 * used[n] / max(used.total(), 1) for n in bars],
-            legend=("of the vocabulary", "of the corpus"),
+            counts=counts[:1] if encoded is None else counts,
+            axis="bytes of the token",
+            legend=["percent"] if encoded is None else ["of the vocabulary", "of the corpus"],
         ),
         "longest": longest,
     }
