@@ -41,12 +41,8 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     common = ("--input", "corpus/*.jsonl", "--special-token", "<|endoftext|>")
     trained = bpe("train", *common, "--vocab-size", "320", "--output", "model", cwd=folder)
     (folder / "trained.txt").write_text(trained.stdout + "\n" + trained.stderr, "utf-8")
-    encoded = bpe(
-        *("encode", "--input", "corpus/*.jsonl", "--tokenizer", "model/tokenizer.json"),
-        *("--output", "ids", "--json"),
-        cwd=folder,
-    )
-    (folder / "encoded.json").write_text(encoded.stdout, "utf-8")
+    encode = ("encode", "--input", "corpus/*.jsonl", "--tokenizer", "model/tokenizer.json")
+    bpe(*encode, "--output", "ids", cwd=folder)
     return folder
 
 

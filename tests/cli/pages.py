@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tests.cli.process import ROOT, command, environment
+from tests.cli.process import ROOT, command, execute
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w./-]+\.(?:yaml|txt|jsonl))\n")
@@ -56,24 +56,24 @@ def anchors(page: Path) -> set[str]:
 def make_folder(folder: Path) -> Path:
     """A folder with a corpus, as a reader of the documentation has it, and the command."""
     corpus = next(block for block in blocks(ROOT / "docs" / "README.md") if block.kind == "python")
-    subprocess.run([sys.executable, "-c", corpus.text], cwd=folder, check=True)
+    execute(sys.executable, "-c", corpus.text, cwd=folder)
     make_command(folder)
     return folder
 
 
-def make_command(folder: Path) -> dict[str, str]:
-    """Put ``bpe`` and ``python`` into ``bin/`` of a folder; the environment, with its own home."""
+def make_command(folder: Path) -> dict[str, Any]:
+    """Put ``bpe`` and ``python`` into ``bin/`` of a folder; what the environment needs for it."""
     for name in ("bin", "home"):
         (folder / name).mkdir(exist_ok=True)
     for name, words in (("bpe", command()), ("python", [sys.executable])):
         program = folder / "bin" / name
         program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
         program.chmod(0o755)
-    return environment(
-        PATH=f"{folder / 'bin'}:{environment()['PATH']}",
-        HOME=str(folder / "home"),
-        XDG_CACHE_HOME=os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
-    )
+    return {
+        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "HOME": str(folder / "home"),
+        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),
+    }
 
 
 def is_elsewhere(block: Block) -> bool:
@@ -93,17 +93,7 @@ def run_page(page: Path, folder: Path) -> list[str]:
             (folder / named[1]).write_text(block.text, "utf-8")
         elif block.kind in ("sh", "python") and not is_elsewhere(block):
             shell = {"sh": ["sh", "-euc"], "python": [sys.executable, "-c"]}[block.kind]
-            done = subprocess.run(
-                [*shell, block.text],
-                cwd=folder,
-                env=env,
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                check=False,
-            )
-            assert done.returncode == 0, f"{block.text}\n{done.stdout}\n{done.stderr}"
-            printed = done.stdout
+            printed = execute(*shell, block.text, cwd=folder, seconds=900, **env).stdout
             ran.append(block.kind)
     return ran
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from unittest.mock import patch
 
 from pipelines.cli import main
@@ -50,25 +50,22 @@ def environment(**changes: str) -> dict[str, str]:
     return {**known, "PYTHONPATH": path, "COLUMNS": "100", **changes}
 
 
-def bpe(
-    *arguments: str | Path | bytes,
+def execute(
+    *command: str | Path | bytes,
     cwd: Path | None = None,
     stdin: str = "",
+    stdout: int | IO[bytes] = subprocess.PIPE,
     status: int | None = 0,
     seconds: float = 120,
-    inside: tuple[str, ...] = (),
     **env: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``bpe`` and check its exit status (``status=None``: any); give up after ``seconds``.
-
-    ``inside`` comes before it: a command that runs another one, in a place of its own.
-    """
-    is_fresh = inside or "BPE_FRESH" in env or any(name[:6] == "PYTHON" for name in env)
+    """Run a program and check its exit status (``status=None``: any); give up after ``seconds``."""
     done = subprocess.run(
-        [*inside, *(BPE if is_fresh else command()), *arguments],
+        command,
         cwd=cwd,
         input=stdin,
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
         env=environment(**env),
@@ -78,6 +75,14 @@ def bpe(
     if status is not None:
         assert done.returncode == status, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
+
+
+def bpe(
+    *arguments: str | Path | bytes, inside: tuple[str, ...] = (), **how: Any
+) -> subprocess.CompletedProcess[str]:
+    """`execute` ``bpe``; ``inside`` is a command that runs another one, in a place of its own."""
+    is_fresh = inside or "BPE_FRESH" in how or any(name[:6] == "PYTHON" for name in how)
+    return execute(*inside, *(BPE if is_fresh else command()), *arguments, **how)
 
 
 def refused(

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-import subprocess
 import sys
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 import pytest
@@ -17,7 +16,7 @@ from pipelines.cli import convert, options
 from pipelines.cli.commands import NAMES, command_of
 from pipelines.option import declared
 from tests.cli import process
-from tests.cli.process import ROOT, environment, refused
+from tests.cli.process import ROOT, execute, refused
 from tests.cli.process import in_process as bpe
 
 if TYPE_CHECKING:
@@ -79,32 +78,28 @@ def test_help_waits_neither_for_beam_nor_for_other_commands() -> None:
         "slow = {'apache_beam', 'pyarrow', 'rich', 'jinja2', 'matplotlib', 'pipelines.cli.count'}\n"
         "sys.exit(bool(slow & set(sys.modules)))"
     )
-    subprocess.run([sys.executable, "-c", code], env=environment(), check=True, capture_output=True)
+    execute(sys.executable, "-c", code)
 
 
-def test_a_process_ends_when_all_is_said_and_tidied_up() -> None:
+@pytest.mark.parametrize(
+    ("argument", "changes", "status", "last"),
+    [
+        ("--version", {}, 0, "tidy 1"),
+        ("no-such-command", {"OPENBLAS_NUM_THREADS": "3"}, 2, "tidy 3"),
+    ],
+)
+def test_a_process_ends_when_all_is_said_and_tidied_up(
+    argument: str, changes: dict[str, Any], status: int, last: str
+) -> None:
     code = (
         "import atexit, os, sys\nfrom pipelines.cli import commands, program\n"
         "def main(arguments=None):\n"
         "    atexit.register(lambda: print('tidy', os.environ['OPENBLAS_NUM_THREADS']))\n"
         "    return real(arguments)\n"
-        "real, commands.main = commands.main, main\n"
-        "sys.argv = ['bpe', *sys.argv[1:]]\nprogram()"
+        f"real, commands.main = commands.main, main\nsys.argv = ['bpe', '{argument}']\nprogram()"
     )
-
-    def run(*arguments: str, **changes: str) -> tuple[int, list[str]]:
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            env=environment(**changes),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.returncode, done.stdout.splitlines()
-
-    status, lines = run("--version")
-    assert (status, lines[1:]) == (0, ["tidy 1"])
-    assert run("no-such-command", OPENBLAS_NUM_THREADS="3") == (2, ["tidy 3"])
+    done = execute(sys.executable, "-c", code, status=status, **changes)
+    assert done.stdout.splitlines()[-1] == last
 
 
 def test_choices_are_those_of_the_library() -> None:

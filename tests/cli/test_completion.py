@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import pytest
 
 from pipelines.cli.commands import NAMES, command_of
 from tests.cli.pages import blocks, commands_of, make_command
-from tests.cli.process import ROOT, environment, refused
+from tests.cli.process import ROOT, execute, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,16 +89,8 @@ def shell(name: str) -> str:
 def test_a_shell_completes_commands_options_and_values(
     tmp_path: Path, name: str, options: list[str], script: str
 ) -> None:
-    done = subprocess.run(
-        [shell(name), *options, script],
-        input="".join(f"{line}\n" for line in EXPECTED),
-        env=make_command(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    lines = "".join(f"{line}\n" for line in EXPECTED)
+    done = execute(shell(name), *options, script, stdin=lines, **make_command(tmp_path))
     answers = (set(answer.split()) for answer in done.stdout.splitlines())
     assert dict(zip(EXPECTED, answers, strict=True)) == EXPECTED, done.stderr
 
@@ -112,11 +103,7 @@ def test_an_unknown_shell_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_reference_is_up_to_date() -> None:
-    command = [sys.executable, "scripts/generate_reference.py", "--check"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    execute(sys.executable, "scripts/generate_reference.py", "--check", cwd=ROOT)
 
 
 # What pages tell people to type, and no test runs.

@@ -66,7 +66,6 @@ def test_reads_each_type(tmp_path: Path, text: str, values: dict[str, object]) -
         ("vocab_size: 0", "0 is out of range: use 1 or more"),
         ("vocab_size: 9223372036854775808", "9223372036854775808 is out of range: use 9,223"),
         ("vocab_size:", "vocab_size: no value"),
-        ("vocab_size: [1]", "is a list; write a whole number"),
         ("overwrite: 1", "1 is a number; write true or false"),
         ("split_size: 10 furlongs", "'10 furlongs' is not a size"),
         ("split_size: 0", "below one byte"),
@@ -75,14 +74,11 @@ def test_reads_each_type(tmp_path: Path, text: str, values: dict[str, object]) -
         ("output: 10", "10 is a number; write text, in quotes"),
         ("output: 2024-01-01", "is a date; write text, in quotes"),
         ("output: [a]", "is a list; write text, in quotes"),
-        ("input: [a, 3]", "3 is a number; write text"),
         ("input: {a: b}", "is a mapping; write text"),
         ("output: a\noutput: b", "output: given twice"),
         ("vocab-size: 1\nvocab_size: 2", "vocab_size: given twice"),
         ("- a\n- b", "this file is a list"),
-        ("just text", "this file is text"),
         ("a: [", "not a YAML file: line 1"),
-        ("output: *nobody", "not a YAML file: line 1"),
         ("output: !!python/object/apply:os.system [ls]", "not a YAML file: line 1"),
         (b"output: \xff\xfe", "not a YAML file"),
         ("a: 1\n---\nb: 2", "not a YAML file"),
@@ -95,11 +91,6 @@ def test_refuses_what_is_wrong(tmp_path: Path, text: str | bytes, message: str) 
         read(tmp_path, text)
     assert str(tmp_path / "job.yaml") in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_names_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"missing\.yaml: cannot read the configuration"):
-        read_config(str(tmp_path / "missing.yaml"), KEYS)
 
 
 @pytest.mark.parametrize(

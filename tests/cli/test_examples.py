@@ -6,7 +6,6 @@ import gzip
 import re
 import shlex
 import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +15,7 @@ import bpe as library
 from pipelines.cli.commands import bpe as group
 from tests.cli.conftest import TEXTS
 from tests.cli.pages import blocks, commands_of, make_command
-from tests.cli.process import ROOT
+from tests.cli.process import ROOT, execute
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
@@ -98,9 +97,9 @@ def test_an_example_runs(
     for name in PUBLISHED.findall(example):
         shutil.copy(shared_file(f"vocabs/{name}"), here / name)
     if "~" in example or not example.startswith("bpe "):
-        env = make_command(tmp_path)
+        home = make_command(tmp_path)
         (tmp_path / "home" / ".config" / "fish" / "completions").mkdir(parents=True)
-        subprocess.run(["bash", "-euc", example], check=True, env=env, cwd=here)
+        execute("bash", "-euc", example, cwd=here, **home)
         return
     words = shlex.split(re.split(r" [|>]+ ", example)[0])
     if "--output" in words:  # what another example made

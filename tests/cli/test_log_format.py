@@ -33,11 +33,9 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_job_tells_each_step(corpus: Path) -> None:
-    done = bpe(
-        *("train", "--input", "c.jsonl", "--output", "model", "--vocab-size", "260"),
-        *("--log-format", "json", "--json"),
-        cwd=corpus.parent,
-    )
+    (corpus.parent / "log.yaml").write_text("log_format: json\n")
+    train = ("train", "--input", "c.jsonl", "--output", "model", "--vocab-size", "260")
+    done = bpe(*train, "--config", "log.yaml", "--json", cwd=corpus.parent)
     assert json.loads(done.stdout)["vocab_size"] == 260
     found = lines(done.stderr)
     told = [(line["stage"], line["event"]) for line in found if "stage" in line]
@@ -60,12 +58,6 @@ def test_an_error_is_a_line_too(corpus: Path, arguments: str, status: int) -> No
     count = ("count", "--output", "x", "--log-format=json", *arguments.split())
     done = bpe(*count, cwd=corpus.parent, status=status)
     assert lines(done.stderr)[-1]["level"] == "ERROR"
-
-
-def test_a_file_may_ask_for_it(corpus: Path) -> None:
-    (corpus.parent / "log.yaml").write_text("log_format: json\n")
-    count = ("count", "--input", "c.jsonl", "--output", "y", "--config", "log.yaml")
-    assert lines(bpe(*count, cwd=corpus.parent).stderr)[-1]["event"] == "done"
 
 
 def test_a_step_under_way_has_speed_and_time_left() -> None:

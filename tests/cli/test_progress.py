@@ -4,7 +4,6 @@ import io
 import os
 import pty
 import re
-import threading
 import time
 from typing import Any
 
@@ -39,34 +38,12 @@ def test_slots_add_up_and_count_a_repeated_part_once() -> None:
     assert "30 documents, 2.00 MB of 4.00 MB" in last
 
 
-@pytest.mark.parametrize("slots", [None, "of another process"])
-def test_a_writer_without_slots_does_nothing(slots: str | None) -> None:
-    SlotWriter(slots, 3).update(documents=1, bytes=1)
-
-
-def test_a_writer_outlives_its_stage() -> None:
+def test_a_writer_without_slots_does_nothing() -> None:
     with LineProgress(io.StringIO()).stage("count", 10) as stage:
         slot = SlotWriter(stage.slots, 0)
-    slot.update(documents=1, bytes=1)
-    SlotWriter(stage.slots, 0).update(documents=1, bytes=1)
+    for writer in (slot, SlotWriter(stage.slots, 0), SlotWriter(None, 0)):
+        writer.update(documents=1, bytes=1)
     assert stage.snapshot().documents == 0
-
-
-def test_many_threads_write_their_own_slots() -> None:
-    stream = io.StringIO()
-    with LineProgress(stream).stage("count", 100) as stage:
-
-        def work(part: int) -> None:
-            slot = SlotWriter(stage.slots, part)
-            for done in range(100):
-                slot.update(documents=done + 1, bytes=1_000_000)
-
-        threads = [threading.Thread(target=work, args=(part,)) for part in range(64)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert "6,400 documents, 64.0 MB read" in stream.getvalue()
 
 
 def test_what_an_earlier_run_did_is_done_but_not_speed() -> None:

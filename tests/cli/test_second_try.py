@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,27 +35,16 @@ def test_a_job_that_failed_at_once_does_not_stand_in_its_own_way(folder: Path) -
     assert "20 documents" in again.stdout
 
 
-def test_training_on_nothing_fails(folder: Path) -> None:
-    (folder / "empty.txt").write_text("", "utf-8")
-    failed = bpe(
-        *("train", "--input", "empty.txt", "--vocab-size", "300", "--output", "model"),
-        cwd=folder,
-        status=1,
-    )
-    assert "nothing to train on" in failed.stderr
-    assert not (folder / "model" / "tokenizer.json").exists()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("again", [(), ("--resume",)])
+@pytest.mark.parametrize("again", [(), pytest.param(("--resume",), marks=pytest.mark.long)])
 def test_a_training_on_nothing_does_not_stand_in_the_way_of_the_next(
     folder: Path, again: tuple[str, ...]
 ) -> None:
     (folder / "corpus").mkdir()
     (folder / "corpus" / "a.jsonl").write_text('{"text": ""}\n', "utf-8")
     train = ("train", "--input", "corpus", "--vocab-size", "270", "--output", "model")
-    bpe(*train, cwd=folder, status=1)
-    (folder / "corpus" / "a.jsonl").write_bytes((folder / "a.jsonl").read_bytes())
+    assert "nothing to train on" in bpe(*train, cwd=folder, status=1).stderr
+    assert not (folder / "model" / "tokenizer.json").exists()
+    shutil.copy(folder / "a.jsonl", folder / "corpus")
     assert "270 tokens" in bpe(*train, *again, cwd=folder).stdout
     bpe("train", "--input", "a.jsonl", "--vocab-size", "270", "--output", "other", cwd=folder)
     assert tree(folder / "model") == tree(folder / "other")
@@ -67,9 +57,8 @@ def test_a_training_on_nothing_does_not_stand_in_the_way_of_the_next(
 @pytest.mark.long
 def test_a_run_that_had_nothing_to_train_on_does_not_either(folder: Path) -> None:
     (folder / "job.yaml").write_text("output: job\nvocab_size: 270\n", "utf-8")
-    (folder / "empty.txt").write_text("", "utf-8")
-    failed = bpe("run", "job.yaml", "--input", "empty.txt", cwd=folder, status=1)
-    assert "nothing to train on" in failed.stderr
+    (folder / "empty.txt").touch()
+    bpe("run", "job.yaml", "--input", "empty.txt", cwd=folder, status=1)
     assert "20 documents" in bpe("run", "job.yaml", "--input", "a.jsonl", cwd=folder).stdout
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
-from tests.cli.process import environment
+from tests.cli.process import execute
 
 CODE = """
 import logging, sys, warnings
@@ -33,13 +32,7 @@ print("afterwards", file=sys.stderr)
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_warnings_of_this_package_reach_the_user(form: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CODE, form],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = execute(sys.executable, "-c", CODE, form)
     for said in ("ours", "of Beam", "the state changed", "a traceback", "1 error"):
         assert said in done.stdout
     assert "the end" not in done.stdout
@@ -69,11 +62,5 @@ except Interrupted as error:
 
 
 def test_what_workers_say_after_a_signal_is_kept_from_the_user() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CANCELLED],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = execute(sys.executable, "-c", CANCELLED)
     assert (done.stdout, done.stderr) == ("terminated\n", "")

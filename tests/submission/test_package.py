@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bpe import presets
-from tests.cli.process import ROOT, environment
+from tests.cli.process import ROOT, execute
 from tests.cluster.package import built_wheel
 
 
@@ -32,13 +31,7 @@ def test_a_wheel_holds_what_workers_need(tmp_path: Path) -> None:
         "import bpe, pipelines; from bpe.presets import Preset; assert Preset.load('words').ties; "
         "print(bpe.__file__, bpe.count_pretokens(['a b']).totals.pretokens)"
     )
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path / "installed",
-        env=environment(PYTHONPATH=str(tmp_path / "installed")),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert found.stdout == f"{tmp_path / 'installed' / 'bpe' / '__init__.py'} 2\n"
+    installed = tmp_path / "installed"
+    found = execute(sys.executable, "-c", code, cwd=installed, PYTHONPATH=str(installed))
+    assert found.stdout == f"{installed / 'bpe' / '__init__.py'} 2\n"
     assert Path(found.stdout.split()[0]).is_file()
