@@ -5,6 +5,7 @@ What a format cannot hold is an error that names it, and nothing is written.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -28,12 +29,12 @@ from tests.bpe.huggingface import loaded
 from tests.bpe.models import make
 from tests.bpe.test_superwords import with_superwords
 from tests.bpe.texts import library_sources
-from tests.bpe.vocabularies import BYTES, MergeTable, merge_tables
+from tests.bpe.vocabularies import MergeTable, byte_tokenizer, merge_tables
 from tests.examples import examples
 from tests.shared_data import shared_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from bpe.formats.format import Format
@@ -53,13 +54,7 @@ def _no_cache() -> Iterator[None]:
         yield
 
 
-def small(*tokens: str, joins: Sequence[str] = ("a b",), **more: Any) -> bpe.Tokenizer:
-    """The bytes and these tokens; of each join, the two sides that are merged."""
-    table = [*BYTES, *(token.encode() for token in tokens)]
-    pairs = [join.encode().split() for join in joins]
-    merges = [tuple(map(table.index, (left, right, left + right))) for left, right in pairs]
-    settings = {"pretokenizer": bpe.Pretokenizer("gpt2")} | more
-    return bpe.Tokenizer(tokens=table, merges=merges, **settings)
+small = functools.partial(byte_tokenizer, joins=["a|b"])
 
 
 # Round trips.
@@ -279,12 +274,12 @@ ALL_FILES = ".*".join(re.escape(format_.files) for format_ in reversed(FORMATS))
         ),
         (
             "x.tiktoken",
-            small("abc", "ab", joins=["a b", "ab c"]),
+            small("abc", "ab", joins=["a|b", "ab|c"]),
             r"order is that of the ids, and here b'ab' \(257\) is merged before b'abc' \(256\)",
         ),
         (
             "x.tiktoken",  # "abc" is (a, bc) here; by the ranks it is (ab, c)
-            small("ab", "bc", "abc", joins=["b c", "a bc", "a b"]),
+            small("ab", "bc", "abc", joins=["b|c", "a|bc", "a|b"]),
             r"b'abc' .* is merged from b'ab' .*, b'c' .* here it is from b'a' .*, b'bc' \(257\)",
         ),
         ("vocab.json", small("é", joins=(), special_tokens={"é": 256}), "special token 'é'"),

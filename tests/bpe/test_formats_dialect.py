@@ -13,26 +13,18 @@ from bpe import formats
 from bpe.errors import TokenizerError
 from tests.bpe.huggingface import loaded, written
 from tests.bpe.models import make
-from tests.bpe.vocabularies import BYTES, small_tokenizer
+from tests.bpe.vocabularies import byte_tokenizer, small_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def of_bytes(*tokens: bytes, **more: Any) -> bpe.Tokenizer:
-    settings = {"merges": (), "pretokenizer": bpe.Pretokenizer("gpt2")} | more
-    return bpe.Tokenizer(tokens=[*BYTES, *tokens], **settings)
-
-
 def cut_by(*patterns: str, **more: Any) -> bpe.Tokenizer:
-    return of_bytes(pretokenizer=bpe.Pretokenizer(pattern=patterns, **more))
+    return byte_tokenizer(pretokenizer=bpe.Pretokenizer(pattern=patterns, **more))
 
 
 NEVER_SPLIT = bpe.Pretokenizer("words", never_split=("url", r"\d+"))
 AB_END = (["a", "b", "</w>", "b</w>", "ab</w>"], [("b", "</w>"), ("a", "b</w>")])
-AMBIGUOUS = {"merges": [(32, 97, 256)], "special_tokens": {"Ġa": 257}}
-# Added tokens that merges make, too.
-SPACE = {"merges": [(32, 97, 256), (98, 256, 257)], "added_tokens": {"b a": 257}}
 
 
 @pytest.mark.parametrize(
@@ -52,10 +44,16 @@ SPACE = {"merges": [(32, 97, 256), (98, 256, 257)], "added_tokens": {"b a": 257}
         (cut_by(r"a|(?=b)|c"), "can match the empty string"),
         (cut_by(r"(?:a?|b)c{0,2}"), "can match the empty string"),
         # Tokens that are spelled there like other bytes.
-        (of_bytes(b" a", "Ġa".encode(), **AMBIGUOUS), "both the tokens 256 and 257"),
-        (of_bytes(b" a", b"b a", **SPACE), "'b a': it is spelled there like other bytes"),
         (
-            of_bytes("Ġx".encode(), special_tokens={"Ġx": 256}, ignore_merges=True),
+            byte_tokenizer(" a", "Ġa", joins=[" |a"], special_tokens={"Ġa": 257}),
+            "both the tokens 256 and 257",
+        ),
+        (
+            byte_tokenizer(" a", "b a", joins=[" |a", "b| a"], added_tokens={"b a": 257}),
+            "'b a': it is spelled there like other bytes",
+        ),
+        (
+            byte_tokenizer("Ġx", special_tokens={"Ġx": 256}, ignore_merges=True),
             "'Ġx': it is spelled there like other bytes",
         ),
     ],

@@ -14,16 +14,16 @@ import bpe
 from bpe.errors import BpeError, TokenizerFileError
 from tests.bpe.huggingface import edited
 from tests.bpe.models import make
-from tests.bpe.vocabularies import BYTES
+from tests.bpe.vocabularies import BYTES, byte_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 Json = dict[str, Any]
-GOOD = bpe.Tokenizer(
-    tokens=[*BYTES, b"th", b"the", b"<s>", b"<tool>"],
-    merges=[(116, 104, 256), (256, 101, 257)],
+GOOD = byte_tokenizer(
+    *("th", "the", "<s>", "<tool>"),
+    joins=["t|h", "th|e"],
     pretokenizer=bpe.Pretokenizer("llama3"),
     special_tokens={"<s>": 258},
     added_tokens={"<tool>": 259},

@@ -15,7 +15,7 @@ from bpe.parts import Merges
 from tests.bpe.models import make
 from tests.bpe.oracle import ByReference
 from tests.bpe.steps import assert_linear, counts_steps
-from tests.bpe.vocabularies import BYTES
+from tests.bpe.vocabularies import byte_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,24 +26,11 @@ SPECIAL = "<s>"
 
 def with_superwords(*pairs: tuple[str, str], **settings: Any) -> bpe.Tokenizer:
     """Of the words `` a`` to `` f`` and ``a`` to ``f``, and a superword for each pair."""
-    tokens = [*BYTES, *(f" {letter}".encode() for letter in "abcdef")]
-    merges = [(tokens.index(b" "), token[1], 256 + i) for i, token in enumerate(tokens[256:])]
-    superwords = []
-    for left, right in pairs:
-        made = (left + right).encode()
-        if made not in tokens:
-            tokens.append(made)
-        ids = (tokens.index(part.encode()) for part in (left, right, left + right))
-        superwords.append(tuple(ids))
-    tokens.append(SPECIAL.encode())
-    arguments: dict[str, Any] = {
-        "tokens": tokens,
-        "merges": merges,
-        "superwords": superwords,
-        "pretokenizer": bpe.Pretokenizer("gpt2"),
-        "special_tokens": {SPECIAL: len(tokens) - 1},
-    }
-    return bpe.Tokenizer(**arguments | settings)
+    words = [f" {letter}" for letter in "abcdef"]
+    tokens = [*dict.fromkeys([*words, *map("".join, pairs)]), SPECIAL]
+    settings.setdefault("special_tokens", {SPECIAL: 255 + len(tokens)})
+    joins = [f" |{word[1]}" for word in words]
+    return byte_tokenizer(*tokens, joins=joins, superwords=[*map("|".join, pairs)], **settings)
 
 
 # Long runs.

@@ -18,7 +18,7 @@ from bpe.errors import InexpressibleError, TokenizerError, TokenizerFileError
 from bpe.formats.huggingface_superwords import PUBLISHED
 from tests.bpe.huggingface import edited, ids_of, loaded, written
 from tests.bpe.test_superwords import with_superwords
-from tests.bpe.vocabularies import BYTES
+from tests.bpe.vocabularies import BYTES, byte_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,24 +136,16 @@ def test_a_run_ends_where_words_would_be_joined() -> None:
 
 
 def test_many_words_that_begin_alike_in_a_long_run() -> None:
-    words = [f" {chr(0xAC00 + i)}".encode() for i in range(1000)]
-    tokens, merges = list(BYTES), []
-    known = {token: id_ for id_, token in enumerate(tokens)}
-    for size in (2, 3, 4):
-        for token in dict.fromkeys(word[:size] for word in words):
-            known[token] = len(tokens)
-            tokens.append(token)
-            merges.append((known[token[:-1]], token[-1], known[token]))
-    pairs_of_ids = [(known[left], known[right]) for left, right in pairwise(words)]
-    superwords = [(*pair, len(tokens) + rank) for rank, pair in enumerate(pairs_of_ids)]
-    tokens += [left + right for left, right in pairwise(words)]
-    tokenizer = bpe.Tokenizer(
-        tokens=tokens,
-        merges=merges,
-        superwords=superwords,
-        pretokenizer=bpe.Pretokenizer("o200k"),
-    )
-    text = b"".join(words[-2:] * 20_000 + words).decode()
+    words = [f" {chr(0xAC00 + i)}" for i in range(1000)]
+    parts = bpe.train(bpe.count_pretokens(words, pretokenizer="o200k"), max_merges=3000).parts
+    pairs = [*pairwise(words)]
+    tokens = [*parts.tokens, *(f"{left}{right}".encode() for left, right in pairs)]
+    superwords = [
+        tuple(tokens.index(part.encode()) for part in (left, right, left + right))
+        for left, right in pairs
+    ]
+    tokenizer = bpe.Tokenizer(**parts.__getstate__() | {"tokens": tokens, "superwords": superwords})
+    text = "".join(words[-2:] * 20_000 + words)
     assert ids_of(written(tokenizer), text) == tokenizer.encode(text)
 
 
@@ -189,12 +181,10 @@ def test_what_is_not_exact_is_refused(
 
 @pytest.mark.parametrize("pair", [("l", "L"), ("r", "E"), ("v", "E"), ("a", "'r"), ("l", "M")])
 def test_a_contraction_of_o200k_may_hold_both_parts(pair: tuple[str, str]) -> None:
-    tokens = [*BYTES, b"'r", "".join(pair).encode()]
-    left, right = (tokens.index(part.encode()) for part in pair)
-    tokenizer = bpe.Tokenizer(
-        tokens=tokens,
-        merges=[(ord("'"), ord("r"), 256)],
-        superwords=[(left, right, 257)],
+    tokenizer = byte_tokenizer(
+        *("'r", "".join(pair)),
+        joins=["'|r"],
+        superwords=["|".join(pair)],
         pretokenizer=bpe.Pretokenizer("o200k"),
     )
     assert tokenizer.encode("".join(pair)) == [257]
@@ -216,12 +206,8 @@ def test_the_approximate_form_has_all_merges_under_the_published_pattern() -> No
     assert form.merges == [*tokenizer.merges, *tokenizer.superwords]
     assert (form.superwords, form.training) == ([], None)
     assert form.pretokenizer == bpe.Pretokenizer(pattern=PUBLISHED)
-    other = written(form)
-    for text in ("one of the", " I'verust of then", "--the of the  a\n"):
-        assert ids_of(other, text) == form.encode(text)
-        assert form.decode(form.encode(text)) == text
     assert form.encode(" of then") != tokenizer.encode(" of then")
-    assert loaded(other) == form
+    assert loaded(written(form)) == form
     with pytest.raises(TokenizerError, match="no superwords: save it without approximate"):
         form.approximate()
 

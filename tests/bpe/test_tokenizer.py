@@ -13,7 +13,7 @@ import pytest
 import bpe
 from bpe.errors import BpeError, EncodingError, TokenizerError
 from tests.bpe.texts import library_sources
-from tests.bpe.vocabularies import BYTES, small_tokenizer
+from tests.bpe.vocabularies import BYTES, byte_tokenizer, small_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,11 +149,9 @@ def test_explain() -> None:
 def test_unreachable_tokens() -> None:
     assert make().unreachable() == []
     # "the" is merged from "t" and "he" only, and "th" always comes first; "xyz" from nothing.
-    tokens = [*BYTES, b"th", b"he", b"the", b"xyz", b"<s>"]
-    merges = [(116, 104, 256), (104, 101, 257), (116, 257, 258)]
-    table = {"tokens": tokens, "merges": merges, "special_tokens": {"<s>": 260}}
-    assert make(**table).unreachable() == [258, 259]
-    assert make(**table, ignore_merges=True).unreachable() == []
+    tokens, joins = ("th", "he", "the", "xyz"), ["t|h", "h|e", "t|he"]
+    assert byte_tokenizer(*tokens, joins=joins).unreachable() == [258, 259]
+    assert byte_tokenizer(*tokens, joins=joins, ignore_merges=True).unreachable() == []
 
 
 def test_a_trained_tokenizer_reaches_all_its_tokens() -> None:

@@ -18,6 +18,7 @@ from bpe.errors import TrainingError
 from tests.bpe.fuzz_targets import check_same_superwords, cut_of_runs
 from tests.bpe.oracle import known, training_of
 from tests.bpe.test_counts_of_runs import counts_of
+from tests.bpe.vocabularies import byte_tokenizer
 
 if TYPE_CHECKING:
     from bpe.training_report import SuperwordTraining
@@ -56,11 +57,8 @@ def test_a_tokenizer_without_a_record_of_its_training_gets_one() -> None:
     assert tokenizer == bpe.train_superwords(RUNS, tokenizer=WORDS_OF_CORPUS, superwords=2)
 
 
-AMBIGUOUS = Tokenizer(  # in runs, abc is one token, or two in two ways
-    tokens=[*(bytes([byte]) for byte in range(256)), b"ab", b"abc", b"bc"],
-    merges=[(97, 98, 256), (256, 99, 257), (98, 99, 258)],
-    pretokenizer=bpe.Pretokenizer("gpt2"),
-)
+# In runs, abc is one token, or two in two ways.
+AMBIGUOUS = byte_tokenizer("ab", "abc", "bc", joins=["a|b", "ab|c", "b|c"])
 
 
 def check_certain(runs: IdRuns, max_run: int | None, **settings: Any) -> int | None:

@@ -10,14 +10,13 @@ from bpe import (
     ByteLevel,
     CharacterLevel,
     PretokenCounts,
-    Pretokenizer,
     Tokenizer,
     WordPiece,
     train,
 )
 from bpe.errors import TokenizerError
 from tests.bpe.oracle import training_of
-from tests.bpe.vocabularies import BYTES
+from tests.bpe.vocabularies import byte_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,30 +65,17 @@ def test_word_piece_needs_its_training() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "merges", "special", "named"),
+    ("tokenizer", "named"),
     [
+        (byte_tokenizer("abc", "ab", joins=["a|b", "ab|c"]), "makes token 256 after .* token 257"),
         (
-            [b"abc", b"ab"],
-            [(97, 98, 257), (257, 99, 256)],
-            {},
-            "makes token 256 after .* token 257",
+            byte_tokenizer("ab", "<|e|>", joins=["a|b"], special_tokens={"<|e|>": 257}),
+            r"does not hold '<\|e\|>'",
         ),
-        ([b"ab", b"<|e|>"], [(97, 98, 256)], {"<|e|>": 257}, r"does not hold '<\|e\|>'"),
-        ([None, b"ab"], [(97, 98, 257)], {}, "no token has the id 256"),
+        (byte_tokenizer(None, "ab", joins=["a|b"]), "no token has the id 256"),
     ],
 )
-def test_ids_that_do_not_follow_the_merges_are_refused(
-    tokens: list[bytes | None],
-    merges: list[tuple[int, int, int]],
-    special: dict[str, int],
-    named: str,
-) -> None:
-    tokenizer = Tokenizer(
-        tokens=[*BYTES, *tokens],
-        merges=merges,
-        special_tokens=special,
-        pretokenizer=Pretokenizer("words"),
-    )
+def test_ids_that_do_not_follow_the_merges_are_refused(tokenizer: Tokenizer, named: str) -> None:
     with pytest.raises(TokenizerError, match=named):
         tokenizer.truncated(257)
 

@@ -4,16 +4,39 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
 import bpe
 from tests.bpe.texts import library_sources
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 BYTES = [bytes([byte]) for byte in range(256)]
 SPECIAL = ["<|endoftext|>", "<|end|>", "<|end|><|end|>", "Ġ é🙂"]
 
-MergeTable = tuple[list[bytes], list[tuple[int, int, int]]]
+Merge = tuple[int, int, int]
+MergeTable = tuple[list[bytes], list[Merge]]
+
+
+def byte_tokenizer(
+    *tokens: str | None,
+    joins: Sequence[str] = (),
+    superwords: Sequence[str] = (),
+    **settings: Any,
+) -> bpe.Tokenizer:
+    """The bytes and these tokens, None for a gap; ``a|b`` merges a and b. Cut by gpt2."""
+    table = [*BYTES, *(token and token.encode() for token in tokens)]
+
+    def merges(joins: Sequence[str]) -> list[Merge]:
+        pairs = [join.encode().split(b"|") for join in joins]
+        return [(table.index(a), table.index(b), table.index(a + b)) for a, b in pairs]
+
+    settings.setdefault("pretokenizer", bpe.Pretokenizer("gpt2"))
+    across = merges(superwords)
+    return bpe.Tokenizer(tokens=table, merges=merges(joins), superwords=across, **settings)
 
 
 @functools.cache
