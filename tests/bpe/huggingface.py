@@ -15,11 +15,17 @@ from tests.bpe.texts import strings
 from tests.bpe.vocabularies import small_tokenizer
 
 
-def loaded(theirs: tokenizers.Tokenizer) -> bpe.Tokenizer:
-    """Ours, of the file that they save."""
+def loaded(theirs: tokenizers.Tokenizer | str) -> bpe.Tokenizer:
+    """Ours, of the file that they save, or of its text."""
+    text = theirs if isinstance(theirs, str) else theirs.to_str(pretty=True)
+    return loaded_file("tokenizer.json", text.encode())
+
+
+def loaded_file(name: str, data: bytes) -> bpe.Tokenizer:
+    """Ours, of a file that lies alone in a folder."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "theirs.json")
-        theirs.save(str(path))
+        path = Path(folder, name)
+        path.write_bytes(data)
         return bpe.Tokenizer.load(path)
 
 

@@ -11,12 +11,21 @@ import tokenizers
 import bpe
 from bpe import formats
 from bpe.errors import TokenizerError
+from bpe.models import BYTE_TOKENS
 from tests.bpe.huggingface import loaded, written
 from tests.bpe.models import make
 from tests.bpe.vocabularies import byte_tokenizer, small_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def marked(*normalizer: str, never_split: tuple[str, ...] = ()) -> bpe.Tokenizer:
+    """As SentencePiece's."""
+    cut = bpe.Pretokenizer("none", normalizer=normalizer, never_split=never_split)
+    strings = [token.decode() for token in BYTE_TOKENS]
+    model = bpe.CharacterLevel(end_of_word="", byte_fallback=True)
+    return make(strings, model=model, pretokenizer=cut)
 
 
 def cut_by(*patterns: str, **more: Any) -> bpe.Tokenizer:
@@ -34,6 +43,9 @@ AB_END = (["a", "b", "</w>", "b</w>", "ab</w>"], [("b", "</w>"), ("a", "b</w>")]
         (make(["a", "b"], model=bpe.CharacterLevel(end_of_word="")), "dropped silently there"),
         (make(["[UNK]"], model=bpe.WordPiece(), pretokenizer=NEVER_SPLIT), "never_split 'url'"),
         (cut_by(r"\w+", "gpt2", normalizer=("nfkc", "lowercase")), r"'\\w+' at character 0"),
+        (marked(never_split=("url",)), "never_split 'url'"),
+        (marked("ensure-mark"), "ensure-mark is supported there at the end"),
+        (marked("nfkc", "mark-spaces", "ensure-first-mark"), "ensure-first-mark after"),
         # Patterns that may mean something else there.
         (cut_by(r"\p{N}{1,3}+"), "'{1,3' at character 5"),
         (cut_by(r"(?m)^a"), r"'(?m)' at character 0"),

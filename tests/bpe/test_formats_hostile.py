@@ -12,7 +12,7 @@ import tokenizers
 
 import bpe
 from bpe.errors import BpeError, TokenizerFileError
-from tests.bpe.huggingface import edited
+from tests.bpe.huggingface import edited, ids_of, loaded
 from tests.bpe.models import make
 from tests.bpe.vocabularies import BYTES, byte_tokenizer
 
@@ -179,17 +179,14 @@ def test_broken_files_of_the_dialect(place: str, value: Any, named: str, tmp_pat
     refused(tmp_path / "tokenizer.json", edited(DIALECT, place, value).encode(), named)
 
 
-def test_added_tokens_that_overlap_but_are_looked_for_apart(tmp_path: Path) -> None:
-    file = json.loads(GOOD)
-    file["added_tokens"][1]["normalized"] = True
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(file))
-    assert bpe.Tokenizer.load(path).encode("<tool>") == [259]
+def test_added_tokens_that_overlap_but_are_looked_for_apart() -> None:
+    text = edited(GOOD, "added_tokens.1.normalized", True)
+    assert loaded(text).encode("<tool>") == [259]
+    file = json.loads(text)
     file["added_tokens"].append({**file["added_tokens"][0], "id": 260, "content": "ol><s>"})
-    path.write_text(json.dumps(file))
-    text = "<tool><s>"
-    expected = tokenizers.Tokenizer.from_file(str(path)).encode(text).ids
-    assert bpe.Tokenizer.load(path).encode(text, allowed_special="all") == expected
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
+    expected = ids_of(theirs, "<tool><s>")
+    assert loaded(json.dumps(file)).encode("<tool><s>", allowed_special="all") == expected
     assert expected[-1] == 260
 
 

@@ -91,11 +91,9 @@ def test_any_merges(table: MergeTable, text: str, whole: bool) -> None:
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["gpt2_vocab.json", "cl100k_base.tiktoken", "o200k_base.tiktoken"])
 @pytest.mark.parametrize("corpus", ["en", "multi"])
-def test_published_vocabularies(name: str, corpus: str, tmp_path: Path) -> None:
+def test_published_vocabularies(name: str, corpus: str) -> None:
     ours = bpe.Tokenizer.load(shared_file(f"vocabs/{name}"))
-    path = tmp_path / "tokenizer.json"
-    ours.save(path)
-    theirs = tokenizers.Tokenizer.from_file(str(path))
+    theirs = written(ours)
     column = pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["text"])["text"]
     texts = [column[row].as_py()[:20_000] for row in range(0, len(column), len(column) // 100)]
     # Only where both agree on what a letter is: Oniguruma's Unicode is older than 16.0.
@@ -107,7 +105,7 @@ def test_published_vocabularies(name: str, corpus: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("decoder", [decoders.ByteLevel(), None])
-def test_tokens_that_are_added_get_the_ids_they_have_there(decoder: Any, tmp_path: Path) -> None:
+def test_tokens_that_are_added_get_the_ids_they_have_there(decoder: Any) -> None:
     theirs = with_parts(decoder=decoder)
     theirs.add_tokens(["<tool>", "foo bar"])
     theirs.add_special_tokens(["<s>"])
@@ -124,17 +122,16 @@ def test_tokens_that_are_added_get_the_ids_they_have_there(decoder: Any, tmp_pat
     assert written(ours).get_vocab() == again.get_vocab()
 
 
-def test_old_files_have_merges_as_strings_and_no_type(tmp_path: Path) -> None:
+def test_old_files_have_merges_as_strings_and_no_type() -> None:
     ours = small_tokenizer("gpt2", special_tokens=())
     file = json.loads(ours.to_json())
     file["model"]["merges"] = [" ".join(merge) for merge in file["model"]["merges"]]
     for key in ("type", "byte_fallback", "ignore_merges"):
         del file["model"][key]
     file["model"] |= {"continuing_subword_prefix": "", "end_of_word_suffix": ""}
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps(file))
-    assert bpe.Tokenizer.load(path) == ours
-    assert tokenizers.Tokenizer.from_file(str(path)).get_vocab_size() == len(ours)
+    text = json.dumps(file)
+    assert loaded(text) == ours
+    assert tokenizers.Tokenizer.from_str(text).get_vocab_size() == len(ours)
 
 
 # Post-processors.
@@ -178,9 +175,7 @@ def test_what_of_a_file_is_not_applied_is_said_and_kept(processor: Any, named: s
 
 
 @pytest.mark.parametrize("single", [None, 5, [{}], ["$A"], [{"SpecialToken": 7}]])
-def test_a_broken_template_is_not_applied_either(single: Any, tmp_path: Path) -> None:
+def test_a_broken_template_is_not_applied_either(single: Any) -> None:
     template = {"type": "TemplateProcessing", "single": single}
-    path = tmp_path / "tokenizer.json"
-    path.write_text(edited(with_parts().to_str(), "post_processor", template), "utf-8")
-    (said,) = bpe.Tokenizer.load(path).not_applied
+    (said,) = loaded(edited(with_parts().to_str(), "post_processor", template)).not_applied
     assert "TemplateProcessing, which adds tokens to each text" in said

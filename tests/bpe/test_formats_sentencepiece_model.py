@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
-import tempfile
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -16,10 +14,13 @@ import bpe
 from bpe.errors import TokenizerFileError
 from bpe.formats.sentencepiece import _message
 from bpe.roles import Roles
-from tests.bpe.huggingface import marked_texts
+from tests.bpe.huggingface import loaded_file, marked_texts
 from tests.bpe.texts import library_sources
 from tests.examples import examples
 from tests.shared_data import shared_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 sentencepiece = pytest.importorskip("sentencepiece", reason="no sentencepiece here")
 
@@ -57,16 +58,9 @@ def trained(kind: str) -> bytes:
     return model.getvalue()
 
 
-def loaded(data: bytes) -> bpe.Tokenizer:
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "tokenizer.model").write_bytes(data)
-        return bpe.Tokenizer.load(folder)
-
-
 def in_both(data: bytes) -> tuple[bpe.Tokenizer, Any]:
-    theirs = sentencepiece.SentencePieceProcessor()
-    theirs.LoadFromSerializedProto(data)
-    return loaded(data), theirs
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
+    return loaded_file("tokenizer.model", data), theirs
 
 
 @functools.cache
@@ -137,7 +131,7 @@ def test_tokens_roles_and_files(kind: str, tmp_path: Path) -> None:
 
 def refused(data: bytes, named: str) -> None:
     with pytest.raises(TokenizerFileError, match=rf"tokenizer\.model: .*{named}"):
-        loaded(data)
+        loaded_file("tokenizer.model", data)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -38,10 +39,14 @@ def learnt(merges: Iterable[TrainedMerge]) -> list[Merge]:
     return [(merge.left, merge.right, merge.count) for merge in merges]
 
 
+def texts_of(corpus: str) -> pa.ChunkedArray:
+    """All documents of a corpus."""
+    return pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["text"])["text"]
+
+
 def counted(corpus: str) -> bpe.PretokenCounts:
     """The words of all documents of a corpus."""
-    table = pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["text"])
-    return bpe.count_pretokens(table["text"], pretokenizer="o200k")
+    return bpe.count_pretokens(texts_of(corpus), pretokenizer="o200k")
 
 
 @pytest.mark.shared
@@ -55,8 +60,7 @@ def test_word_merges_of_disjoint_pairs() -> None:
 def words_and_runs(corpus: str) -> tuple[bpe.Tokenizer, bpe.PretokenCounts]:
     """The word tokenizer of the published files, and its runs."""
     words = bpe.train(counted(corpus), max_merges=16_141, pair_counts="disjoint")
-    table = pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["text"])
-    return words, bpe.count_runs(table["text"], tokenizer=words)
+    return words, bpe.count_runs(texts_of(corpus), tokenizer=words)
 
 
 CORPORA = ["multi", pytest.param("en", marks=pytest.mark.long)]
@@ -83,8 +87,7 @@ def test_hugging_faces_file_gives_the_same_ids(
     tokenizer = bpe.train_superwords(runs, tokenizer=words, **settings)
     tokenizer.save(tmp_path)
     assert bpe.Tokenizer.load(tmp_path).text_sha256 == tokenizer.text_sha256
-    table = pq.read_table(shared_file(f"corpora/{corpus}.parquet"), columns=["text"])
-    texts = [str(text) for text in table["text"][:: 1 if LONG else 40]]
+    texts = [str(text) for text in texts_of(corpus)[:: 1 if LONG else 40]]
     for form in (tokenizer, tokenizer.approximate()):
         theirs = written(form)
         for first in range(0, len(texts), 1000):

@@ -16,7 +16,7 @@ from tokenizers import models, normalizers, pre_tokenizers
 import bpe
 from bpe.errors import TokenizerError, TokenizerFileError, TrainingError
 from bpe.special_tokens import SpecialCutter, TokenFlags
-from tests.bpe.huggingface import ids_of, loaded, written
+from tests.bpe.huggingface import edited, ids_of, loaded, written
 from tests.bpe.oracle import cut_at_tokens
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import MALFORMED, code_points, strings
@@ -126,10 +126,8 @@ def test_ids_are_theirs(name: str, tokens: dict[str, TokenFlags], text: str, spe
 
 def test_single_word_that_the_model_makes_too_is_refused() -> None:
     made = theirs({"<m": TokenFlags(single_word=True)}, special=False)
-    file = json.loads(made.to_str())
-    file["model"]["ignore_merges"] = True
     with pytest.raises(TokenizerFileError, match="single_word is not supported of '<m'"):
-        loaded(tokenizers.Tokenizer.from_str(json.dumps(file)))
+        loaded(edited(made.to_str(), "model.ignore_merges", True))
 
 
 def test_words_are_those_of_unicode_16() -> None:

@@ -9,6 +9,7 @@ import pytest
 import bpe
 from bpe import CharacterLevel, Tokenizer, train
 from bpe.errors import TokenizerError, TrainingError
+from tests.bpe.huggingface import ids_of, written
 from tests.bpe.oracle import known, training_of
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ def test_files_keep_it(tmp_path: Path) -> None:
         new.truncated(len(old) - 1)
 
 
-def test_hugging_face_reads_it_where_special_tokens_stand_among_the_others(tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
+def test_hugging_face_reads_it_where_special_tokens_stand_among_the_others() -> None:
     text = "low lower lowest, new newer newest; die neue niedrige Niederung"
     first = train(bpe.count_pretokens([text[:30]] * 2), vocab_size=262)
     old = Tokenizer(
@@ -42,9 +42,8 @@ def test_hugging_face_reads_it_where_special_tokens_stand_among_the_others(tmp_p
         special_tokens={"<|end|>": 262},
     )
     new = train(bpe.count_pretokens([text]), extend=old, vocab_size=280)
-    new.save(tmp_path / "tokenizer.json")
-    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    assert theirs.encode(text, add_special_tokens=False).ids == new.encode(text)
+    theirs = written(new)
+    assert ids_of(theirs, text) == new.encode(text)
     assert theirs.encode("<|end|>").ids == [262]
     assert max(new.encode(text)) > 262
 

@@ -131,8 +131,7 @@ def in_both() -> tuple[tokenizers.Tokenizer, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "tokenizer.model")
         of_sources().save(path)
-        theirs = sentencepiece.SentencePieceProcessor()
-        theirs.LoadFromSerializedProto(path.read_bytes())
+        theirs = sentencepiece.SentencePieceProcessor(model_file=str(path))
     return written(of_sources()), theirs
 
 
