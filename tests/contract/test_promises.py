@@ -1,17 +1,14 @@
 """Promises of every job.
 
-The same files for any workers, splits and repeated bundles; a job that was killed, damaged or
-started twice ends with these files or with one clear error; what is not ours is never touched.
+The same files for any workers, splits and repeated bundles; a job whose output is
+damaged, or that is started twice, ends with these files or with one clear error; what is not ours
+is never touched.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePath
@@ -23,12 +20,11 @@ from pipelines.errors import ConfigError, InputError, OutputError, VerificationE
 from pipelines.output.lock import locked
 from pipelines.settings import Execution
 from pipelines.stage.record import read_records, write_records
-from pipelines.storage import is_temporary
 from tests import jobs
 from tests.contract.kinds import KINDS, VARIANTS, Kind, prepare
 from tests.pipelines.corpora import FOUR, ONE, tree
 from tests.pipelines.object_store import ObjectStore
-from tests.shared_data import ROOT, long_but
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,14 +35,6 @@ EXECUTIONS = {
     "one of many": Execution(workers=1, beam_args=("--direct_running_mode=multi_threading",)),
     "bundles run twice": replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",)),
 }
-KILLED = """
-import sys
-from pathlib import Path
-from tests import jobs
-from tests.contract.kinds import KINDS
-
-KINDS[sys.argv[1]].run(Path(sys.argv[2]), sys.argv[3], resume=True)
-"""
 
 
 @pytest.fixture(scope="session")
@@ -288,33 +276,6 @@ def test_without_its_last_file_a_job_is_finished(
     kind.run(folder, output, resume=True)
     assert tree(output) == whole
     assert stamps(kind, output) == times or not kind.goes_on
-
-
-def run_until_it_is_killed(kind: Kind, folder: Path, out: Path) -> None:
-    """Run a job in a process of its own, and kill it when it has three parts, or let it end."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, kind.name, folder, out],
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    while process.poll() is None:
-        if sum(1 for _ in out.glob(kind.parts)) >= 3:
-            process.kill()
-            break
-        time.sleep(0.002)
-    _, errors = process.communicate()
-    assert process.returncode in (0, -signal.SIGKILL), errors.decode()
-
-
-@pytest.mark.long  # in the short form, tests/faults kills `bpe run`
-def test_a_job_that_was_killed_is_finished(
-    kind: Kind, folder: Path, whole: dict[str, bytes], tmp_path: Path
-) -> None:
-    run_until_it_is_killed(kind, folder, tmp_path / "out")
-    kind.run(folder, tmp_path / "out", resume=True)
-    assert tree(tmp_path / "out") == whole
-    assert not any(is_temporary(path.name) for path in (tmp_path / "out").rglob(".*"))
 
 
 @of_kinds(ALL, *KINDS)

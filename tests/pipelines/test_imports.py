@@ -95,18 +95,8 @@ def test_importing_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_command_puts_back_what_it_changes(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("some words\nand others\n" * 50)
-    arguments = [
-        "count",
-        "--input",
-        "a.txt",
-        "--format",
-        "lines",
-        "--workers",
-        "2",
-        "--shards",
-        "2",
-    ]
-    code = f"arguments = {[*arguments, '--split-size', '300']!r}\n{COMMAND}"
+    arguments = "count --input a.txt --format lines --workers 2 --shards 2 --split-size 300"
+    code = f"arguments = {arguments.split()}\n{COMMAND}"
     assert changed(code, tmp_path) == {}
 
 

@@ -10,7 +10,6 @@ import apache_beam as beam
 from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import PipelineOptions
 
-import bpe
 from bpe.reference.pretokenize import count
 from pipelines import CountCorpus, EncodeCorpus
 from pipelines.compare.job import CompareRequest
@@ -66,22 +65,6 @@ def test_counting_and_training(tmp_path: Path) -> None:
         training=TrainSettings(vocab_size=280),
     )
     assert finished(RunJob(request, FailureChannel())) == {"merges_trained": 24}
-
-
-def test_merges_of_superwords(tmp_path: Path) -> None:
-    corpus = write_jsonl(tmp_path / "a.jsonl", ["to be or not to be"] * 3)
-    words = bpe.train(bpe.count_pretokens(corpus.texts), max_merges=20)
-    words.save(tmp_path / "words.json")
-    runs = str(tmp_path / "runs")
-    inputs, tokenizer = [str(tmp_path / "a.jsonl")], str(tmp_path / "words.json")
-    finished(CountCorpus(inputs=inputs, tokenizer=tokenizer, output=runs))
-    request = TrainRequest(
-        output=OutputSettings(directory=str(tmp_path / "model")),
-        counts=(jobs.CountsInput(directory=runs),),
-        special_tokens=(),
-        training=TrainSettings(superwords=2, extend=tokenizer),
-    )
-    assert finished(RunJob(request, FailureChannel())) == {"merges_trained": 2}
 
 
 def test_encoding_and_resuming(tmp_path: Path) -> None:

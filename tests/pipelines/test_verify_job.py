@@ -13,14 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from bpe.counts.files import counts_table
 from bpe.special_tokens import TokenFlags
 from pipelines import storage
-from pipelines.count.check_parts import (
-    shard_of,
-    stored_sets,
-    stored_shards,
-)
 from pipelines.encode.parts import open_part
 from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import dead_letters_file, manifest_bytes
@@ -42,16 +36,6 @@ from tests.pipelines.corpora import (
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from pipelines.count.sets import CountsSet
-
-
-def test_a_lossy_tokenizer_is_verified_by_encoding_again(tmp_path: Path) -> None:
-    counts = bpe.count_pretokens(["a b a b"], pretokenizer="words")
-    bpe.train(counts, vocab_size=256).save(tmp_path / "t.json")
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a  b", " c"])
-    encode(corpus.inputs(), tmp_path / "t.json", tmp_path / "ids")
-    assert jobs.verify(directory=str(tmp_path / "ids"), inputs=corpus.inputs()).compared
 
 
 @pytest.mark.parametrize("special", [True, False])
@@ -86,10 +70,6 @@ def part(ids: Path, number: int = 2) -> Path:
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
-    "extra dead letters": (
-        lambda ids: storage.write(str(ids / "dead-letters" / "x"), b""),
-        "dead-letters/x is not named in the manifest",
-    ),
     "half-written file": (
         lambda ids: (ids / f".{part(ids).name}.{'0' * 32}.tmp").touch(),
         "half written",
@@ -146,18 +126,11 @@ def put(ids: Path, *where: str | int, value: object) -> None:
     ("where", "value", "error", "message"),
     [
         (("settings", "text_field"), "no", VerificationError, "made from other inputs or with"),
-        (("inputs", 0, "size"), 1, VerificationError, "made from other inputs or with other"),
         (("inputs", 1, "name"), "no", VerificationError, r"train-00001-of-\d+\.parquet: .* other"),
         (("rows", "dropout"), 0.5, VerificationError, "made from other inputs or with other"),
-        (("rows", "append_token"), "no", VerificationError, "made from other inputs or with other"),
-        (("rows", "parquet_encoding"), "x", InputError, "manifest.json: damaged"),
-        (("rows", "dropout_seed"), 2.5, InputError, "manifest.json: damaged"),
-        (("rows", "allow_special"), [1], InputError, "manifest.json: damaged"),
         (("settings", "keep"), [{"name": "a", "type": "b"}], InputError, "'b' is no type"),
-        (("settings", "keep"), [{"name": 1, "type": "int8"}], InputError, "manifest.json: damaged"),
         (("totals", "tokens"), 1, VerificationError, "total of tokens is 1, its parts add up to"),
         (("duplicate_ids", "documents"), 1, VerificationError, "says 1 duplicate ids, the parts"),
-        (("totals", "tokens"), None, InputError, "manifest.json: damaged"),
         (("totals", "tokens"), True, InputError, "totals.tokens must be an integer from 0, got"),
         (("records",), [{"file": "x"}], InputError, "records must be an object"),
         (("id_type",), "int8", InputError, "damaged: id_type must be"),
@@ -220,13 +193,9 @@ def test_of_several_wrong_parts_the_first_is_named_and_all_are_counted(
 
 
 CHANGES: dict[str, tuple[Callable[[pa.Table, bpe.Tokenizer], pa.Table], str]] = {
-    "another text": (
-        lambda table, _: with_ids(table, 1, [5]),
-        r"train-00001-of-\d+\.parquet, row 1, document 'j\d+': input_ids is \[5\], its input says",
-    ),
     "another encoding": (
         lambda table, tokenizer: with_ids(table, 1, _bytewise(table, 1, tokenizer)),
-        r"train-00001-of-\d+\.parquet, row 1, document 'j\d+': input_ids is \[\d+, ",
+        r"train-00001-of-\d+\.parquet, row 1, document 'j\d+': input_ids is .*, its input says",
     ),
     "another key": (
         lambda table, _: table.set_column(1, "key", pc.bit_wise_not(table["key"])),
@@ -291,13 +260,10 @@ def test_inputs_that_changed_are_named(model: Path, tmp_path: Path) -> None:
             jobs.verify(directory=str(tmp_path / "ids"), inputs=corpus.inputs())
 
 
-NO_MANIFESTS = (
-    *("not json", "[]", "{}", "[" * 100_000, '{"kind": "else", "version": 1}'),
-    *('{"kind": "encoded", "version": 99}', '{"kind": "encoded", "version": 4}'),
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "{}", "[" * 100_000, *(f'{{"kind": "encoded", "version": {n}}}' for n in (4, 99))],
 )
-
-
-@pytest.mark.parametrize("text", NO_MANIFESTS)
 def test_a_manifest_that_is_none_is_an_error_of_the_input(tmp_path: Path, text: str) -> None:
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(InputError, match=r"manifest\.json"):
@@ -312,13 +278,6 @@ def test_dead_letters_of_counts_are_those_of_the_last_run(tmp_path: Path) -> Non
     count(inputs, tmp_path / "counts")
     letters = sorted((tmp_path / "counts" / "dead-letters").iterdir())
     good = letters[0].read_bytes()
-    for damage, message in (
-        (b"", r"jsonl has 0 bytes, the manifest says \d+"),
-        (good.replace(b"a", b"b"), "its SHA-256 is not that of the manifest"),
-    ):
-        letters[0].write_bytes(damage)
-        with pytest.raises(VerificationError, match=message):
-            jobs.verify(directory=str(tmp_path / "counts"))
     letters[0].unlink()
     with pytest.raises(VerificationError, match="jsonl is missing, the manifest names it"):
         jobs.verify(directory=str(tmp_path / "counts"))
@@ -344,19 +303,6 @@ def test_totals_of_counts_are_those_of_their_input(
     edit_manifest(counts, lambda m: m["totals"].update({total: 9}))
     with pytest.raises(VerificationError, match=rf"{total[:3]}.*: 9.* {again}"):
         jobs.verify(directory=str(counts), inputs=corpus.inputs())
-
-
-@pytest.mark.parametrize("order", [False, True])
-def test_the_same_shards_of_all_sets_are_compared(tmp_path: Path, order: bool) -> None:
-    texts = ["low lower low", "low new newer"]
-    settings: dict[str, Any] = {"pretokenizer": "words", "track_order": order}
-    sets: list[CountsSet] = []
-    for number, text in enumerate(texts):
-        bpe.count_pretokens([text], **settings).save(tmp_path / str(number), shards=4)
-        sets += stored_sets(str(tmp_path / str(number)))
-    again = bpe.count_pretokens(texts, **settings).sorted_counts.split(4)
-    for shard, parts in enumerate(stored_shards(sets)):
-        assert counts_table(shard_of(parts, shard, 4)).equals(counts_table(again[shard]))
 
 
 def test_the_graph_is_the_same_for_any_output(model: Path, tmp_path: Path) -> None:
