@@ -7,23 +7,19 @@ from collections import Counter
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import bpe
-from bpe.counting import PretokenCounter
-from bpe.counts.files import counts_to_ipc
 from bpe.diff import same_tokens, token_sizes
 from bpe.errors import TokenizerError
+from bpe.explain import visible
 from bpe.special_tokens import TokenFlags
 from pipelines.compare import result as comparing
 from pipelines.compare import totals as totals_module
-from pipelines.compare.pieces import Difference, PieceCutter, add_differences
 from pipelines.compare.result import read_comparison
 from pipelines.compare.tokenizers import parse_tokenizers
-from pipelines.compare.totals import WHOLE, ComparisonTotals, Meter, described
 from pipelines.errors import ConfigError, InputError, RecordError
 from pipelines.settings import Execution, InputSettings
 from tests import jobs
@@ -266,16 +262,13 @@ def test_a_tiktoken_file_takes_its_pretokenizer_behind_a_colon(
 @pytest.mark.parametrize(
     ("texts", "names"),
     [
-        (["a.json", "b.json"], ["a", "b"]),
         (["m/tokenizer.json", "n/tokenizer.json"], ["m", "n"]),
-        (["m/merges.txt", "n/tokenizer.model"], ["m", "n"]),
         (
             ["x/m/tokenizer.json", "y/m/tokenizer.json"],
             ["x/m/tokenizer.json", "y/m/tokenizer.json"],
         ),
         (["old=a.json", "a.json"], ["old", "a.json:"]),
         (["t.tiktoken:gpt2", "t.tiktoken:cl100k"], ["t.tiktoken:gpt2", "t.tiktoken:cl100k"]),
-        (["s3://b/t.tiktoken:gpt2", "b"], ["t", "b"]),
     ],
 )
 def test_names_of_tokenizers(texts: list[str], names: list[str]) -> None:
@@ -309,69 +302,25 @@ def test_files_that_workers_cannot_see_are_refused_before_anything_is_written(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus"]
 
 
-# Without Beam.
+def pieces(tokenizers: list[Tokenizer], text: bytes) -> list[bytes]:
+    """The text, cut where all of them cut it."""
+    spans = (one.pretokenizer.spans(text) for one in tokenizers)
+    places = ({place for span in one for place in span} | {0, len(text)} for one in spans)
+    return [text[begin:end] for begin, end in pairwise(sorted(set.intersection(*places)))]
 
 
-def test_pieces_are_cut_where_all_cut_and_nowhere_else() -> None:
-    cuts = [bpe.Pretokenizer(name) for name in ("gpt2", "cl100k", "words")]
-    cutter = PieceCutter([*cuts, bpe.Pretokenizer("none")])
-    texts = pa.array(["skipped", *TEXTS], pa.large_string()).slice(1)
-    pieces = [piece.as_py() for piece in cutter.pieces(texts)]
-    assert b"".join(pieces) == "".join(TEXTS).encode()
-    rest = iter(pieces)
-    for text in TEXTS:
-        data = text.encode()
-        places = [
-            {place for span in one.spans(data) for place in span} | {0, len(data)} for one in cuts
-        ]
-        place = 0
-        for end in sorted(set.intersection(*places))[1:]:
-            assert next(rest) == data[place:end]
-            place = end
-
-
-def test_a_common_pretokenizer_counts_by_itself() -> None:
-    cutter = PieceCutter([bpe.Pretokenizer("cl100k"), bpe.Pretokenizer("cl100k")])
-    assert cutter.counted == bpe.Pretokenizer("cl100k")
-    normalizing = PieceCutter([bpe.Pretokenizer("words", normalizer=("nfc",))])
-    assert normalizing.counted == bpe.Pretokenizer("gpt2")
-
-
-def test_differences_are_those_of_all_pieces_in_any_order(models: Path) -> None:
-    tokenizers = load(models, "small.json", "large.json", "words.json")
-    cutter = PieceCutter(one.pretokenizer for one in tokenizers)
-    counter = PretokenCounter(cutter.counted)
-    texts = pa.array(TEXTS, pa.large_string())
-    cutter.add(texts, counter)
-    counts = Counter(piece.as_py() for piece in cutter.pieces(texts))
-    found = [Difference(), Difference()]
-    for run in reversed(counter.drain(5)):
-        add_differences(found, counts_to_ipc(run), tokenizers, examples=7)
-    for one, other in zip(found, tokenizers[1:], strict=True):
+def test_differences_are_those_of_all_pieces(models: Path, tmp_path: Path) -> None:
+    names = ("small.json", "large.json", "words.json")
+    tokenizers = load(models, *names)
+    corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", TEXTS)
+    result = compare(corpus.folder, models, names=names, examples=3)
+    counts = Counter(one for text in TEXTS for one in pieces(tokenizers, text.encode()))
+    for found, other in zip(result["differences"], tokenizers[1:], strict=True):
         more = {p: len(other.encode(p)) - len(tokenizers[0].encode(p)) for p in counts}
-        assert one.fewer == sum(n for p, n in counts.items() if more[p] < 0)
-        assert one.more == sum(n for p, n in counts.items() if more[p] > 0)
-        assert one.same == sum(n for p, n in counts.items() if more[p] == 0)
-        ranked = sorted((-abs(n * more[p]), p) for p, n in counts.items() if more[p])
-        assert [example[:2] for example in one.examples] == ranked[:7]
-
-
-def test_totals_add_up_in_any_order(models: Path) -> None:
-    tokenizers = load(models, "small.json", "words.json")
-    meter = Meter(tokenizers)
-
-    def of(texts: list[str]) -> ComparisonTotals:
-        array = pa.array(texts, pa.large_string())
-        encoded = [one.encode_arrow(array) for one in tokenizers]
-        return meter.measure(array, encoded, ["=a", "=b"], np.arange(len(texts)) % 2)
-
-    def together(*several: ComparisonTotals) -> dict[str, object]:
-        sums = ComparisonTotals()
-        for one in several:
-            sums.add(ComparisonTotals.from_record(one.to_record()))
-        return {key: described(sums, key, tokenizers) for key in (WHOLE, "=a", "=b")}
-
-    one, two, nothing = of(TEXTS[:2]), of(TEXTS[2:]), of([])
-    assert not nothing.numbers
-    assert described(nothing, WHOLE, tokenizers)["tokenizers"][0]["vocabulary_used"] == 0
-    assert together(one, nothing, two) == together(two, one) == together(of(TEXTS))
+        assert found["pieces_with_fewer_tokens"] == sum(n for p, n in counts.items() if more[p] < 0)
+        assert found["pieces_with_more_tokens"] == sum(n for p, n in counts.items() if more[p] > 0)
+        assert found["pieces_with_as_many_tokens"] == sum(counts[p] for p in counts if not more[p])
+        greatest = sorted(counts, key=lambda p: (-abs(counts[p] * more[p]), p))[:3]
+        examples = [(visible(p), counts[p], counts[p] * more[p]) for p in greatest]
+        keys = ("piece", "count", "more_tokens")
+        assert [tuple(one[key] for key in keys) for one in found["examples"]] == examples

@@ -14,7 +14,7 @@ from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
 from tests import jobs
-from tests.pipelines.corpora import TWO, count, train, write_jsonl
+from tests.pipelines.corpora import TWO, count, train
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,10 +87,8 @@ def test_rare_words_are_dropped_after_all_counts_are_added(corpus: Corpus, tmp_p
 
 
 def test_weights_are_exact(tmp_path: Path) -> None:
-    one = write_jsonl(tmp_path / "one" / "a.jsonl", ["low low lower lowest"])
-    two = write_jsonl(tmp_path / "two" / "a.jsonl", ["new newer newest wide"])
-    count(one.inputs(), tmp_path / "c1")
-    count(two.inputs(), tmp_path / "c2")
+    bpe.count_pretokens(["low low lower lowest"]).save(tmp_path / "c1")
+    bpe.count_pretokens(["new newer newest wide"]).save(tmp_path / "c2")
     sources = tuple(CountsInput.parse(f"{tmp_path}/{name}") for name in ("c1:0.5", "c2:1/3"))
     train(tmp_path / "model", counts=sources, training=TrainSettings(vocab_size=265))
     counts = PretokenCounts.load(tmp_path / "c1") * 3 + PretokenCounts.load(tmp_path / "c2") * 2
