@@ -78,46 +78,36 @@ def workers_of(beam_options: PipelineOptions) -> Workers:
         return Workers(runner=name, kind="dataflow", address="Dataflow", image=image)
     if name not in _PORTABLE:
         return Workers(runner=name, kind="local")
-    kind = _environment(name, beam_options)
+    portable, cluster = beam_options.view_as(PortableOptions), _cluster(name, beam_options)
+    address = str(portable.job_endpoint or cluster)
+    # Beam starts an engine on this machine, whose workers it keeps in this process.
+    kind: Kind = "docker" if cluster or name == "PortableRunner" else "loopback"
+    if portable.environment_type:
+        kind = _environment(portable.environment_type)
     return Workers(
         runner=name,
         kind=kind,
-        address=_address(name, beam_options),
+        address="" if address == "embed" else address,
         image=_image(beam_options) if kind == "docker" else "",
     )
 
 
-def _environment(name: str, beam_options: PipelineOptions) -> Kind:
-    asked = beam_options.view_as(PortableOptions).environment_type
-    if asked:
-        match = _URN.fullmatch(asked)
-        asked = (match[1] or match[2]) if match else asked.lower()
-        known: tuple[Kind, ...] = ("loopback", "process", "external")
-        return next((kind for kind in known if kind == asked), "docker")
-    flink = beam_options.view_as(FlinkRunnerOptions).flink_master
-    spark = beam_options.view_as(SparkRunnerOptions).spark_master_url
-    looped = (
-        name == "PrismRunner"
-        or (name == "FlinkRunner" and flink in FLINK_HERE)
-        or (name == "SparkRunner" and _SPARK_HERE.fullmatch(spark))
-    )
-    return "loopback" if looped else "docker"
+def _environment(asked: str) -> Kind:
+    match = _URN.fullmatch(asked)
+    asked = (match[1] or match[2]) if match else asked.lower()
+    known: tuple[Kind, ...] = ("loopback", "process", "external")
+    return next((kind for kind in known if kind == asked), "docker")
 
 
-def _address(name: str, beam_options: PipelineOptions) -> str:
-    endpoint = beam_options.view_as(PortableOptions).job_endpoint
-    if endpoint:
-        return "" if endpoint == "embed" else str(endpoint)
+def _cluster(name: str, beam_options: PipelineOptions) -> str:
+    """Return the address of the cluster that options name, HOST:PORT; empty without one."""
     flink = beam_options.view_as(FlinkRunnerOptions).flink_master
     spark = beam_options.view_as(SparkRunnerOptions)
+    address = ""
     if name == "FlinkRunner" and flink not in FLINK_HERE:
-        return _host_and_port(flink)
+        address = flink
     if name == "SparkRunner" and not _SPARK_HERE.fullmatch(spark.spark_master_url):
-        return _host_and_port(spark.spark_rest_url or spark.spark_master_url)
-    return ""
-
-
-def _host_and_port(address: str) -> str:
+        address = spark.spark_rest_url or spark.spark_master_url
     return urlsplit(address if "://" in address else f"//{address}").netloc
 
 
