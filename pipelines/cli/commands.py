@@ -167,7 +167,7 @@ def _explain(error: BaseException) -> tuple[str, int]:
     """Return the sentence for stderr (empty: none) and the exit status."""
     from bpe.errors import BpeError
 
-    if isinstance(error, BpeError):
+    if isinstance(error, (BpeError, MemoryError)):
         from pipelines.failures import as_job_error
 
         error = as_job_error(error)
@@ -182,8 +182,6 @@ def _explain(error: BaseException) -> tuple[str, int]:
         return error.format_message(), error.exit_code
     if isinstance(error, OSError):
         return _explain_os(error)
-    if isinstance(error, MemoryError):
-        return "out of memory: use fewer --workers, or a larger machine", 1
     detail = " ".join(f"{type(error).__name__}: {error}".split())[:500]
     return (
         f"unexpected {detail}; this is a fault of bpe: please report it, with what the same "

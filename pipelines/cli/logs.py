@@ -18,7 +18,7 @@ from pipelines.errors import Interrupted
 from pipelines.progress import JobLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     _StreamHandler = logging.StreamHandler[TextIO]
 else:
@@ -67,8 +67,11 @@ def log_line(level: str, message: str) -> str:
 def _is_news(record: logging.LogRecord) -> bool:
     """Return whether a record says more than the command, or its error, does.
 
-    Where Beam did not reach its own worker, it logs a failure to close what it never opened.
+    While a job has a log of its own, what others say is there. Where Beam did not reach its own
+    worker, it logs a failure to close what it never opened.
     """
+    if isinstance(sys.stderr, _Aside) and record.name.partition(".")[0] not in _OURS:
+        return False
     error = record.exc_info[1] if record.exc_info else None
     while error is not None:
         if type(error).__name__ == "FutureTimeoutError":
@@ -191,23 +194,14 @@ class FileLog(logging.Handler, JobLog):
         super().close()
 
 
-def _shown_by(handler: logging.Handler, level: int) -> Callable[[logging.LogRecord], bool]:
-    """Return a filter that lets a handler show the same records during a job as before it."""
-    ours_only = handler.get_name() == OWN_HANDLER
-    return lambda record: (
-        record.levelno >= level and (not ours_only or record.name.partition(".")[0] in _OURS)
-    )
-
-
 @contextlib.contextmanager
 def job_log() -> Iterator[FileLog]:
     """Log to a file of the job's own while the block runs."""
     root = logging.getLogger()
-    level = root.level
+    level, levels = root.level, [(handler, handler.level) for handler in root.handlers]
     log = FileLog()
-    filters = [(handler, _shown_by(handler, level)) for handler in root.handlers]
-    for handler, shown in filters:
-        handler.addFilter(shown)
+    for handler, own in levels:  # they show the same records as before
+        handler.setLevel(max(own, level))
     root.addHandler(log)
     root.setLevel(min(level, logging.INFO))
     commanded = any(handler.get_name() == OWN_HANDLER for handler in root.handlers)
@@ -229,6 +223,6 @@ def job_log() -> Iterator[FileLog]:
             sys.stderr = stderr
         root.setLevel(level)
         root.removeHandler(log)
-        for handler, shown in filters:
-            handler.removeFilter(shown)
+        for handler, own in levels:
+            handler.setLevel(own)
         log.close()
