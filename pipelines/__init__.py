@@ -14,32 +14,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pipelines.count.job import CountCorpus
-    from pipelines.encode.job import EncodeCorpus
-    from pipelines.transforms.counting import CountPretokens
-    from pipelines.transforms.counts_files import ReadCounts, WriteCounts
-    from pipelines.transforms.documents import ReadDocuments
-    from pipelines.transforms.drift import MeasureDrift
-    from pipelines.transforms.encoding import EncodeDocuments
-    from pipelines.transforms.mixing import MixCounts
-    from pipelines.transforms.ml import BPETokenize
-    from pipelines.transforms.token_ids import WriteTokenIds
-    from pipelines.transforms.training import TrainTokenizer
-
-__all__ = [
-    "BPETokenize",
-    "CountCorpus",
-    "CountPretokens",
-    "EncodeCorpus",
-    "EncodeDocuments",
-    "MeasureDrift",
-    "MixCounts",
-    "ReadCounts",
-    "ReadDocuments",
-    "TrainTokenizer",
-    "WriteCounts",
-    "WriteTokenIds",
-]
+    from pipelines.count.job import CountCorpus as CountCorpus
+    from pipelines.encode.job import EncodeCorpus as EncodeCorpus
+    from pipelines.transforms.counting import CountPretokens as CountPretokens
+    from pipelines.transforms.counts_files import ReadCounts as ReadCounts
+    from pipelines.transforms.counts_files import WriteCounts as WriteCounts
+    from pipelines.transforms.documents import ReadDocuments as ReadDocuments
+    from pipelines.transforms.drift import MeasureDrift as MeasureDrift
+    from pipelines.transforms.encoding import EncodeDocuments as EncodeDocuments
+    from pipelines.transforms.mixing import MixCounts as MixCounts
+    from pipelines.transforms.ml import BPETokenize as BPETokenize
+    from pipelines.transforms.token_ids import WriteTokenIds as WriteTokenIds
+    from pipelines.transforms.training import TrainTokenizer as TrainTokenizer
 
 _MODULES = {
     "BPETokenize": "pipelines.transforms.ml",
@@ -55,6 +41,7 @@ _MODULES = {
     "WriteCounts": "pipelines.transforms.counts_files",
     "WriteTokenIds": "pipelines.transforms.token_ids",
 }
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
