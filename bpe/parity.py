@@ -260,8 +260,8 @@ def _check_settings(
 ) -> None:
     if settings.ties == "huggingface":
         raise TrainingError(
-            "ties 'huggingface' does not go with parity: its counts can be outdated; use one of "
-            "the other rules"
+            "ties 'huggingface' are the merges of Hugging Face's trainer, which knows no groups: "
+            "use one of the other rules"
         )
     for name, value, least in (("global_merges", global_merges, 0), ("window", window, 1)):
         if value is None and name == "window":

@@ -528,8 +528,6 @@ class TrainingState:
         elif trainer.merge_count == self.settings.max_merges:
             stopped = "merge limit"
         fields = record(trainer, self.settings, strings)
-        if self.settings.ties == "huggingface":
-            fields["tied"] = None
         return Training(
             **fields,
             initial_words=self.word_count,

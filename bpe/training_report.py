@@ -178,8 +178,7 @@ class _Record:
             the merge after the last if training could have gone on, and None where neither is
             so. None where nothing was to be dropped.
         repeated: the numbers of the merges that made an existing string, and so no new token.
-        tied: the numbers of the merges that the tie rule decided; None for ``huggingface``, whose
-            counts can be outdated.
+        tied: the numbers of the merges that the tie rule decided; None in older files.
         merges: the merges in the order of their ranks.
     """
 

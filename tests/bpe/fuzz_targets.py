@@ -286,7 +286,7 @@ def check_training(
     training, found = training_of(trained), learnt(trained)
     used = counts.pruned(below) if below > 1 else counts
     is_merged = not isinstance(model, WordPiece)
-    if used.prune is not None and is_merged and ties != "huggingface":
+    if used.prune is not None and is_merged:
         has_end = isinstance(model, CharacterLevel) and bool(model.end_of_word)
         lost = max(used.prune.max_pair, used.prune.max_end if has_end else 0)
         theirs = theirs | {"pruned": lost}

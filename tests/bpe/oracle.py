@@ -253,7 +253,7 @@ def learn(
     by_huggingface = ties == "huggingface"
     if by_huggingface:
         alphabet = [bytes([byte]) for byte in HUGGINGFACE_ORDER]
-    result = reference.train(
+    return reference.train(
         words,
         vocab_size=vocab_size,
         ties="id-min" if by_huggingface else ties,
@@ -264,7 +264,6 @@ def learn(
         prefix=model.prefix.encode() if isinstance(model, WordPiece) else None,
         **limits,
     )
-    return result._replace(tied=()) if by_huggingface else result
 
 
 def learnt(tokenizer: Tokenizer) -> Learnt:

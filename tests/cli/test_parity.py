@@ -167,7 +167,7 @@ RUN = "run job.yaml --set"
         ("run job.yaml", "--parity needs --group-by NAME"),
         (f"{RUN} superwords=3", "--parity and --superwords exclude each other"),
         (f"{RUN} dev_counts=none", "none: there is no such directory"),
-        (f"{RUN} ties=huggingface", "does not go with parity"),
+        (f"{RUN} ties=huggingface", "which knows no groups"),
         (f"{RUN} symbols=characters", "for models of bytes"),
         (
             f"{RUN} dev_counts=dev --set pretokenizer=o200k",

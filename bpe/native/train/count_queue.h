@@ -25,21 +25,20 @@ class CountQueue : public PairQueue {
   }
 
  public:
-  // Pairs that occur fewer times than `least` are left out.
+  // Pairs that occur fewer times than `least`, which is at least 1, are left out.
   CountQueue(const TieBreaker& ties, const PairTable& pairs, int64_t least)
       : ties_(ties), pairs_(pairs), least_(least) {}
 
   void fill() override {
     int64_t most = 0;
     for (uint32_t pair = 0; pair < pairs_.size(); ++pair) most = std::max(most, pairs_[pair].count);
-    const bool all = ties_.queues_occurrences();
-    let_in(all ? least_ : std::max(least_, most / 2), most);
+    let_in(std::max(least_, most / 2), most);
   }
 
-  void gained(uint32_t pair, uint32_t postings) override {
+  void gained(uint32_t pair) override {
     const int64_t count = pairs_[pair].count;
-    if (count < std::max<int64_t>(limit_, 1)) return;
-    heap_.push_back({count, pair, ties_.detail(pair, postings)});
+    if (count < limit_) return;
+    heap_.push_back({count, pair, ties_.first(pair)});
     std::push_heap(heap_.begin(), heap_.end(), later());
   }
 
@@ -77,18 +76,18 @@ class CountQueue : public PairQueue {
     for (uint32_t pair = 0; pair < pairs_.size(); ++pair) {
       const int64_t count = pairs_[pair].count;
       if (count < least || count > most) continue;
-      heap_.push_back({count, pair, ties_.detail(pair, 0)});
+      heap_.push_back({count, pair, ties_.first(pair)});
     }
     std::make_heap(heap_.begin(), heap_.end(), later());
   }
 
   // Brings an entry up to date; true if it was. What is stale can only have come too early: counts
-  // shrink, and see TieRule::Detail.
+  // shrink, and see TieBreaker::first.
   bool refreshed(Candidate& entry) const {
     const Candidate old = entry;
     entry.count = pairs_[old.pair].count;
-    entry.detail = ties_.detail(old.pair, old.detail);
-    return entry.count == old.count && entry.detail == old.detail;
+    entry.first = ties_.first(old.pair);
+    return entry.count == old.count && entry.first == old.first;
   }
 
   const TieBreaker& ties_;

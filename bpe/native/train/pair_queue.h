@@ -14,9 +14,8 @@ class PairQueue {
 
   // Puts in all pairs that there are.
   virtual void fill() = 0;
-  // Puts in a pair that has gained occurrences, those of the postings of this number (0: the
-  // first).
-  virtual void gained(uint32_t pair, uint32_t postings) = 0;
+  // Puts in a pair that has gained occurrences.
+  virtual void gained(uint32_t pair) = 0;
   // A symbol occurs so many times more; update() follows.
   virtual void count_symbol(uint32_t, int64_t) {}
   virtual void update() {}

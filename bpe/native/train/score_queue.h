@@ -48,7 +48,7 @@ class ScoreQueue : public PairQueue {
       : ties_(ties), pairs_(pairs), least_(least) {}
 
   void fill() override {
-    for (uint32_t pair = 0; pair < pairs_.size(); ++pair) gained(pair, 0);
+    for (uint32_t pair = 0; pair < pairs_.size(); ++pair) gained(pair);
   }
 
   void count_symbol(uint32_t symbol, int64_t times) override {
@@ -58,7 +58,7 @@ class ScoreQueue : public PairQueue {
     if (!std::exchange(entry.changed, true)) changed_.push_back(symbol);
   }
 
-  void gained(uint32_t pair, uint32_t) override {
+  void gained(uint32_t pair) override {
     if (pair >= entries_.size()) entries_.resize(pairs_.size());
     if (pairs_[pair].count < least_ || entries_[pair].place != kOut) return;
     const SymbolPair symbols = pairs_[pair].pair;
@@ -99,7 +99,7 @@ class ScoreQueue : public PairQueue {
   };
   struct Entry {
     Score score;  // as it was when the pair was put in its place
-    uint32_t detail = 0;
+    WordArray::Position first = 0;
     uint32_t place = kOut;
   };
 
@@ -123,17 +123,17 @@ class ScoreQueue : public PairQueue {
     Entry& entry = entries_[pair];
     const Score score{record.count, symbols_[record.pair.left].count,
                       symbols_[record.pair.right].count};
-    const uint32_t detail = ties_.detail(pair, 0);
-    if (score == entry.score && detail == entry.detail) return false;
+    const WordArray::Position first = ties_.first(pair);
+    if (score == entry.score && first == entry.first) return false;
     entry.score = score;
-    entry.detail = detail;
+    entry.first = first;
     return true;
   }
 
   bool before(uint32_t a, uint32_t b) const {
     const Entry &x = entries_[a], &y = entries_[b];
     const auto order = x.score <=> y.score;
-    return order != 0 ? order > 0 : ties_.before({0, a, x.detail}, {0, b, y.detail});
+    return order != 0 ? order > 0 : ties_.before({0, a, x.first}, {0, b, y.first});
   }
 
   void put(uint32_t pair, size_t place) {

@@ -22,46 +22,25 @@ struct TieRule {
     smallest_strings,
     greatest_strings,
     greatest_spellings,  // bytes compare as the characters of GPT-2's printable alphabet do
-    ids,                 // then the detail, if there is any
-    detail,
-  };
-
-  // What a queue entry stores about its pair next to the count; TieBreaker::detail updates it.
-  //
-  // CountQueue relies on one condition: while a pair gains no occurrences, a change of its detail
-  // may only move the pair back. Then a stale entry comes out too early, never too late, and goes
-  // back where it belongs. A pair that gains occurrences is queued again.
-  enum class Detail : uint8_t {
-    none,
-    postings,          // the postings that the entry represents; never changes
-    first_occurrence,  // where the pair occurs first; moves back as occurrences vanish
+    ids,                 // of huggingface, too: a string is made of bytes in one way alone, so that
+                         // what BpeTrainer does with a pair that comes back never shows
+    first_occurrences,
   };
 
   std::string_view name;
   Order order;
-  Detail detail;
   // How equally frequent words that are never split are ordered: bytes, bytes-descending, or
   // first-seen, which also orders the words trained on. bpe/ties.py has a case for each.
   std::string_view words;
-  // Hugging Face's BpeTrainer differs from the textbook in three ways, and its merges cannot be had
-  // without them:
-  // - A queue entry represents the occurrences that one merge brought: with it, only their words
-  //   are merged. So a pair may wait more than once, every pair waits, and occurrences are never
-  //   dropped.
-  // - The count of a pair that is merged stays, and the pair comes back with it.
-  // - A pair that is a merge already and comes up again is merged only when it is chosen again.
-  bool queues_occurrences = false;
 };
 
 inline constexpr std::array kTieRules = {
-    TieRule{"bytes-min", TieRule::Order::smallest_strings, TieRule::Detail::none, "bytes"},
-    TieRule{"bytes-max", TieRule::Order::greatest_strings, TieRule::Detail::none,
-            "bytes-descending"},
-    TieRule{"gpt2-max", TieRule::Order::greatest_spellings, TieRule::Detail::none,
-            "bytes-descending"},
-    TieRule{"id-min", TieRule::Order::ids, TieRule::Detail::none, "bytes"},
-    TieRule{"huggingface", TieRule::Order::ids, TieRule::Detail::postings, "bytes", true},
-    TieRule{"first-seen", TieRule::Order::detail, TieRule::Detail::first_occurrence, "first-seen"},
+    TieRule{"bytes-min", TieRule::Order::smallest_strings, "bytes"},
+    TieRule{"bytes-max", TieRule::Order::greatest_strings, "bytes-descending"},
+    TieRule{"gpt2-max", TieRule::Order::greatest_spellings, "bytes-descending"},
+    TieRule{"id-min", TieRule::Order::ids, "bytes"},
+    TieRule{"huggingface", TieRule::Order::ids, "bytes"},
+    TieRule{"first-seen", TieRule::Order::first_occurrences, "first-seen"},
 };
 
 // Throws std::invalid_argument, which lists the names, on others.
@@ -76,7 +55,7 @@ inline const TieRule& tie_rule(std::string_view name) {
 struct Candidate {
   int64_t count;
   uint32_t pair;
-  uint32_t detail;
+  WordArray::Position first;  // TieBreaker::first
 };
 
 // A rule, and what it must look at. It refers to its arguments, which must outlive it.
@@ -85,8 +64,6 @@ class TieBreaker {
   TieBreaker(const TieRule& rule, const TokenStrings& tokens, const WordArray& words,
              PairTable& pairs)
       : rule_(rule), tokens_(tokens), words_(words), pairs_(pairs) {}
-
-  bool queues_occurrences() const { return rule_.queues_occurrences; }
 
   // Whether a is merged before b, whatever their counts.
   bool before(const Candidate& a, const Candidate& b) const {
@@ -99,24 +76,18 @@ class TieBreaker {
       case TieRule::Order::greatest_spellings:
         return compared(x, y, &TokenStrings::compare_spellings) > 0;
       case TieRule::Order::ids:
-        return x.key() != y.key() ? x.key() < y.key() : a.detail < b.detail;
-      case TieRule::Order::detail:
-        return a.detail < b.detail;
+        return x.key() < y.key();
+      case TieRule::Order::first_occurrences:
+        return a.first < b.first;
     }
     __builtin_unreachable();  // setup.py makes a missing case an error
   }
 
-  // The current detail of a pair's entry; `postings`: those that the entry represents.
-  uint32_t detail(uint32_t pair, uint32_t postings) const {
-    switch (rule_.detail) {
-      case TieRule::Detail::none:
-        return 0;
-      case TieRule::Detail::postings:
-        return postings;
-      case TieRule::Detail::first_occurrence:
-        return first_occurrence(pair);
-    }
-    __builtin_unreachable();
+  // The first position where a pair occurs now, if the rule asks for it. While the pair gains no
+  // occurrences, it only moves back: so a stale entry of CountQueue comes out too early, never too
+  // late, and goes back where it belongs. A pair that gains occurrences is queued again.
+  WordArray::Position first(uint32_t pair) const {
+    return rule_.order == TieRule::Order::first_occurrences ? first_occurrence(pair) : 0;
   }
 
  private:

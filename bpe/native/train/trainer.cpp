@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -13,10 +12,8 @@ namespace bpe {
 
 namespace {
 
-// Pairs that occur fewer times are not queued, unless they may come back; and where words were
-// pruned, rare pairs are to be compared with.
+// Pairs that occur fewer times are not queued, but to be compared with where words were pruned.
 int64_t least_queued(const TrainerOptions& options) {
-  if (options.ties.queues_occurrences) return 0;
   return options.pruned > 0 ? 1 : std::max<int64_t>(options.min_frequency, 1);
 }
 
@@ -33,12 +30,8 @@ Trainer::Trainer(const std::vector<std::string>& alphabet, TrainerOptions option
   options_.min_frequency = std::max<int64_t>(options_.min_frequency, 1);
   if (options_.by_score)
     queue_ = std::make_unique<ScoreQueue>(tie_breaker_, pairs_, options_.min_frequency);
-  if (options_.by_score && (options_.ties.queues_occurrences || options_.pruned > 0))
-    throw std::invalid_argument("scores go neither with huggingface nor with pruned words");
-  if (disjoint() && options_.ties.queues_occurrences)
-    throw std::invalid_argument("huggingface counts overlapping pairs");
-  if (!options_.known.empty() && (options_.by_score || options_.ties.queues_occurrences))
-    throw std::invalid_argument("known merges go neither with scores nor with huggingface");
+  if (options_.by_score && (options_.pruned > 0 || !options_.known.empty()))
+    throw std::invalid_argument("scores go neither with pruned words nor with known merges");
   for (size_t rank = 0; rank < options_.known.size(); ++rank) {
     const KnownMerge& merge = options_.known[rank];
     if (std::max({merge.pair.left, merge.pair.right, merge.token}) >= tokens_.size())
@@ -161,7 +154,6 @@ void Trainer::add_whole_words(int64_t least) {
 // Whether another pair is as good as the chosen one, which is out of the queue by now. Older
 // entries of that one go too: once it is merged, it does not occur.
 bool Trainer::is_tied(const Candidate& chosen) {
-  if (options_.ties.queues_occurrences) return false;
   const std::optional<Candidate> rival = best(chosen.pair);
   return rival && queue_->are_tied(chosen, *rival);
 }
@@ -198,8 +190,8 @@ uint32_t Trainer::token_for(SymbolPair pair) {
 void Trainer::merge_chosen(const Candidate& chosen) {
   const SymbolPair pair = pairs_[chosen.pair].pair;
   const uint32_t token = token_for(pair);
-  collect_positions(chosen);
-  if (!options_.ties.queues_occurrences) pairs_.drop_postings(chosen.pair);
+  collect_positions(chosen.pair);
+  pairs_.drop_postings(chosen.pair);
   made_[chosen.pair] = {options_.known.size() + merges_.size(), chosen.pair, token};
   merges_.push_back({pair, token, chosen.count, 0});
   merge_positions(chosen.pair, token);
@@ -208,20 +200,15 @@ void Trainer::merge_chosen(const Candidate& chosen) {
 }
 
 // The positions where the pair may occur, ascending, into positions_.
-void Trainer::collect_positions(const Candidate& chosen) {
-  const Postings& first = pairs_[chosen.pair].postings;
+void Trainer::collect_positions(uint32_t pair) {
+  const Postings& first = pairs_[pair].postings;
   positions_.assign(first.begin(), first.end());
-  const auto* later = pairs_.later_postings(chosen.pair);
+  const auto* later = pairs_.later_postings(pair);
   if (later == nullptr) return;
   for (const Postings& postings : *later)
     positions_.insert(positions_.end(), postings.begin(), postings.end());
   std::sort(positions_.begin(), positions_.end());
   positions_.erase(std::unique(positions_.begin(), positions_.end()), positions_.end());
-  if (!options_.ties.queues_occurrences) return;
-  const Postings& own = chosen.detail == 0 ? first : (*later)[chosen.detail - 1];
-  std::unordered_set<uint32_t> words;
-  for (const Position i : std::span(own.begin(), own.end())) words.insert(words_.word_of_slot(i));
-  std::erase_if(positions_, [&](Position i) { return !words.contains(words_.word_of_slot(i)); });
 }
 
 // Merges the pair wherever it occurs.
@@ -245,7 +232,7 @@ void Trainer::merge_positions(uint32_t chosen, uint32_t token) {
         forget_stretches(word);
       }
       merge_at(i, j, chosen, token);
-      if (!options_.ties.queues_occurrences) merge_known_around(i);
+      merge_known_around(i);
       continue;
     }
     const int64_t count = words_.count(i);
@@ -270,7 +257,7 @@ void Trainer::merge_positions(uint32_t chosen, uint32_t token) {
     return file_gains();
   }
   count_neighbours(pair, token, equal);
-  if (!options_.ties.queues_occurrences) pairs_[chosen].count -= merged;
+  pairs_[chosen].count -= merged;
   used_up(pair, token, merged);
 }
 
@@ -356,7 +343,7 @@ void Trainer::merge_at(Position i, Position j, uint32_t pair, uint32_t token) {
   words_.merge(i, j, token);
   if (before != WordArray::kNone) gain_one({words_.at(before), token}, before);
   if (after != WordArray::kNone) gain_one({token, words_.at(after)}, i);
-  if (!options_.ties.queues_occurrences && is_counted(symbols)) pairs_[pair].count -= count;
+  if (is_counted(symbols)) pairs_[pair].count -= count;
   used_up(symbols, token, count);
 }
 
@@ -392,8 +379,7 @@ void Trainer::merge_known_around(Position i) {
 
 void Trainer::lose(SymbolPair pair, int64_t count) {
   const uint32_t found = pairs_.find(pair);
-  if ((pairs_[found].count -= count) == 0 && !options_.ties.queues_occurrences)
-    pairs_.drop_postings(found);
+  if ((pairs_[found].count -= count) == 0) pairs_.drop_postings(found);
 }
 
 void Trainer::gain(SymbolPair pair, Position i, int64_t count) {
@@ -420,10 +406,7 @@ void Trainer::file_gains() {
 
 // Queues the pairs that the merge brought.
 void Trainer::queue_gains() {
-  for (const uint32_t pair : gained_) {
-    const auto* later = pairs_.later_postings(pair);
-    queue_->gained(pair, later == nullptr ? 0 : static_cast<uint32_t>(later->size()));
-  }
+  for (const uint32_t pair : gained_) queue_->gained(pair);
   queue_->update();
   gained_.clear();
 }

@@ -106,7 +106,6 @@ class Trainer {
   const std::vector<std::string>& tokens() const { return tokens_.all(); }
   const std::vector<WholeToken>& whole_tokens() const { return whole_tokens_; }
   const std::vector<uint32_t>& repeated() const { return repeated_; }
-  // Not known of huggingface, in whose queue a pair has several entries.
   const std::vector<uint32_t>& tied() const { return tied_; }
   int64_t initial_tokens() const { return static_cast<int64_t>(total_); }
   int64_t tokens_left() const { return counted_ ? tokens_left_ : initial_tokens(); }
@@ -147,7 +146,7 @@ class Trainer {
   uint32_t token_for(SymbolPair pair);
   Made made_of(Position left, Position right) const;
   void merge_chosen(const Candidate& chosen);
-  void collect_positions(const Candidate& chosen);
+  void collect_positions(uint32_t pair);
   void merge_positions(uint32_t chosen, uint32_t token);
   void count_neighbours(SymbolPair pair, uint32_t token, const EqualPairs& equal);
   void forget_stretches(Position word);

@@ -97,14 +97,7 @@ class WordArray {
       if (is_header(slot)) return i;
       i = is_tag(slot) ? i - (slot & kPayload) : i - 1;
     }
-    return long_word(symbol);
-  }
-
-  // The same for any slot of a word, a merged one too.
-  Position word_of_slot(Position slot) const {
-    for (Position i = slot; slot - i <= kWalk; --i)
-      if (is_header(slots_[i - 1])) return i;
-    return long_word(slot);
+    return *(std::upper_bound(long_words_.begin(), long_words_.end(), symbol) - 1);
   }
 
   int64_t count(Position i) const { return count_before(word(i)); }
@@ -130,10 +123,6 @@ class WordArray {
   static constexpr size_t kWideHeader = 3;
   static constexpr int kCountBits = 29;
   static constexpr uint32_t kCount = (uint32_t{1} << kCountBits) - 1;
-
-  Position long_word(Position slot) const {
-    return *(std::upper_bound(long_words_.begin(), long_words_.end(), slot) - 1);
-  }
 
   // Of the word whose first symbol is at `first`, or would be.
   int64_t count_before(Position first) const {
