@@ -121,7 +121,6 @@ def ties(training: Training) -> Facts | None:
         return None
     examples, half = proven_ties(training), _EXAMPLES // 2
     return {
-        "decided": len(examples if training.tied is None else training.tied),
         "examples": [
             (number + 1, training.merges[number], training.merges[number + 1])
             for number in (*examples[:half], *examples[half:][-half:])
