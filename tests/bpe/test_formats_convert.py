@@ -75,11 +75,8 @@ def test_every_format_gives_back_what_it_was_given(format_: Format, tmp_path: Pa
         trained = bpe.Tokenizer(**trained.parts.__getstate__() | {"ignore_merges": True})
     path = tmp_path / "named" / format_.files.split()[0].replace("*", "x-")
     trained.save(path, leave_out=leave_out)
-    assert format_.reads(path)
-    assert format_.writes(path)
     files = [path, *format_.companions(path)]
     assert {*path.parent.iterdir()} == {*files}
-    assert all(name.endswith(format_.endings) for name in format_.usual_names)
     for file, name in zip(files, format_.usual_names, strict=True):
         shutil.copy(file, tmp_path / name)
     for place in (*files, tmp_path):
@@ -209,7 +206,6 @@ def test_how_text_is_cut_is_given_with_all_that_belongs_to_it(tmp_path: Path) ->
 
 BEGIN = {"<s>": 257}
 STRIPPED = {"<s>": TokenFlags(lstrip=True)}
-ADDED = small("ab", "<s>", added_tokens=BEGIN)
 FLAGGED = small("ab", "<s>", added_tokens=BEGIN, token_flags=STRIPPED)
 TEMPLATE = small("ab", post_processor={"type": "TemplateProcessing"})
 NORMALIZED = small("ab", pretokenizer=bpe.Pretokenizer("gpt2", normalizer=("nfc",)))
@@ -217,7 +213,7 @@ NEVER_SPLIT = small("ab", pretokenizer=bpe.Pretokenizer("gpt2", never_split=("ur
 OTHER_CUT = small("ab", pretokenizer=bpe.Pretokenizer(pattern="a|b"))
 SPECIAL = small("ab", "<s>", special_tokens=BEGIN)
 LOSSES = [
-    (ADDED, ["added-tokens"], r"the added tokens '<s>' \(257\)"),
+    (small("ab", "<s>", added_tokens=BEGIN), ["added-tokens"], r"the added tokens '<s>' \(257\)"),
     (FLAGGED, ["added-tokens", "token-flags"], r"lstrip, rstrip or single_word of '<s>' \(257\)"),
     (TEMPLATE, ["post-processor"], "the post-processor TemplateProcessing, "),
     (NORMALIZED, ["normalizer"], "the normalizer nfc"),
@@ -255,33 +251,21 @@ def test_losses_are_given_by_their_names(tmp_path: Path) -> None:
 
 CHARACTERS = make(["a", "</w>"], model=bpe.CharacterLevel())
 SUPERWORDS = with_superwords((" a", " b"), special_tokens={})
+LONELY, LOOKED_UP = (small("ab", "abc", ignore_merges=whole) for whole in (False, True))
+UNORDERED = small("abc", "ab", joins=["a|b", "ab|c"])
+# "abc" is (a, bc) here; by the ranks it is (ab, c).
+OTHER_PARTS = small("ab", "bc", "abc", joins=["b|c", "a|bc", "a|b"])
 ALL_FILES = ".*".join(re.escape(format_.files) for format_ in reversed(FORMATS))
 
 
 @pytest.mark.parametrize(
     ("name", "tokenizer", "named"),
     [
-        ("x.tiktoken", small("ab", "abc"), r"merging does not give.*b'abc' \(257\)"),
-        (
-            "vocab.json",
-            small("ab", "abc", ignore_merges=True),
-            r"tokens that only ignore_merges finds: b'abc' \(257\)",
-        ),
-        (
-            "vocab.json",
-            small("ab", "abc"),
-            r"tokens that no merge makes, which would be special there: b'abc' \(257\)",
-        ),
-        (
-            "x.tiktoken",
-            small("abc", "ab", joins=["a|b", "ab|c"]),
-            r"order is that of the ids, and here b'ab' \(257\) is merged before b'abc' \(256\)",
-        ),
-        (
-            "x.tiktoken",  # "abc" is (a, bc) here; by the ranks it is (ab, c)
-            small("ab", "bc", "abc", joins=["b|c", "a|bc", "a|b"]),
-            r"b'abc' .* is merged from b'ab' .*, b'c' .* here it is from b'a' .*, b'bc' \(257\)",
-        ),
+        ("x.tiktoken", LONELY, r"merging does not give.*b'abc' \(257\)"),
+        ("vocab.json", LOOKED_UP, r"tokens that only ignore_merges finds: b'abc' \(257\)"),
+        ("vocab.json", LONELY, r"no merge makes, which would be special there: b'abc' \(257\)"),
+        ("x.tiktoken", UNORDERED, r"ids, and here b'ab' \(257\) is merged before b'abc' \(256\)"),
+        ("x.tiktoken", OTHER_PARTS, r"b'abc' .* from b'ab' .*, b'c' .* from b'a' .*, b'bc' \(257"),
         ("vocab.json", small("é", joins=(), special_tokens={"é": 256}), "special token 'é'"),
         ("vocab.json", CHARACTERS, "byte-level tokenizers only, .* CharacterLevel"),
         ("x.tiktoken", SUPERWORDS, "cannot hold superwords"),

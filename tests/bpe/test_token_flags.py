@@ -11,7 +11,7 @@ import pytest
 import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import models, normalizers, pre_tokenizers
+from tokenizers import normalizers
 
 import bpe
 from bpe.errors import TokenizerError, TokenizerFileError, TrainingError
@@ -20,6 +20,7 @@ from tests.bpe.huggingface import edited, ids_of, loaded, written
 from tests.bpe.oracle import cut_at_tokens
 from tests.bpe.steps import assert_linear, counts_steps
 from tests.bpe.texts import MALFORMED, code_points, strings
+from tests.bpe.vocabularies import byte_tokenizer
 from tests.examples import examples
 
 CONTENTS = ["<m>", "<mask>", "a", "the", "é", "\n", "  ", "<s>", ">a", "x y", "漢", "_", "the the"]
@@ -57,19 +58,17 @@ def test_the_cutter_is_its_readable_twin(
     assert parts == cut_at_tokens(data, list(tokens), flags=tokens)
 
 
+PLAIN = byte_tokenizer(
+    *("th", "the", " the", "  ", "<m"), joins=["t|h", "th|e", " |the", " | ", "<|m"]
+)
+
+
 def theirs(
     tokens: dict[str, TokenFlags], *, special: bool, normalizer: Any = None
 ) -> tokenizers.Tokenizer:
     """A byte-level tokenizer with a few merges."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocab = {char: i for i, char in enumerate(alphabet)}
-    merges = [("t", "h"), ("th", "e"), ("Ġ", "the"), ("Ġ", "Ġ"), ("<", "m")]
-    for left, right in merges:
-        vocab[left + right] = len(vocab)
-    made = tokenizers.Tokenizer(models.BPE(vocab, merges))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    if normalizer is not None:
-        made.normalizer = normalizer
+    made = written(PLAIN)
+    made.normalizer = normalizer
     for content, flags in tokens.items():
         added = tokenizers.AddedToken(content, **asdict(flags))
         (made.add_special_tokens if special else made.add_tokens)([added])

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 IdRuns = dict[tuple[int, ...], int]
 
 
-def counts_for(words: Tokenizer, runs: IdRuns) -> PretokenCounts:
+def counts_for(words: Tokenizer, runs: IdRuns, max_run: int | None = None) -> PretokenCounts:
     """Counts of runs of a tokenizer."""
-    found = Runs(tokenizer=words.text_sha256, merge_pattern=r"\p{L}", max_run=None, id_bytes=2)
-    return replace(counts_of(runs, found), pretokenizer=words.pretokenizer)
+    found = Runs(tokenizer=words.text_sha256, merge_pattern=r"\p{L}", max_run=max_run, id_bytes=2)
+    return replace(counts_of(dict(runs), found), pretokenizer=words.pretokenizer)
 
 
 def learnt_by(counts: PretokenCounts, **settings: Any) -> SuperwordTraining:
@@ -61,36 +61,25 @@ def test_a_tokenizer_without_a_record_of_its_training_gets_one() -> None:
 AMBIGUOUS = byte_tokenizer("ab", "abc", "bc", joins=["a|b", "ab|c", "b|c"])
 
 
-def check_certain(runs: IdRuns, max_run: int | None, **settings: Any) -> int | None:
-    """Superwords of runs that were cut and pruned, up to the named one, are those of all runs."""
-    counts = counts_for(AMBIGUOUS, runs)
-    kept = counts
-    if max_run is not None and counts.runs is not None:
-        pieces: Counter[tuple[int, ...]] = Counter()
-        for run, count in runs.items():
-            for at in range(0, len(run) - 1, max_run):
-                pieces[run[at : at + max_run]] += count
-        kept = replace(
-            counts_of(dict(pieces), replace(counts.runs, max_run=max_run)),
-            pretokenizer=counts.pretokenizer,
-            cut=cut_of_runs(runs, max_run),
-        )
-    below = settings.pop("prune_below", 1)
-    full = learnt_by(counts, tokenizer=AMBIGUOUS, **settings)
-    less = learnt_by(kept, tokenizer=AMBIGUOUS, prune_below=below, **settings)
-    return check_same_superwords(less, full)
-
-
+@pytest.mark.parametrize("superwords", [1, 30])
 @pytest.mark.parametrize(("max_run", "below"), [(None, 2), (3, 1)])
 def test_a_pair_of_a_string_of_several_sequences_loses_their_sum(
-    max_run: int | None, below: int
+    max_run: int | None, below: int, superwords: int
 ) -> None:
     """No two tokens are dropped or cut apart more than 10 times, and abcd 30 times."""
     runs: IdRuns = {(256, 99): 100, (97, 258): 60, (117, 118): 25}
     for letter in range(65, 75):
         runs |= {(letter, 120, 257, 100): 1, (letter, 256, 99, 100): 1, (letter, 97, 258, 100): 1}
-    for superwords in (1, 30):
-        assert check_certain(runs, max_run, prune_below=below, superwords=superwords) == 1
+    counts = kept = counts_for(AMBIGUOUS, runs)
+    if max_run is not None:
+        pieces: Counter[tuple[int, ...]] = Counter()
+        for run, count in runs.items():
+            for at in range(0, len(run) - 1, max_run):
+                pieces[run[at : at + max_run]] += count
+        kept = replace(counts_for(AMBIGUOUS, pieces, max_run), cut=cut_of_runs(runs, max_run))
+    full = learnt_by(counts, tokenizer=AMBIGUOUS, superwords=superwords)
+    less = learnt_by(kept, tokenizer=AMBIGUOUS, superwords=superwords, prune_below=below)
+    assert check_same_superwords(less, full) == 1
 
 
 def test_what_cuts_of_long_runs_could_have_changed() -> None:
@@ -124,6 +113,11 @@ def test_where_words_were_dropped_runs_do_not_say_how_long_the_corpus_is() -> No
     assert training.curve() == training_of(words).curve()
 
 
+BARE, SHORTER = WORDS_OF_CORPUS.with_training(None), WORDS_OF_CORPUS.truncated(270)
+SUPERWORDS = bpe.train_superwords(RUNS, tokenizer=WORDS_OF_CORPUS, superwords=1)
+PIECES = bpe.train(bpe.count_pretokens(CORPUS), max_merges=3, model=bpe.WordPiece())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -132,28 +126,11 @@ def test_where_words_were_dropped_runs_do_not_say_how_long_the_corpus_is() -> No
         ({"superwords": -1}, "`superwords` -1 is not between 0 and"),
         ({"ties": "first-seen"}, "ties 'first-seen' are not for superwords: use one of bytes"),
         ({"tokenizer": "words.json"}, "`tokenizer` is str, not a tokenizer: load it"),
+        ({"tokenizer": SHORTER}, "the counts are of runs .*: count the runs of this tokenizer"),
+        ({"tokenizer": SUPERWORDS}, "has superwords already"),
+        ({"tokenizer": PIECES}, "are for byte-level tokenizers, this one is of WordPiece"),
         (
-            {"tokenizer": WORDS_OF_CORPUS.truncated(270)},
-            "the counts are of runs .*: count the runs of this tokenizer",
-        ),
-        (
-            {"tokenizer": bpe.train_superwords(RUNS, tokenizer=WORDS_OF_CORPUS, superwords=1)},
-            "has superwords already",
-        ),
-        (
-            {
-                "tokenizer": bpe.train(
-                    bpe.count_pretokens(CORPUS), max_merges=3, model=bpe.WordPiece()
-                )
-            },
-            "are for byte-level tokenizers, this one is of WordPiece",
-        ),
-        (
-            {
-                "superwords": None,
-                "boundless": True,
-                "tokenizer": WORDS_OF_CORPUS.with_training(None),
-            },
+            {"superwords": None, "boundless": True, "tokenizer": BARE},
             "`boundless` needs the counts of the tokenizer's merges",
         ),
     ],
