@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.settings import InputSettings
 from tests.cli.process import bpe
 from tests.faults.disk import Disk, bound_by_permissions, small_disk
 from tests.faults.running import (
@@ -19,13 +18,6 @@ from tests.faults.running import (
     stamps,
     temporaries,
     until,
-)
-from tests.pipelines.corpora import (
-    encode,
-    patterns,
-    sentence,
-    small_tokenizer,
-    write_jsonl,
 )
 
 if TYPE_CHECKING:
@@ -44,10 +36,11 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
         yield disk
 
 
-def error_of(stderr: str) -> str:
+def check_error(stderr: str, *words: str) -> None:
+    """There is one error, which says all of these, and how to go on."""
     assert "Traceback" not in stderr
     (error,) = (line for line in stderr.splitlines() if line.startswith("bpe: error:"))
-    return error
+    assert [word for word in (*words, "--resume") if word not in error] == []
 
 
 @pytest.mark.long
@@ -60,10 +53,7 @@ def test_a_full_disk_is_named_and_the_job_goes_on_when_there_is_room(
     needed = sum(-(-len(data) // free.f_bsize) for data in small.made(name).values())
     (disk.outside / "ballast").write_bytes(bytes((free.f_bavail - needed // 2) * free.f_bsize))
     done = bpe(*small.command(name, out), status=1, inside=disk.inside)
-    error = error_of(done.stderr)
-    assert f"{out}/" in error
-    assert "No space left on device" in error
-    assert "--resume" in error
+    check_error(done.stderr, f"{out}/", "No space left on device")
     assert temporaries(seen) == []
     assert not (seen / "manifest.json").exists()
     assert disk.remount("rw,size=16m")
@@ -134,30 +124,24 @@ def test_an_output_that_cannot_be_written_any_more(
     assert [after[name] for name in kept] == [before[name] for name in kept]
 
 
-def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(tmp_path: Path) -> None:
+def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(
+    small: Undisturbed, tmp_path: Path
+) -> None:
     """A limit of the process, which nobody needs a right for: a write fails as on a full disk."""
-    out, tokenizer = tmp_path / "out", tmp_path / "t.json"
-    write_jsonl(tmp_path / "corpus" / "docs.jsonl", [sentence(i, 40) for i in range(40)])
+    out, long = tmp_path / "out", tmp_path / "long.txt"
     figures = random.Random(1)
-    long = " ".join(str(figures.randrange(10**6)) for _ in range(30_000))
-    (tmp_path / "corpus" / "long.txt").write_text(long)
-    small_tokenizer(tokenizer)
-    inputs = InputSettings(patterns=patterns(tmp_path / "corpus"), split_size=2000)
-    encode(inputs, tokenizer, tmp_path / "undisturbed")
+    long.write_text(" ".join(str(figures.randrange(10**6)) for _ in range(30_000)))
+    bpe(*small.command("encode", tmp_path / "undisturbed", "--input", str(long)))
     expected = outcome(tmp_path / "undisturbed")
-    limit = max(map(len, expected.values())) - 1  # bytes: what all files have but one
-    assert max(expected, key=lambda file: len(expected[file])).startswith("data/")
-    corpus = [word for one in inputs.patterns for word in ("--input", one)]
-    command = ["encode", *corpus, "--split-size", "2000", "--workers", "2", "--quiet"]
-    how = ("--tokenizer", tokenizer, "--output", out)
-    done = bpe(*command, *how, status=1, inside=("prlimit", f"--fsize={limit}"))
-    error = error_of(done.stderr)
-    assert f"{out}/data/" in error
-    assert "File too large: " in error
-    assert "--resume" in error
+    largest = max(expected, key=lambda file: len(expected[file]))
+    assert largest.startswith("data/")
+    command = small.command("encode", out, "--input", str(long))
+    limit = f"--fsize={len(expected[largest]) - 1}"  # bytes: what all files have but one
+    done = bpe(*command, status=1, inside=("prlimit", limit))
+    check_error(done.stderr, f"{out}/data/", "File too large: ")
     assert temporaries(out) == []
     left = outcome(out)
     assert "manifest.json" not in left
     assert all(expected[file] == data for file, data in left.items())
-    bpe(*command, *how, "--resume")
+    bpe(*command, "--resume")
     assert outcome(out) == expected

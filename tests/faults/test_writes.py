@@ -37,12 +37,7 @@ class UploadsInParts(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         self.asked.append(self.requestline)
-        if "chunked" in self.headers.get("Transfer-Encoding", ""):
-            while size := int(self.rfile.readline(), 16):
-                self.rfile.read(size + 2)
-            self.rfile.readline()
-        else:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
         refused = "partNumber=2" in self.path
         body = REFUSED if refused else BEGUN
         self.send_response(400 if refused else 200)
@@ -52,17 +47,7 @@ class UploadsInParts(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def do_POST(self) -> None:
-        self.answer()
-
-    def do_PUT(self) -> None:
-        self.answer()
-
-    def do_DELETE(self) -> None:
-        self.answer()
-
-    def do_HEAD(self) -> None:
-        self.answer()
+    do_POST = do_PUT = do_DELETE = do_HEAD = answer  # noqa: N815 - names of http.server
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
@@ -72,18 +57,15 @@ class UploadsInParts(BaseHTTPRequestHandler):
 def asked() -> Iterator[list[str]]:
     """The requests to a store that refuses the second part of an upload."""
     UploadsInParts.asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), UploadsInParts)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
     before = object_stores.options()
-    endpoint = f"endpoint_override=http://127.0.0.1:{server.server_port}"
-    keys = ("access_key=a", "secret_key=b", "region=us-east-1")
-    object_stores.use_options(StorageOptions.parse((endpoint, *keys)))
-    yield UploadsInParts.asked
-    object_stores.use_options(before)
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with ThreadingHTTPServer(("127.0.0.1", 0), UploadsInParts) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        endpoint = f"endpoint_override=http://127.0.0.1:{server.server_port}"
+        keys = ("access_key=a", "secret_key=b", "region=us-east-1")
+        object_stores.use_options(StorageOptions.parse((endpoint, *keys)))
+        yield UploadsInParts.asked
+        object_stores.use_options(before)
+        server.shutdown()
 
 
 def test_a_failed_upload_publishes_nothing(asked: list[str]) -> None:
