@@ -17,7 +17,7 @@ import pytest
 
 from tests.cluster import cache, prism, workers
 from tests.cluster.flink import Flink, JobServer, flags
-from tests.cluster.jobs import Job, Submission, write_corpus
+from tests.cluster.jobs import Job, Submission, whole_job
 from tests.cluster.package import staged
 from tests.cluster.processes import wait_until
 from tests.cluster.setup import missing_tools
@@ -63,9 +63,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job, and what it makes on the local runner."""
-    folder = tmp_path_factory.mktemp("corpus")
-    write_corpus(folder / "in")
-    return Job.of(folder / "in", local=folder / "local")
+    return whole_job(tmp_path_factory.mktemp("whole"))
 
 
 @pytest.fixture(scope="module")

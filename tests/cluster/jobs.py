@@ -13,6 +13,7 @@ import zstandard
 from tests.cli.process import bpe
 from tests.cluster.processes import wait_until
 from tests.faults.running import running
+from tests.faults.whole import WholeJob
 from tests.pipelines import corpora
 from tests.pipelines.corpora import sentence, tree
 
@@ -55,46 +56,38 @@ HERE = Submission()
 
 
 @dataclass(frozen=True)
-class Job:
-    """Count, train, encode: a corpus, what else is set, and what the local runner makes of it."""
-
-    corpus: Path
-    local: Path
-    settings: Mapping[str, Any]
-    expected: dict[str, bytes]
-
-    @classmethod
-    def of(cls, corpus: Path, *, local: Path, **settings: Any) -> Job:
-        made = cls(corpus, local, settings, {})
-        made.run(local, HERE)
-        return cls(corpus, local, settings, tree(local))
+class Job(WholeJob):
+    """Count, train, encode, here and elsewhere."""
 
     def run(
         self, folder: Path, submission: Submission, *, status: int = 0
     ) -> subprocess.CompletedProcess[str]:
         """``bpe run``: all of it, by one command."""
-        settings = {
-            "input": list(corpora.patterns(self.corpus)),
-            "output": str(folder),
-            "special_token": "<|end|>",
-            "append_token": "<|end|>",
-            "vocab_size": 320,
-            "split_size": corpora.SPLIT,
-            "max_failures": BAD_RECORDS,
-            **self.settings,
-        }
-        config = folder.with_suffix(".yaml")
-        config.write_text(json.dumps(settings), "utf-8")
-        return bpe("run", config, *submission.options, status=status, seconds=SECONDS)
+        command = self.command(folder.with_suffix(".yaml"), folder)
+        return bpe(*command, *submission.options, status=status, seconds=SECONDS)
 
     def verify(self, folder: Path, submission: Submission) -> None:
         """``bpe verify``: counts and token ids, compared with the corpus."""
-        inputs = [flag for one in corpora.patterns(self.corpus) for flag in ("--input", one)]
+        inputs = [flag for one in self.patterns() for flag in ("--input", one)]
         bpe("verify", folder, *inputs, "-q", *submission.options, seconds=SECONDS)
 
     def check(self, folder: Path) -> None:
         """Every file is there with the bytes that it has on the local runner, and nothing else."""
-        check_same(folder, self.expected)
+        check_same(folder, tree(self.disk))
+
+
+def whole_job(folder: Path, **settings: Any) -> Job:
+    """A job on every format, and what the local runner makes of it."""
+    write_corpus(folder / "corpus")
+    return Job.of(
+        folder,
+        vocab_size=320,
+        split_size=corpora.SPLIT,
+        max_failures=BAD_RECORDS,
+        special_token=corpora.END,
+        append_token=corpora.END,
+        **settings,
+    )
 
 
 def check_same(folder: Path, expected: Mapping[str, bytes]) -> None:

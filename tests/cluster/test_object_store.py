@@ -9,7 +9,7 @@ import pytest
 from tests.cli.process import bpe
 from tests.cluster.jobs import BAD_RECORDS, SECONDS, write_corpus
 from tests.faults.store import BUCKET, start_store
-from tests.faults.whole import undisturbed_whole
+from tests.faults.whole import WholeJob
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ def test_the_bytes_are_those_of_a_disk(
     """Workers are threads of the command, and learn of the store from the job itself."""
     submission: Submission = request.getfixturevalue(runner)
     write_corpus(tmp_path / "corpus")
-    whole = undisturbed_whole(tmp_path, split=4000, max_failures=BAD_RECORDS)
+    whole = WholeJob.of(tmp_path, split_size=4000, max_failures=BAD_RECORDS)
     at = f"s3://{BUCKET}/{runner}"
     with start_store(tmp_path) as store:
         store.put(whole.corpus, f"{runner}/corpus/")

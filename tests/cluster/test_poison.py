@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.test_poison import LONG, SHORT, check, run
+from pipelines.settings import Execution
+from tests.faults.test_poison import LONG, SHORT, check_jobs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,11 +16,9 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("lines", [False, True], ids=["auto", "lines"])
 @pytest.mark.parametrize("sizes", [SHORT, LONG], ids=["small", "a line of 500 MB and bombs"])
 def test_the_good_records_come_through(
-    flink_local: Submission, tmp_path: Path, lines: bool, sizes: dict[str, int]
+    flink_local: Submission, tmp_path: Path, sizes: dict[str, int]
 ) -> None:
-    beam = ("--runner=PortableRunner", *flink_local.for_beam)
-    result = run(tmp_path, *beam, lines=lines, **sizes)
-    check(tmp_path, result, limit=sizes["limit"])
+    beam_args = ("--runner=PortableRunner", *flink_local.for_beam)
+    check_jobs(tmp_path, Execution(workers=2, beam_args=beam_args), **sizes)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.process import bpe
 from tests.cluster import cache
-from tests.cluster.jobs import HERE, SECONDS, Job, Submission, write_corpus
+from tests.cluster.jobs import HERE, SECONDS, Job, Submission, whole_job
 from tests.pipelines.corpora import SPLIT, sentence, tree
 from tests.shared_data import long_but
 
@@ -24,9 +24,7 @@ long = pytest.mark.long
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """A job of every kind of step: words and their runs are counted, and learnt from."""
-    folder = tmp_path_factory.mktemp("corpus")
-    write_corpus(folder / "in")
-    return Job.of(folder / "in", local=folder / "local", superwords=20, max_run=3)
+    return whole_job(tmp_path_factory.mktemp("whole"), superwords=20, max_run=3)
 
 
 @pytest.mark.parametrize("server", long_but(SERVERS, "on_prism"))
@@ -61,7 +59,7 @@ def test_an_export(
 ) -> None:
     """The ids are two sources."""
     submission: Submission = request.getfixturevalue(server)
-    ids = job.local / "encoded"
+    ids = job.disk / "encoded"
     rows = ("export", f"a={ids}", f"b={ids}", *EXPORTS[name], "-q", "--output")
     bpe(*rows, tmp_path / "here", *HERE.options, seconds=SECONDS)
     bpe(*rows, tmp_path / "there", *submission.options, seconds=SECONDS)

@@ -1,4 +1,4 @@
-"""A corpus that takes a while, a tokenizer for it, and what undisturbed jobs make of it."""
+"""Corpora and tokenizers, and what undisturbed jobs make of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.settings import InputSettings
 from tests.faults.running import outcome
-from tests.faults.whole import WholeJob, undisturbed_whole
+from tests.faults.whole import WholeJob
 from tests.pipelines.corpora import encode, sentence, small_tokenizer, train, write_jsonl
 from tests.shared_data import LONG
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+SPLIT = 3000
+
+
 @dataclass(frozen=True)
 class Undisturbed:
     """A folder with ``corpus``, ``t.json``, and what jobs made of them: ``model`` and ``ids``."""
 
     folder: Path
-    split: int
 
     @property
     def corpus(self) -> Path:
@@ -30,14 +32,14 @@ class Undisturbed:
 
     @property
     def inputs(self) -> InputSettings:
-        return InputSettings(patterns=(str(self.corpus),), split_size=self.split)
+        return InputSettings(patterns=(str(self.corpus),), split_size=SPLIT)
 
     def command(self, name: str, output: Path | str, *more: str) -> list[str | Path]:
         """``bpe NAME`` on the corpus."""
         how: tuple[str | Path, ...] = ("--tokenizer", self.folder / "t.json")
         if name == "train":
             how = ("--vocab-size", "300")
-        where = ("--input", self.corpus, "--output", output, "--split-size", str(self.split))
+        where = ("--input", self.corpus, "--output", output, "--split-size", str(SPLIT))
         return [name, *where, *how, "--workers", "2", "--quiet", *more]
 
     def made(self, name: str) -> dict[str, bytes]:
@@ -49,32 +51,25 @@ class Undisturbed:
         return self.folder / {"encode": "ids", "train": "model"}[name]
 
 
-def run_undisturbed(folder: Path, documents: int) -> Undisturbed:
-    write_jsonl(folder / "corpus" / "docs.jsonl", [sentence(i, 60) for i in range(documents)])
-    small_tokenizer(folder / "t.json")
-    found = Undisturbed(folder, split=3000)
-    encode(found.inputs, folder / "t.json", folder / "ids")
-    train(folder / "model", inputs=found.inputs)
-    return found
-
-
-@pytest.fixture(scope="package")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    """Jobs of many parts, which take long enough to be disturbed."""
-    documents = 1500 if LONG else 400
-    return run_undisturbed(tmp_path_factory.mktemp("undisturbed"), documents=documents)
+def write_documents(folder: Path, number: int) -> None:
+    write_jsonl(folder / "corpus" / "docs.jsonl", [sentence(i, 60) for i in range(number)])
 
 
 @pytest.fixture(scope="package")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     """Jobs of a few parts."""
-    return run_undisturbed(tmp_path_factory.mktemp("small"), documents=40)
+    folder = tmp_path_factory.mktemp("small")
+    write_documents(folder, 40)
+    small_tokenizer(folder / "t.json")
+    job = Undisturbed(folder)
+    encode(job.inputs, folder / "t.json", folder / "ids")
+    train(folder / "model", inputs=job.inputs)
+    return job
 
 
 @pytest.fixture(scope="package")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> WholeJob:
-    """Count, train and encode in one, with many parts."""
+    """Count, train and encode in one: many parts, which take long enough to be disturbed."""
     folder = tmp_path_factory.mktemp("whole")
-    documents = 1000 if LONG else 400
-    write_jsonl(folder / "corpus" / "docs.jsonl", [sentence(i, 60) for i in range(documents)])
-    return undisturbed_whole(folder, split=3000)
+    write_documents(folder, 1000 if LONG else 400)
+    return WholeJob.of(folder, split_size=SPLIT)

@@ -44,73 +44,50 @@ ODD_LINES: tuple[tuple[bytes, str], ...] = (
 )
 
 
-# The same of files whose lines are documents.
-_BAD_TEXT = ((b"\xff\xfe text", "malformed UTF-8"),)
-_ODD_TEXT = ((b"raw \x00 byte", "raw \0 byte"),)
-
-
 @dataclass
 class Poisoned:
     """The contents of a poisoned corpus.
 
     Attributes:
         folder: where it is.
-        lines: whether each line of its files is a document, not an object of JSON.
         texts: of its documents, in the order of a job.
         bad: for each bad record the file, the place and a piece of the reason, in that order.
-        lost: files to remove, and files to append to, once a job is planned.
-        lost_bytes: what they held then.
+        gone: files to remove once a job is planned.
+        grown: files to append to then.
+        lost_bytes: what both held before.
     """
 
     folder: Path
-    lines: bool
     texts: list[str] = field(default_factory=list)
     bad: list[tuple[str, int, str]] = field(default_factory=list)
-    lost: tuple[list[Path], list[Path]] = field(default_factory=lambda: ([], []))
+    gone: list[Path] = field(default_factory=list)
+    grown: list[Path] = field(default_factory=list)
     lost_bytes: int = 0
-
-    @classmethod
-    def clean(cls, folder: Path, *, lines: bool, documents: int) -> Poisoned:
-        """A corpus of one file, in which nothing is wrong."""
-        folder.mkdir(parents=True)
-        corpus = cls(folder, lines)
-        data = b"".join(corpus.record(_text(number)) for number in range(documents))
-        corpus.path("a").write_bytes(data)
-        return corpus
-
-    @property
-    def failures(self) -> int:
-        return len(self.bad)
-
-    def path(self, name: str, packed: str = "") -> Path:
-        return self.folder / f"{name}.{'txt' if self.lines else 'jsonl'}{packed}"
 
     def record(self, text: str) -> bytes:
         """A good record, whose text is counted on."""
         self.texts.append(text)
-        return (text if self.lines else json.dumps({"text": text})).encode() + b"\n"
+        return json.dumps({"text": text}).encode() + b"\n"
 
     def strike(self) -> None:
         """Take away and change the files that are to be lost between plan and reading."""
-        gone, grown = self.lost
-        for path in gone:
+        for path in self.gone:
             path.unlink()
-        for path in grown:
+        for path in self.grown:
             with path.open("ab") as file:
                 file.write(b"appended\n")
 
-    def lose(self, path: Path, *, gone: bool) -> None:
+    def lose(self, path: Path, *, gone: bool = True) -> None:
         """Count on ``path`` to be lost."""
-        self.lost[0 if gone else 1].append(path)
+        (self.gone if gone else self.grown).append(path)
         self.lost_bytes += path.stat().st_size
         now = "is gone now" if gone else f"has {path.stat().st_size + 9} now"
         self.bad.append((path.name, 0, now))
 
     def add_records(self, documents: int) -> None:
         """One record in `EVERY` is bad, and one is odd."""
-        bad = cycle(_BAD_TEXT if self.lines else BAD_LINES)
-        odd = cycle(_ODD_TEXT if self.lines else ODD_LINES)
-        path = self.path("a")
+        bad, odd = cycle(BAD_LINES), cycle(ODD_LINES)
+        path = self.folder / "a.jsonl"
         with path.open("wb") as file:
             for number in range(documents):
                 if number % EVERY == EVERY // 2:
@@ -122,55 +99,44 @@ class Poisoned:
                     self.texts.append(text)
                     file.write(line + b"\n")
                 else:
-                    file.write(self.record(_text(number)))
+                    file.write(self.record(sentence(number, 5)))
 
     def add_huge(self, path: Path, file: IO[bytes] | gzip.GzipFile, fill: bytes, size: int) -> None:
         """A record of more than ``size`` bytes between two good ones."""
         with file:
             before = self.record("before")
-            file.write(before if self.lines else before + b'{"text": "')
+            file.write(before + b'{"text": "')
             _write_much(file, fill, size)
-            file.write((b"\n" if self.lines else b'"}\n') + self.record("behind"))
+            file.write(b'"}\n' + self.record("behind"))
         self.bad.append((path.name, len(before), "`max_record_size`"))
 
 
-def write_poisoned(
-    folder: Path, *, lines: bool, documents: int, limit: int, long_line: int
-) -> Poisoned:
+def write_poisoned(folder: Path, *, documents: int, limit: int, long_line: int) -> Poisoned:
     """A corpus of records, texts and compressed files, all poisoned.
 
     Args:
         folder: to write to.
-        lines: whether the records are lines of text, not of JSON with Parquet and texts beside it.
         documents: records of the largest file, of which one in `EVERY` is bad.
         limit: the size of a record that the job is to allow.
         long_line: bytes of a line beyond it.
     """
-    folder.mkdir(parents=True)
-    corpus = Poisoned(folder, lines)
+    folder.mkdir()
+    corpus = Poisoned(folder)
     corpus.add_records(documents)
-    if not lines:
-        _add_rows(corpus)
-        _add_texts(corpus, limit)
-    path = corpus.path("e", ".gz")
+    _add_rows(corpus)
+    _add_texts(corpus, limit)
+    path = folder / "e.jsonl.gz"
     whole = corpus.record("one") + corpus.record("two")
-    torn = b"three\n" if lines else b'{"text": "three"}\n'
-    path.write_bytes(gzip.compress(whole) + gzip.compress(torn)[:15])
+    path.write_bytes(gzip.compress(whole) + gzip.compress(b'{"text": "three"}\n')[:15])
     corpus.bad.append((path.name, len(whole), "truncated"))
-    for name, packed, opened in (("f", ".zst", zstandard.open), ("g", ".gz", gzip.open)):
-        path = corpus.path(name, packed)
-        corpus.add_huge(path, opened(path, "wb"), b" ", 8 * limit)
-    path = corpus.path("h")
+    for name, opened in (("f.jsonl.zst", zstandard.open), ("g.jsonl.gz", gzip.open)):
+        corpus.add_huge(folder / name, opened(folder / name, "wb"), b" ", 8 * limit)
+    path = folder / "h.jsonl"
     corpus.add_huge(path, path.open("wb"), b"lo", long_line)
-    for name in ("i", "j"):
-        path = corpus.path(name)
-        path.write_bytes(b'{"text": "never read"}\n' * 50)
-        corpus.lose(path, gone=name == "i")
+    for name in ("i.jsonl", "j.jsonl"):
+        (folder / name).write_bytes(b'{"text": "never read"}\n' * 50)
+        corpus.lose(folder / name, gone=name == "i.jsonl")
     return corpus
-
-
-def _text(number: int) -> str:
-    return sentence(number, 5).replace("\n", " ")
 
 
 def _write_much(file: IO[bytes] | gzip.GzipFile, fill: bytes, size: int) -> None:
@@ -180,7 +146,7 @@ def _write_much(file: IO[bytes] | gzip.GzipFile, fill: bytes, size: int) -> None
 
 
 def _add_rows(corpus: Poisoned) -> None:
-    raw: list[bytes | None] = [_text(number).encode() for number in range(1000)]
+    raw: list[bytes | None] = [sentence(number, 5).encode() for number in range(1000)]
     raw[10], raw[700] = None, b"malformed \xff text"
     strings = pa.Array.from_buffers(pa.string(), len(raw), pa.array(raw, pa.binary()).buffers())
     table = pa.table({"text": strings})
@@ -188,7 +154,7 @@ def _add_rows(corpus: Poisoned) -> None:
     corpus.bad += [("b.parquet", 10, "is null"), ("b.parquet", 700, "malformed UTF-8")]
     corpus.texts += [text.decode() for row, text in enumerate(raw) if text and row != 700]
     pq.write_table(pa.table({"text": ["never", "read"]}), corpus.folder / "l.parquet")
-    corpus.lose(corpus.folder / "l.parquet", gone=True)
+    corpus.lose(corpus.folder / "l.parquet")
 
 
 def _add_texts(corpus: Poisoned, limit: int) -> None:
@@ -201,4 +167,4 @@ def _add_texts(corpus: Poisoned, limit: int) -> None:
         _write_much(file, b"\0", 8 * limit)
     corpus.bad.append(("g.txt.gz", 0, "`max_record_size`"))
     (corpus.folder / "k.txt").write_text("never read")
-    corpus.lose(corpus.folder / "k.txt", gone=True)
+    corpus.lose(corpus.folder / "k.txt")

@@ -13,7 +13,7 @@ from pipelines.output.names import manifest_bytes
 from tests import jobs
 from tests.cli.process import bpe, refused
 from tests.faults.test_killed import parts
-from tests.pipelines.corpora import count, encode, write_jsonl
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,46 +50,45 @@ def test_every_command_names_an_encoding_that_was_killed(
 
 
 @pytest.mark.parametrize(
-    ("named", "lacks"),
+    ("lacks", "named", "message"),
     [
-        pytest.param("encoded", ["encoded/manifest.json"], id="while it encoded"),
-        pytest.param("encoded", ["encoded"], id="before it encoded", marks=pytest.mark.long),
+        pytest.param(["encoded/manifest.json"], "encoded", NOT_FINISHED, id="while it encoded"),
         pytest.param(
+            *(["encoded"], "encoded", NOT_FINISHED), id="before it encoded", marks=pytest.mark.long
+        ),
+        pytest.param(
+            ["encoded", "training.json", "tokenizer.json"],
             "",
-            ["encoded", ".plan.json", "training.json", "tokenizer.json"],
+            "no tokenizer.json: no finished training left its tokenizer",
+            id="while it trained",
+        ),
+        pytest.param(
+            ["encoded", "training.json", "tokenizer.json", ".plan.json"],
+            "",
+            NOT_FINISHED,
             id="after it counted",
         ),
     ],
 )
 def test_a_run_that_was_killed(
-    whole: WholeJob, tmp_path: Path, named: str, lacks: list[str]
+    whole: WholeJob, tmp_path: Path, lacks: list[str], named: str, message: str
 ) -> None:
     """Some files are not there yet, and the folder that lacks them is named."""
-    out = shutil.copytree(whole.folder / "disk", tmp_path / "out")
+    out = shutil.copytree(whole.disk, tmp_path / "out")
     for name in lacks:
         shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink()
     for command in ("verify", "report"):
-        refused(f"{out / named}: {NOT_FINISHED}", command, out, cwd=tmp_path)
+        refused(f"{out / named}: {message}", command, out, cwd=tmp_path)
     bpe("verify", out / "counts", "-q")
     if named:
         bpe("show", out, "word")  # the tokenizer is complete
-
-
-def test_a_training_that_was_killed(small: Undisturbed, tmp_path: Path) -> None:
-    out = shutil.copytree(small.folder / "model", tmp_path / "out")
-    for name in ("tokenizer.json", "training.json"):
-        (out / name).unlink()
-    for command in (("verify", out), ("report", out), ("show", out, "word")):
-        refused(
-            f"{out}: no tokenizer.json: no finished training left its tokenizer",
-            *command,
-            cwd=tmp_path,
-        )
+    elif message != NOT_FINISHED:
+        refused(f"{out}: {message}", "show", out, "word", cwd=tmp_path)
 
 
 def test_a_finished_run_is_verified_in_full(whole: WholeJob, tmp_path: Path) -> None:
     """Counts, tokenizer and encoded corpus, each damage of each."""
-    out = shutil.copytree(whole.folder / "disk", tmp_path / "out")
+    out = shutil.copytree(whole.disk, tmp_path / "out")
     done = bpe("verify", out, "--input", whole.corpus, "--json", "-q")
     found = json.loads(done.stdout)
     assert list(found) == ["counts", "tokenizer", "encoded"]
@@ -102,15 +101,17 @@ def test_a_finished_run_is_verified_in_full(whole: WholeJob, tmp_path: Path) -> 
 
 
 def test_a_run_whose_tokenizer_was_trained_again(whole: WholeJob, tmp_path: Path) -> None:
-    out = shutil.copytree(whole.folder / "disk", tmp_path / "out")
+    out = shutil.copytree(whole.disk, tmp_path / "out")
     again = ("--output", out, "--vocab-size", "290", "--overwrite", "-q")
     bpe("train", "--counts", out / "counts", *again)
     done = bpe("verify", out, status=1)
     assert f"{out / 'encoded'} was encoded with another tokenizer" in done.stderr
 
 
-@pytest.mark.parametrize("of", [pytest.param("counts", marks=pytest.mark.long), "encoded"])
-def test_the_manifest_of_another_directory(small: Undisturbed, tmp_path: Path, of: str) -> None:
+@pytest.mark.parametrize("of", long_but(["counts", "encoded"], "encoded"))
+def test_the_manifest_of_another_directory(
+    small: Undisturbed, whole: WholeJob, tmp_path: Path, of: str
+) -> None:
     """Of the other kind, and of the same kind."""
     directories = {"encoded": small.folder / "ids", "counts": small.folder / "model" / "counts"}
     out = shutil.copytree(directories.pop(of), tmp_path / "out")
@@ -118,12 +119,7 @@ def test_the_manifest_of_another_directory(small: Undisturbed, tmp_path: Path, o
     shutil.copy(other / "manifest.json", out)
     for command in ("verify", "report"):
         refused("it is the manifest of another directory", command, out, cwd=tmp_path)
-    corpus = write_jsonl(tmp_path / "text" / "a.jsonl", ["another text"])
-    if of == "counts":
-        count(corpus.inputs(), tmp_path / "another")
-    else:
-        encode(corpus.inputs(), small.folder / "t.json", tmp_path / "another")
-    shutil.copy(tmp_path / "another" / "manifest.json", out)
+    shutil.copy(whole.disk / of / "manifest.json", out)
     done = bpe("verify", out, status=1)
     assert "bpe: error:" in done.stderr
     assert "verified" not in done.stdout

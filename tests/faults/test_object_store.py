@@ -17,7 +17,7 @@ from tests.cli.process import bpe
 from tests.cluster.jobs import BAD_RECORDS, write_corpus
 from tests.faults.running import PATIENCE, ended, running, until
 from tests.faults.store import BUCKET, Store, start_store
-from tests.faults.whole import WholeJob, undisturbed_whole
+from tests.faults.whole import WholeJob
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> WholeJob:
     """The whole job on every format, with bad records, on a disk."""
     folder = tmp_path_factory.mktemp("mixed")
     write_corpus(folder / "corpus")
-    return undisturbed_whole(folder, split=4000, max_failures=BAD_RECORDS)
+    return WholeJob.of(folder, split_size=4000, max_failures=BAD_RECORDS)
 
 
 def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
@@ -56,7 +56,7 @@ def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
     assert verified.failures == BAD_RECORDS
     decoded, expected = io.BytesIO(), io.BytesIO()
     documents = jobs.decode(directory=f"{at}/out/encoded", stream=decoded, execution=execution)
-    jobs.decode(directory=str(mixed.folder / "disk" / "encoded"), stream=expected)
+    jobs.decode(directory=str(mixed.disk / "encoded"), stream=expected)
     assert documents == verified.documents > BAD_RECORDS
     assert decoded.getvalue() == expected.getvalue()
     asked = store.asked()
@@ -130,17 +130,17 @@ class Parts:
 @pytest.mark.long
 @pytest.mark.parametrize("how", ["--overwrite", "--resume"])
 def test_the_first_of_two_jobs_ends_when_the_second_replaces_its_run_id(
-    store: Store, undisturbed: Undisturbed, how: str
+    store: Store, small: Undisturbed, how: str
 ) -> None:
     prefix = f"two-{how.strip('-')}/ids"
     out = f"s3://{BUCKET}/{prefix}"
-    with running(*undisturbed.command("encode", out, *store.flags)) as first:
+    with running(*small.command("encode", out, *store.flags)) as first:
         parts = Parts(store, f"{prefix}/")
         until(parts.names, first)
         os.killpg(first.pid, signal.SIGSTOP)
-        refused = bpe(*undisturbed.command("encode", out, *store.flags), status=1)
+        refused = bpe(*small.command("encode", out, *store.flags), status=1)
         assert "bpe encode, which is not finished" in refused.stderr
-        bpe(*undisturbed.command("encode", out, how, *store.flags), seconds=PATIENCE)
+        bpe(*small.command("encode", out, how, *store.flags), seconds=PATIENCE)
         os.killpg(first.pid, signal.SIGCONT)
         status, errors = ended(first)
     assert status == 1
@@ -150,5 +150,5 @@ def test_the_first_of_two_jobs_ends_when_the_second_replaces_its_run_id(
     tree = store.tree(f"{prefix}/")
     late = {name for name in tree if name.startswith("records/")}
     assert len(late) <= 2
-    assert {name: tree[name] for name in tree.keys() - late} == undisturbed.made("encode")
+    assert {name: tree[name] for name in tree.keys() - late} == small.made("encode")
     bpe("verify", out, "-q", *store.flags, seconds=PATIENCE)

@@ -8,56 +8,57 @@ from typing import TYPE_CHECKING, Any
 
 from tests.cli.process import bpe
 from tests.faults.running import PATIENCE, outcome
-from tests.pipelines.corpora import KINDS
+from tests.pipelines import corpora
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-SHARDS = 2  # files of counts: each is some calls to a store
-VOCABULARY = 300
+    from typing_extensions import Self
+
+COMMON = {
+    "vocab_size": 300,
+    "shards": 2,  # files of counts: each is some calls to a store
+    "workers": 2,
+}
 
 
 @dataclass(frozen=True)
 class WholeJob:
-    """A folder with ``corpus``, and what the job made of it in ``disk``."""
+    """A folder with ``corpus``, what the job made of it in ``disk``, and its settings."""
 
     folder: Path
-    split: int
-    max_failures: int = 0
+    settings: Mapping[str, Any]
 
-    def patterns(self, where: str | None) -> tuple[str, ...]:
-        """The corpus, or a copy of it: text and records in one folder are refused."""
-        kinds = [kind for kind in KINDS if any(self.corpus.glob(kind))]
-        return tuple(f"{where or self.corpus}/{kind}" for kind in kinds)
+    @classmethod
+    def of(cls, folder: Path, **settings: Any) -> Self:
+        """Do the job on ``corpus`` in ``folder``."""
+        job = cls(folder, settings)
+        bpe(*job.command(folder / "disk.yaml", job.disk), seconds=PATIENCE)
+        return job
 
     @property
     def corpus(self) -> Path:
         return self.folder / "corpus"
 
+    @property
+    def disk(self) -> Path:
+        return self.folder / "disk"
+
+    def patterns(self, where: str | None = None) -> tuple[str, ...]:
+        """The corpus, or a copy of it."""
+        own = str(self.corpus)
+        return tuple(one.replace(own, where or own) for one in corpora.patterns(self.corpus))
+
     def made(self) -> dict[str, bytes]:
         """Every file that an undisturbed job makes."""
-        return outcome(self.folder / "disk")
+        return outcome(self.disk)
 
     def command(
         self, config: Path, output: Path | str, *, where: str | None = None, **more: Any
     ) -> list[str | Path]:
         """``bpe run`` on the corpus or a copy of it; ``config`` is written for it."""
-        settings = {
-            "input": list(self.patterns(where)),
-            "output": str(output),
-            "split_size": self.split,
-            "max_failures": self.max_failures,
-            "vocab_size": VOCABULARY,
-            "shards": SHARDS,
-            "workers": 2,
-            **more,
-        }
+        inputs = {"input": list(self.patterns(where)), "output": str(output)}
+        settings = {**COMMON, **self.settings, **inputs, **more}
         config.write_text(json.dumps(settings), "utf-8")
         return ["run", config, "--quiet"]
-
-
-def undisturbed_whole(folder: Path, *, split: int, max_failures: int = 0) -> WholeJob:
-    """Do the job on ``corpus`` in ``folder``."""
-    job = WholeJob(folder, split, max_failures)
-    bpe(*job.command(folder / "disk.yaml", folder / "disk"), seconds=PATIENCE)
-    return job
