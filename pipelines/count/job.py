@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 
@@ -404,46 +404,28 @@ class CountCorpus(RunJob):
 
 def count(
     *,
-    inputs: InputSettings,
-    output: OutputSettings,
     execution: Execution,
-    pretokens: PretokenSettings = PretokenSettings(),  # noqa: B008  # immutable
-    settings: CountSettings = CountSettings(),  # noqa: B008
-    runs: RunsOf | None = None,
-    sources: tuple[str, ...] = (),
-    appending: AppendSettings = AppendSettings(),  # noqa: B008
     progress: Progress = UNSEEN,
     ready: Callable[[Planned], object] | None = None,
+    **request: Any,
 ) -> CountSummary:
     """Count the pre-tokens of a corpus into a directory of Parquet shards.
 
     Args:
-        inputs: as in `CountRequest.of`.
-        output: as in `CountRequest.of`.
         execution: the settings of the runner.
-        pretokens: as in `CountRequest.of`.
-        settings: as in `CountRequest.of`.
-        runs: as in `CountRequest.of`.
-        sources: as in `CountRequest.of`.
-        appending: as in `CountRequest.of`.
         progress: the display of the progress.
         ready: as in `run_planned`.
+        **request: the arguments of `CountRequest.of`.
 
     Raises:
         JobError: the job fails; the class of the error gives the kind of failure.
     """
     with job_errors():
         options(execution)
-        request = CountRequest.of(
-            inputs=inputs,
-            output=output,
-            pretokens=pretokens,
-            settings=settings,
-            runs=runs,
-            sources=sources,
-            appending=appending,
+        asked = CountRequest.of(**request)
+        if (runs := request.get("runs")) is not None:
+            refuse_inputs_inside(asked.directory, [runs.path])
+        summary: CountSummary = run_or_watch(
+            asked, execution=execution, progress=progress, ready=ready
         )
-        if runs is not None:
-            refuse_inputs_inside(request.directory, [runs.path])
-        done: dict[str, Any] = {"execution": execution, "progress": progress, "ready": ready}
-        return cast("CountSummary", run_or_watch(request, **done))
+        return summary

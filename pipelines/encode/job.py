@@ -11,7 +11,7 @@ import contextlib
 import logging
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bpe._codec import from_jsonable
 from pipelines import storage
@@ -441,40 +441,21 @@ class EncodeCorpus(RunJob):
 
 
 def encode(
-    *,
-    inputs: InputSettings,
-    tokenizer: str,
-    output: OutputSettings,
-    execution: Execution,
-    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
-    appending: AppendSettings = AppendSettings(),  # noqa: B008
-    drift: DriftSettings = DriftSettings(),  # noqa: B008
-    progress: Progress = UNSEEN,
+    *, tokenizer: str, execution: Execution, progress: Progress = UNSEEN, **request: Any
 ) -> EncodeSummary:
     """Encode a corpus into a directory of Parquet parts.
 
     Args:
-        inputs: as in `EncodeRequest.of`.
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; of any filesystem.
-        output: as in `EncodeRequest.of`.
         execution: the settings of the runner.
-        encoding: as in `EncodeRequest.of`.
-        appending: as in `EncodeRequest.of`.
-        drift: as in `EncodeRequest.of`.
         progress: the display of the progress.
+        **request: the other arguments of `EncodeRequest.of`.
 
     Raises:
         JobError: the job fails; the class of the error gives the kind of failure.
     """
     with job_errors():
-        request = EncodeRequest.of(
-            inputs=inputs,
-            tokenizer=tokenizer,
-            output=output,
-            encoding=encoding,
-            appending=appending,
-            drift=drift,
-            sends=not workers_of(options(execution)).here and storage.is_local(tokenizer),
-        )
-        done: dict[str, Any] = {"execution": execution, "progress": progress}
-        return cast("EncodeSummary", run_or_watch(request, **done))
+        sends = not workers_of(options(execution)).here and storage.is_local(tokenizer)
+        asked = EncodeRequest.of(tokenizer=tokenizer, sends=sends, **request)
+        summary: EncodeSummary = run_or_watch(asked, execution=execution, progress=progress)
+        return summary
