@@ -93,6 +93,14 @@ def text_column(array: pa.Array) -> TextColumn:
     return TextColumn(data or b"", offsets or b"", offset_width, array.offset, len(array))
 
 
+def to_stream(table: pa.Table, options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:
+    """Return a table as a stream of Arrow IPC."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
 def values_of(numbers: pa.Array) -> memoryview:
     """Return the bytes of an array of numbers without nulls, which may be a slice."""
     width = numbers.type.bit_width // 8

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._arrow import utf8
+from bpe._arrow import text_array, to_stream, utf8
 from bpe._native import add_counts
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import counts_from_ipc, counts_from_table, counts_table
@@ -149,16 +149,9 @@ def column_of(table: pa.Table, field: str) -> pa.ChunkedArray:
             f"the table has {table.schema.names.count(field)} columns {field!r} (its columns: "
             f"{names:.200}): name the one that holds the text, text_field=..."
         )
-    column = table[field]
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    kind = column.type
-    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
-        column = column.cast(
-            pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()
-        )
-    if not any(check(column.type) for check in _IS_TEXT):
-        raise RecordError(f"column {field!r} is {kind}, not text: cast it to string")
+    column = text_array(table[field])
+    if not any(is_text(column.type) for is_text in _IS_TEXT):
+        raise RecordError(f"column {field!r} is {column.type}, not text: cast it to string")
     return column
 
 
@@ -363,10 +356,7 @@ def split_rows(
 
 def _copied(table: pa.Table) -> pa.Table:
     """Copy a slice, so that pickling does not include the memory around the slice."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return pa.ipc.open_stream(sink.getvalue()).read_all()
+    return pa.ipc.open_stream(to_stream(table)).read_all()
 
 
 def with_ids(

@@ -7,6 +7,8 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 
+from bpe._arrow import to_stream
+
 
 class Table(pa.Table):  # type: ignore[misc]  # pyarrow has no types
     """The type of elements that are ``pyarrow.Table``; the class itself has no instances.
@@ -22,10 +24,7 @@ class TableCoder(beam.coders.Coder):  # type: ignore[misc]  # Beam has no types
 
     def encode(self, value: pa.Table) -> bytes:
         """Return a table as a stream."""
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, value.schema) as writer:
-            writer.write_table(value)
-        stream: bytes = sink.getvalue().to_pybytes()
+        stream: bytes = to_stream(value).to_pybytes()
         return stream
 
     def decode(self, encoded: bytes) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bpe._arrow import binary_rows, int64_array, values_of
+from bpe._arrow import binary_rows, int64_array, to_stream, values_of
 from bpe._inputs_file import INPUTS
 from bpe._native import SortedCounts, add_counts
 from bpe.counts.manifest import (
@@ -174,11 +174,9 @@ def counts_to_ipc(counts: SortedCounts) -> bytes:
     rows would grow.
     """
     table = counts_table(counts)
-    sink = io.BytesIO()
     options = _TRAVEL if len(counts) >= _COMPRESSED_ROWS else None
-    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
+    message: bytes = to_stream(table, options).to_pybytes()
+    return message
 
 
 def counts_from_ipc(message: bytes) -> SortedCounts:

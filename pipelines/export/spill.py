@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from bpe._arrow import to_stream
 from pipelines import storage
 from pipelines.errors import InputError
 
@@ -63,10 +64,10 @@ class SpillWriter:
         ordered = segments[order]
         bounds = np.flatnonzero(np.diff(ordered, prepend=-1, append=-1))
         for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            offset, blob = self._sink.tell(), _Blob(self._sink)
-            with pa.ipc.new_stream(blob, table.schema) as stream:
-                stream.write_table(table.take(pa.array(order[begin:end])))
-            self._entries.append((int(ordered[begin]), offset, blob.size, blob.crc))
+            blob = to_stream(table.take(pa.array(order[begin:end])))
+            entry = (int(ordered[begin]), self._sink.tell(), blob.size, zlib.crc32(blob))
+            self._entries.append(entry)
+            self._sink.write(blob)
 
     def finish(self) -> None:
         """Write the documents in memory, the index and the tail."""
@@ -74,24 +75,6 @@ class SpillWriter:
         index = np.array(self._entries, _ENTRY).tobytes()
         tail = _TAIL.pack(self._sink.tell(), zlib.crc32(index), _MAGIC)
         self._sink.write(index + tail)
-
-
-class _Blob(io.RawIOBase):
-    """The sink of one blob of a file, with the blob's size in bytes and its CRC so far."""
-
-    def __init__(self, sink: HashingFile) -> None:
-        self._sink, self.size, self.crc = sink, 0, 0
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self.size
-
-    def write(self, data: Any, /) -> int:
-        self.size += len(data)
-        self.crc = zlib.crc32(data, self.crc)
-        return self._sink.write(data)
 
 
 def read_segment(path: str, segment: int) -> list[pa.Table]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._arrow import utf8
+from bpe._arrow import to_stream, utf8
 from bpe._native import stable_hash
 from pipelines import storage
 from pipelines.batches import as_table, column_of, fields_of, id_column_of, ids_of
@@ -249,10 +249,7 @@ def _keyed(
     rows = pa.concat_tables([made, *tables])
     of = np.array([stable_hash(id_.encode()) % parts for id_ in rows[ID].to_pylist()])
     for part in np.unique(of).tolist():
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, schema) as stream:
-            stream.write_table(rows.filter(pa.array(of == part)))
-        yield part, sink.getvalue().to_pybytes()
+        yield part, to_stream(rows.filter(pa.array(of == part))).to_pybytes()
 
 
 def schema_of(keep: Sequence[PassthroughColumn]) -> pa.Schema:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe import _native
-from bpe._arrow import text_column
+from bpe._arrow import int64_array, text_column
 from bpe.errors import BadTextsError
 from pipelines.corpus.documents.types import parse_type
 from pipelines.errors import ConfigError
@@ -314,9 +314,7 @@ def text_block(
 
 def malformed_rows(texts: pa.LargeBinaryArray) -> list[int]:
     """Return the rows that are not well-formed UTF-8, in ascending order."""
-    rows = pa.py_buffer(_native.malformed_rows(text_column(texts)))
-    numbers = pa.Int64Array.from_buffers(pa.int64(), rows.size // 8, [None, rows])
-    return list(numbers.to_pylist())
+    return list(int64_array(_native.malformed_rows(text_column(texts))).to_pylist())
 
 
 def without(array: pa.Array, rows: Sequence[int]) -> pa.Array:

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe import _native
+from bpe._arrow import binary_rows, int64_array
 from pipelines.corpus.documents import json_values
 from pipelines.corpus.documents.block import BadRecord, Block, ReadOptions, malformed, without
 from pipelines.corpus.documents.json_values import (
@@ -234,12 +235,11 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
         (DEFAULT_ID_FIELD if options.id_field is None else options.id_field).encode(),
         options.id_field is not None,
     )
-    rows = len(starts) // 8
-    texts = pa.LargeStringArray.from_buffers(rows, pa.py_buffer(text_offsets), pa.py_buffer(text))
+    places = int64_array(starts)
+    texts = binary_rows(text, text_offsets).view(pa.large_string())
     own_ids = pa.StringArray.from_buffers(
-        rows, pa.py_buffer(id_offsets), pa.py_buffer(ids), pa.py_buffer(has_id)
+        len(places), *map(pa.py_buffer, (id_offsets, ids, has_id))
     )
-    places = pa.Int64Array.from_buffers(pa.int64(), rows, [None, pa.py_buffer(starts)])
     bad = list(lines.bad)
     if len(undecided):
         (texts, own_ids, places), bad_lines = _decide(

@@ -10,9 +10,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-import pyarrow as pa
-
 from bpe import _native
+from bpe._arrow import binary_rows, int64_array
 from pipelines.corpus.documents.block import RAW_BYTES, BadRecord, Block, ReadOptions, text_block
 from pipelines.corpus.documents.compression import ByteStream, DamagedDataError, UnpackedStream
 from pipelines.corpus.documents.stored import LostFileError, StoredBytes
@@ -50,14 +49,8 @@ def read_lines(source: FileRange, options: ReadOptions) -> Iterator[Block]:
         text, offsets, places = _native.split_lines(lines.data, lines.place)
         yield text_block(
             source,
-            texts=pa.LargeBinaryArray.from_buffers(
-                pa.large_binary(),
-                len(places) // 8,
-                [None, pa.py_buffer(offsets), pa.py_buffer(text)],
-            ),
-            places=pa.Int64Array.from_buffers(
-                pa.int64(), len(places) // 8, [None, pa.py_buffer(places)]
-            ),
+            texts=binary_rows(text, offsets),
+            places=int64_array(places),
             bad=lines.bad,
             input_bytes=lines.input_bytes,
         )
