@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from pipelines import storage
 from pipelines.errors import ConfigError
 from pipelines.export.numbers import choice_hashes, in_validation, range_of
 from pipelines.export.plan import spans_of, stored_pins
-from pipelines.export.source import read_sizes
+from pipelines.export.source import read_blocks, read_sizes
 from pipelines.output.names import DATA, TRAIN, VALIDATION, fingerprint, json_bytes
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
@@ -33,26 +33,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bpe.splitmix import Hashes
-    from pipelines.encode.rows import Numbers
-    from pipelines.export.manifest import ExportedSource
     from pipelines.export.plan import ExportPlan, Pin, Span
+    from pipelines.export.source import IdBlock
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
 
 BINS = 1 << 10  # of the histogram
 MEASURED = "measured.json"
 CHOSEN = "chosen.json"
-
-
-class Count(NamedTuple):
-    """A number of documents, and of the tokens in them."""
-
-    documents: int = 0
-    tokens: int = 0
-
-    def plus(self, documents: int, tokens: int) -> Count:
-        """Return the counts with these documents and tokens added."""
-        return Count(self.documents + documents, self.tokens + tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,32 +59,22 @@ class Selection:
         """Return, for each document, True if the document is held out for validation."""
         return in_validation(keys, self.plan.validation)
 
-    def takes(
-        self, keys: Hashes, *, file: int, rows: Numbers, source: int, epoch: int | None
-    ) -> npt.NDArray[np.bool_]:
-        """Return, for each document of a part, True if the epoch, or validation, takes it.
-
-        Args:
-            keys: the keys of the documents.
-            file: the number of the part, over all sources.
-            rows: the rows of the documents in the part.
-            source: the number of the source.
-            epoch: the epoch of the source; None: validation.
-        """
-        mask = self.validation(keys)
+    def takes(self, block: IdBlock, epoch: int | None) -> npt.NDArray[np.bool_]:
+        """Return, for each document, True if the epoch of its source takes it; None: validation."""
+        mask = self.validation(block.keys)
         if epoch is None:
             return mask
-        mask, taken = ~mask, self.taken[source]
+        mask, taken = ~mask, self.taken[block.source]
         if not taken.is_partial(epoch):
             return mask
         limit = taken.limit
         if limit is None:
-            return np.zeros(len(keys), bool)
-        hashes = self.hashes(keys, source)
+            return np.zeros(len(mask), bool)
+        hashes = self.hashes(block.keys, block.source)
         last = np.uint64(limit.hash)
         before = hashes < last
         equal = (hashes == last) & (
-            (file < limit.file) | ((file == limit.file) & (rows <= limit.row))
+            (block.file < limit.file) | ((block.file == limit.file) & (block.rows <= limit.row))
         )
         chosen: npt.NDArray[np.bool_] = mask & (before | equal)
         return chosen
@@ -146,6 +124,14 @@ class Pass:
         """Return the spans of all pinned parts; raise the errors of `pins`."""
         return _spans(self.output, self.run, self.plan.unit_tokens)
 
+    def blocks(
+        self, span: int, *, stopped: Callable[[], bool], ahead: bool = False
+    ) -> Iterator[IdBlock]:
+        """Yield the documents of the span of this number; arguments and errors of `read_blocks`."""
+        pins, found = self.pins(), self.spans()[span]
+        for file in range(found.first, found.first + found.files):
+            yield from read_blocks(self.plan, pins[file], file, stopped=stopped, ahead=ahead)
+
     def selection(self) -> Selection:
         """Return the selection of documents; needs the results of `Measure` and `Choose`.
 
@@ -185,7 +171,8 @@ def _spans(output: str, run: str, unit_tokens: int) -> tuple[Span, ...]:
 @lru_cache(maxsize=2)
 def _selection(plan: ExportPlan, work: str, run: str) -> Selection:  # noqa: ARG001 - the same
     if not plan.selects:
-        return Selection(plan=plan, taken=tuple(_asked(plan, plan.sources)))
+        available = [(source.documents, source.tokens) for source in plan.sources]
+        return Selection(plan=plan, taken=tuple(_asked(plan, available)))
     value = json.loads(storage.read(join(work, CHOSEN)))
     return Selection(plan=plan, taken=tuple(from_jsonable(Taken, one) for one in value["taken"]))
 
@@ -200,19 +187,17 @@ class Measure(Pass):
         """Count the documents and tokens of a span."""
         plan, pins, span = self.plan, self.pins(), self.spans()[unit.number]
         selection = Selection(plan=plan, taken=())
-        halves = [Count(), Count()]
+        halves = np.zeros((2, 2), np.int64)
         histogram = np.zeros(BINS, np.int64)
         for number in range(span.first, span.first + span.files):
             for sizes in read_sizes(plan, pins[number], stopped=stopped):
                 mask = selection.validation(sizes.keys)
                 for half, of_half in enumerate((~mask, mask)):
-                    halves[half] = halves[half].plus(
-                        int(of_half.sum()), int(sizes.tokens[of_half].sum())
-                    )
+                    halves[half] += of_half.sum(), sizes.tokens[of_half].sum()
                 if plan.settings.chooses:
                     bins = range_of(selection.hashes(sizes.keys[~mask], span.source), BINS)
                     histogram += np.bincount(bins, sizes.tokens[~mask], BINS).astype(np.int64)
-        totals: dict[str, Any] = {"halves": [list(half) for half in halves]}
+        totals = {"halves": halves.tolist()}
         if plan.settings.chooses:
             totals["histogram"] = histogram.tolist()
         return Made(files=(), totals=totals)
@@ -224,14 +209,13 @@ class Measure(Pass):
             ConfigError: a source has no training tokens.
         """
         plan, found = self.plan, self.spans()
-        available = [Count()] * len(plan.sources)
+        available = np.zeros((len(plan.sources), 2), np.int64)
         histograms = np.zeros((len(plan.sources), BINS), np.int64)
         for span, record in zip(found, records, strict=True):
-            training = record.totals["halves"][0]
-            available[span.source] = available[span.source].plus(*training)
+            available[span.source] += record.totals["halves"][0]
             if plan.settings.chooses:
                 histograms[span.source] += record.totals["histogram"]
-        taken = _asked(plan, available)
+        taken = _asked(plan, available.tolist())
         bins = [
             int(np.searchsorted(np.cumsum(histograms[number]), _rest(one)))
             for number, one in enumerate(taken)
@@ -248,13 +232,13 @@ def _rest(taken: Taken) -> int:
     return taken.asked - taken.epochs * taken.available_tokens
 
 
-def _asked(plan: ExportPlan, available: Sequence[Count | ExportedSource]) -> list[Taken]:
-    """Return the tokens asked of each source, given its documents and tokens.
+def _asked(plan: ExportPlan, available: Sequence[Sequence[int]]) -> list[Taken]:
+    """Return the tokens asked of each source, given its numbers of documents and tokens.
 
     Raises:
         ConfigError: a source has no training tokens.
     """
-    settings, asked = plan.settings, [count.tokens for count in available]
+    settings, asked = plan.settings, [tokens for _, tokens in available]
     shares = settings.shares or {plan.sources[0].name: Fraction(1)}
     if settings.chooses:
         for source, directory, tokens in zip(plan.sources, plan.directories, asked, strict=True):
@@ -269,18 +253,19 @@ def _asked(plan: ExportPlan, available: Sequence[Count | ExportedSource]) -> lis
             budget = min(int(one / share) for one, share in zip(asked, of_each, strict=True))
         asked = [int(budget * share) for share in of_each]
     taken = []
-    for source, count, tokens in zip(plan.sources, available, asked, strict=True):
-        epochs = tokens // count.tokens if settings.chooses else 1
+    for source, count, wanted in zip(plan.sources, available, asked, strict=True):
+        documents, tokens = count
+        epochs = wanted // tokens if settings.chooses else 1
         taken.append(
             Taken(
                 name=source.name,
                 share=str(shares[source.name]) if settings.chooses else "",
-                asked=tokens,
-                available_documents=count.documents,
-                available_tokens=count.tokens,
+                asked=wanted,
+                available_documents=documents,
+                available_tokens=tokens,
                 epochs=epochs,
-                documents=count.documents * epochs,
-                tokens=count.tokens * epochs,
+                documents=documents * epochs,
+                tokens=tokens * epochs,
             )
         )
     return taken
@@ -300,7 +285,7 @@ class Choose(Pass):
         """Count the documents of a span below the bin of its source, and list those in the bin."""
         plan, pins, span = self.plan, self.pins(), self.spans()[unit.number]
         taken, bins = self._measured()
-        below = Count()
+        below = np.zeros(2, np.int64)
         listed: list[tuple[int, int, int, int]] = []
         selection = Selection(plan=plan, taken=())
         files = range(span.first, span.first + span.files) if _rest(taken[span.source]) else ()
@@ -311,19 +296,19 @@ class Choose(Pass):
                 tokens = sizes.tokens[training]
                 of = range_of(hashes, BINS)
                 under, inside = of < bins[span.source], of == bins[span.source]
-                below = below.plus(int(under.sum()), int(tokens[under].sum()))
+                below += under.sum(), tokens[under].sum()
                 rows = (sizes.first + training[inside]).tolist()
                 files_ = [number] * len(rows)
                 listed += zip(
                     hashes[inside].tolist(), files_, rows, tokens[inside].tolist(), strict=True
                 )
-        return Made(files=(), totals={"below": list(below), "listed": listed})
+        return Made(files=(), totals={"below": below.tolist(), "listed": listed})
 
     def fold(self, records: Sequence[Record]) -> None:
         """Find the end of each partial epoch, and count the documents of each span in the epoch."""
         taken, _ = self._measured()
         found = self.spans()
-        partial = [Count(*record.totals["below"]) for record in records]
+        partial = np.array([record.totals["below"] for record in records], np.int64)
         for source, one in enumerate(taken):
             if not (rest := _rest(one)):
                 continue
@@ -333,23 +318,23 @@ class Choose(Pass):
                 for number in of_source
                 for document in map(tuple, records[number].totals["listed"])
             )
-            tokens = sum(partial[number].tokens for number in of_source)
+            tokens = int(partial[of_source, 1].sum())
             for hash_, file, row, size, number in listed:
                 if tokens >= rest:
                     break
                 tokens += size
-                partial[number] = partial[number].plus(1, size)
+                partial[number] += 1, size
                 taken[source] = replace(one, limit=Limit(hash=hash_, file=file, row=row))
-            documents = sum(partial[number].documents for number in of_source)
+            documents = int(partial[of_source, 0].sum())
             taken[source] = replace(
                 taken[source], documents=one.documents + documents, tokens=one.tokens + tokens
             )
-        write_chosen(self.work, taken, partial)
+        write_chosen(self.work, taken, partial.tolist())
 
 
-def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Count]) -> None:
+def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Sequence[int]]) -> None:
     """Store the epochs taken of each source, and the counts of each span in partial epochs."""
-    value = {"taken": to_jsonable(taken), "partial": [list(count) for count in partial]}
+    value = {"taken": to_jsonable(taken), "partial": partial}
     storage.write(join(work, CHOSEN), json_bytes(value))
 
 
@@ -358,34 +343,35 @@ class PartSection:
     """The documents of one part: a span in one half and epoch, or a bucket of a shuffle.
 
     Attributes:
-        validation: whether the documents are held out.
         source: the number of the source; -1 for a bucket.
-        epoch: the epoch of the source.
+        epoch: the epoch of the source; None if the documents are held out.
         span: the number of the span, or of the bucket.
         documents: the number of documents.
         tokens: the number of tokens.
         number: the position among the sections of the half.
         before: the number of tokens in earlier sections of the half.
-        begins: whether this is the first section of the half.
         first_row: with joined rows, the number of the first row that begins in the section.
         rows: with joined rows, the number of rows that begin in the section, a dropped one too.
         part: the number of the part in the half; -1 if the section makes no part.
         parts: the number of parts of the half.
     """
 
-    validation: bool
     source: int
-    epoch: int
+    epoch: int | None
     span: int
     documents: int
     tokens: int
     number: int = 0
     before: int = 0
-    begins: bool = False
     first_row: int = 0
     rows: int = 0
     part: int = -1
     parts: int = 0
+
+    @property
+    def validation(self) -> bool:
+        """Return True if the documents are held out."""
+        return self.epoch is None
 
     @property
     def half(self) -> str:
@@ -412,28 +398,26 @@ def span_epochs(stage: Pass) -> list[PartSection]:
     """
     found, selection = stage.spans(), stage.selection()
     halves = [[(span.documents, span.tokens), (0, 0)] for span in found]
-    partial: list[tuple[int, int]] = []
+    partial = []
     if stage.plan.selects:
         halves = json.loads(storage.read(join(stage.work, MEASURED)))["halves"]
         partial = json.loads(storage.read(join(stage.work, CHOSEN)))["partial"]
     ordered = []
     for validation in (False, True):
         for source, taken in enumerate(selection.taken):
-            for epoch in [0] if validation else taken.all_epochs:
+            for epoch in [None] if validation else taken.all_epochs:
+                is_partial = epoch is not None and taken.is_partial(epoch)
                 for number, span in enumerate(found):
-                    if span.source != source:
-                        continue
-                    count = halves[number][validation]
-                    if not validation and taken.is_partial(epoch):
-                        count = partial[number]
-                    ordered.append(
-                        PartSection(
-                            validation=validation,
-                            source=source,
-                            epoch=epoch,
-                            span=number,
-                            documents=count[0],
-                            tokens=count[1],
+                    if span.source == source:
+                        counts = partial[number] if is_partial else halves[number][validation]
+                        documents, tokens = counts
+                        ordered.append(
+                            PartSection(
+                                source=source,
+                                epoch=epoch,
+                                span=number,
+                                documents=documents,
+                                tokens=tokens,
+                            )
                         )
-                    )
     return ordered

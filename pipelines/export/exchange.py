@@ -26,10 +26,9 @@ import pyarrow.compute as pc
 from pipelines import storage
 from pipelines.encode.rows import ID, INPUT_IDS, as_bytes, as_lists
 from pipelines.errors import StoppedError
-from pipelines.export.choose import Count, Pass, span_epochs
+from pipelines.export.choose import Pass, span_epochs
 from pipelines.export.numbers import range_of, shuffle_hashes
 from pipelines.export.rows import Documents
-from pipelines.export.source import read_blocks
 from pipelines.export.spill import SpillWriter, read_segment
 from pipelines.output.names import json_bytes
 from pipelines.stage.record import StoredFile
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from bpe.splitmix import Hashes
     from pipelines.encode.rows import Numbers
     from pipelines.export.plan import ExportPlan
+    from pipelines.export.rows import ExportLayout
     from pipelines.export.source import IdBlock
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
@@ -164,58 +164,50 @@ class Exchange(Pass):
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Write the documents of a span into a file, by bucket."""
-        span, pins, buckets = self.spans()[unit.number], self.pins(), buckets_of(self)
+        span, buckets = self.spans()[unit.number], buckets_of(self)
         name = _spill_name(unit.number)
         epochs: list[int | None] = [*self.selection().taken[span.source].all_epochs]
         epochs += [None] if buckets.validation else []
         counts = np.zeros((2, buckets.count), np.int64)
         with replacing(join(self.work, name), durable=False) as sink:
             spill = SpillWriter(sink, stored_schema(self.plan))
-            for file in range(span.first, span.first + span.files):
-                for block in read_blocks(self.plan, pins[file], stopped=stopped):
-                    for epoch in epochs:
-                        documents, segments, tokens = self._taken(block, file=file, epoch=epoch)
-                        bucket = segments // 2
-                        counts[0] += np.bincount(bucket, minlength=buckets.count)
-                        counts[1] += np.bincount(bucket, tokens, buckets.count).astype(np.int64)
-                        spill.add(
-                            documents, bucket // buckets.merged if buckets.merges else segments
-                        )
+            for block in self.blocks(unit.number, stopped=stopped):
+                for epoch in epochs:
+                    documents, segments, tokens = self._taken(block, epoch)
+                    bucket = segments // 2
+                    counts[0] += np.bincount(bucket, minlength=buckets.count)
+                    counts[1] += np.bincount(bucket, tokens, buckets.count).astype(np.int64)
+                    spill.add(documents, bucket // buckets.merged if buckets.merges else segments)
             spill.finish()
         stored = StoredFile.of(name, sink.written())
         return Made(files=(stored,), totals={"buckets": counts.tolist()})
 
-    def _taken(
-        self, block: IdBlock, *, file: int, epoch: int | None
-    ) -> tuple[pa.RecordBatch, Numbers, Numbers]:
+    def _taken(self, block: IdBlock, epoch: int | None) -> tuple[pa.RecordBatch, Numbers, Numbers]:
         """Return the stored rows, segments and lengths of the documents of a block in an epoch.
 
         Args:
             block: the block of documents.
-            file: the number of the block's part.
             epoch: the epoch; None: the documents that are held out.
         """
-        pin = self.pins()[file]
-        mask = self.selection().takes(
-            block.keys, file=file, rows=block.rows(), source=pin.source, epoch=epoch
-        )
-        rows, documents = block.rows()[mask], block.where(mask)
+        mask = self.selection().takes(block, epoch)
+        rows, documents = block.rows[mask], block.where(mask)
         hashes = shuffle_hashes(
             rows,
             seed=self.plan.settings.shuffle or 0,
-            source=self.plan.sources[pin.source].name,
+            source=self.plan.sources[block.source].name,
             epoch=epoch or 0,
-            file=pin.file,
+            file=self.pins()[block.file].file,
         )
         segments = buckets_of(self).segments(hashes, validation=epoch is None)
         columns = [
             hashes,
             np.full(len(rows), epoch or 0, np.int32),
-            np.full(len(rows), file, np.int32),
+            np.full(len(rows), block.file, np.int32),
             rows,
             segments.astype(np.int32),
         ]
-        stored = [documents.ids, as_bytes(documents.input_ids), *documents.passthrough]
+        ids, *passthrough = documents.about.columns
+        stored = [ids, as_bytes(documents.input_ids), *passthrough]
         batch = pa.record_batch([*map(pa.array, columns), *stored], schema=stored_schema(self.plan))
         return batch, segments, documents.lengths
 
@@ -257,14 +249,14 @@ class Merge(Pass):
         """Do nothing: no later stage needs the records."""
 
 
-def bucket_counts(work: str) -> list[Count]:
+def bucket_counts(work: str) -> list[tuple[int, int]]:
     """Return the documents and tokens of each bucket, as the fold of `Exchange` stores them.
 
     Raises:
         InputError: the stored counts cannot be read.
     """
     documents, tokens = json.loads(storage.read(join(work, BUCKETS)))
-    return [Count(*count) for count in zip(documents, tokens, strict=True)]
+    return list(zip(documents, tokens, strict=True))
 
 
 def bucket_documents(
@@ -285,21 +277,24 @@ def bucket_documents(
             if stopped():
                 raise StoppedError
             tables += read_segment(join(stage.work, name), segment)
-        yield from _sorted(tables, sources, kind=stage.plan.row_layout.ids_type)
+        yield from _sorted(tables, sources, layout=stage.plan.row_layout)
 
 
-def _sorted(tables: list[pa.Table], sources: Numbers, *, kind: pa.DataType) -> Iterator[Documents]:
+def _sorted(
+    tables: list[pa.Table], sources: Numbers, *, layout: ExportLayout
+) -> Iterator[Documents]:
     """Yield documents in order, in portions that depend on the documents alone.
 
     Args:
         tables: tables of stored documents; the list is emptied, so that memory holds them once.
         sources: the number of the source of each part.
-        kind: the type of the lists of ids.
+        layout: the layout of the rows.
     """
     table = pa.concat_tables(tables).combine_chunks()
     tables.clear()
     hashes, epochs, files, rows = (table[name].to_numpy() for name in (_HASH, _EPOCH, _FILE, _ROW))
     order = np.lexsort((rows, files, epochs, sources[files], hashes))
+    kind = layout.ids_type
     lengths = pc.binary_length(table[INPUT_IDS]).to_numpy() // (kind.value_type.bit_width // 8)
     portion = np.cumsum(lengths[order]) // _PORTION_IDS
     portion += np.arange(len(order)) // _PORTION_DOCUMENTS
@@ -307,6 +302,5 @@ def _sorted(tables: list[pa.Table], sources: Numbers, *, kind: pa.DataType) -> I
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         some = table.take(pa.array(order[begin:end])).combine_chunks()
         ids, input_ids, *passthrough = (some[name].chunk(0) for name in some.column_names[5:])
-        yield Documents(
-            ids=ids, input_ids=as_lists(input_ids, kind), passthrough=tuple(passthrough)
-        )
+        about = pa.record_batch([ids, *passthrough], schema=layout.about)
+        yield Documents(about=about, input_ids=as_lists(input_ids, kind))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipelines.encode.rows import INPUT_IDS, flat
 from pipelines.errors import ConfigError
-from pipelines.export.format import PartWriter, Rows
+from pipelines.export.format import PartWriter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,9 +35,8 @@ class FlatPart(PartWriter):
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
-        rows = Rows.of(batch)
-        ids = rows.ids.astype(self.id_type, copy=False)
-        self.rows += len(rows.lengths)
+        ids = flat(batch.column(INPUT_IDS))[0].astype(self.id_type, copy=False)
+        self.rows += len(batch)
         self.tokens += len(ids)
         if self._counts_first:
             self._held.append(ids)

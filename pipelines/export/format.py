@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from pipelines.encode.rows import ID, INPUT_IDS, flat
-from pipelines.export.rows import CHUNK_INDEX
 
 if TYPE_CHECKING:
     import contextlib
@@ -17,42 +13,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pipelines.encode.rows import Ids, Numbers
     from pipelines.export.outputs import Outputs
     from pipelines.export.rows import ExportLayout
     from pipelines.storage import HashingFile
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rows:
-    """Consecutive rows of a part, as formats other than Parquet take them.
-
-    Attributes:
-        ids: the ids of all rows, one row after the other; padding included.
-        lengths: the number of ids in each row.
-        begins: True for each row that begins a document (a later chunk does not).
-        names: the ids of the documents; None if the rows have no such column.
-    """
-
-    ids: Ids
-    lengths: Numbers
-    begins: npt.NDArray[np.bool_]
-    names: pa.StringArray | None
-
-    @classmethod
-    def of(cls, batch: pa.RecordBatch) -> Rows:
-        """Return the rows of a record batch."""
-        ids, offsets = flat(batch.column(INPUT_IDS))
-        names = batch.schema.names
-        begins = np.ones(len(batch), bool)
-        if CHUNK_INDEX in names:
-            begins = batch.column(CHUNK_INDEX).to_numpy() == 0
-        return cls(
-            ids=ids,
-            lengths=np.diff(offsets),
-            begins=begins,
-            names=batch.column(ID) if ID in names else None,
-        )
 
 
 class PartWriter(ABC):

@@ -203,7 +203,10 @@ class ExportJob(Job):
             manifest = read_export(self.directory)
             if manifest.header != self.plan.header:
                 return False
-            check_export(self.directory, manifest)
+            for record in read_records(self.directory, manifest.records.sha256):
+                for file in record.files:
+                    check_file(self.directory, file)
+            check_others(self.directory, manifest)
         except (InputError, VerificationError):
             return False
         return True
@@ -231,19 +234,6 @@ def stages(plan: ExportPlan, last: Callable[..., Stage], **known: Any) -> tuple[
     kinds += [Choose] if plan.settings.chooses else []
     kinds += [Exchange, Merge] if plan.settings.shuffle is not None else []
     return tuple(kind(plan=plan, **known) for kind in (*kinds, last))
-
-
-def check_export(directory: str, manifest: ExportManifest) -> None:
-    """Compare all files of an export with its records.
-
-    Raises:
-        VerificationError: a file is missing or differs.
-        InputError: the records cannot be read.
-    """
-    for record in read_records(directory, manifest.records.sha256):
-        for file in record.files:
-            check_file(directory, file)
-    check_others(directory, manifest)
 
 
 def check_others(directory: str, manifest: ExportManifest) -> None:

@@ -10,14 +10,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from pipelines.encode.rows import INPUT_IDS, flat
 from pipelines.export.shards import ShardedPart, base_name
 from pipelines.output.names import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
     from pipelines.encode.rows import Ids, Numbers
-    from pipelines.export.format import Rows
     from pipelines.export.rows import ExportLayout
     from pipelines.stage.record import StoredFile
 
@@ -30,14 +34,15 @@ class LitdataPart(ShardedPart):
 
     ending = "bin"
 
-    def sizes(self, rows: Rows) -> Numbers:
+    def sizes(self, batch: pa.RecordBatch) -> Numbers:
         """Return the size in bytes of each row's ids."""
-        return rows.lengths * self.id_type.itemsize
+        _, offsets = flat(batch.column(INPUT_IDS))
+        return np.diff(offsets) * self.id_type.itemsize
 
-    def samples(self, rows: Rows) -> Ids:
+    def samples(self, batch: pa.RecordBatch) -> Ids:
         """Return the ids of all rows."""
-        ids: Ids = rows.ids.astype(self.id_type, copy=False)
-        return ids
+        ids, _ = flat(batch.column(INPUT_IDS))
+        return ids.astype(self.id_type, copy=False)
 
 
 def litdata_index(files: Sequence[StoredFile], layout: ExportLayout, mark: str) -> bytes:

@@ -22,12 +22,11 @@ from pipelines.export.manifest import RowTotals
 from pipelines.export.outputs import Outputs
 from pipelines.export.rows import row_maker, without_padding
 from pipelines.export.sections import all_sections
-from pipelines.export.source import read_blocks
 from pipelines.metrics import counter
 from pipelines.stage.stage import Made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
     from typing_extensions import Self
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from pipelines.export.format import PartWriter
     from pipelines.export.rows import Documents
     from pipelines.export.sections import Sections
-    from pipelines.export.source import IdBlock
     from pipelines.progress import SlotWriter
     from pipelines.stage.stage import Unit
 
@@ -101,22 +99,12 @@ class Make(Pass):
                 stack.enter_context(_Part(section, self, outputs(), stopped))
                 for section in sections
             ]
-            done = 0
-            if sections[0].source < 0:
-                (part,) = parts
-                for documents in self.documents(sections[0], stopped=stopped):
+            done, total = 0, max(sum(section.documents for section in sections), 1)
+            for portion in self.documents(sections, stopped=stopped):
+                for part, documents in zip(parts, portion, strict=True):
                     part.add(documents)
                     done += len(documents)
-                    share = done / max(sections[0].documents, 1)
-                    slot.update(documents=done, bytes=int(unit.bytes * share))
-            else:
-                total = max(sum(section.documents for section in sections), 1)
-                for file, block in self.blocks(sections[0], stopped=stopped):
-                    for part in parts:
-                        taken = self.taken(part.section, file, block)
-                        part.add(taken)
-                        done += len(taken)
-                    slot.update(documents=done, bytes=int(unit.bytes * min(done / total, 1)))
+                slot.update(documents=done, bytes=int(unit.bytes * min(done / total, 1)))
             for part in parts:
                 part.finish()
         slot.update(documents=done, bytes=unit.bytes)
@@ -131,38 +119,27 @@ class Make(Pass):
             },
         )
 
-    def blocks(
-        self, section: PartSection, *, stopped: Callable[[], bool], ahead: bool = False
-    ) -> Iterator[tuple[int, IdBlock]]:
-        """Yield the blocks of the parts of a section's span, each with the number of its part."""
-        span, pins = self.spans()[section.span], self.pins()
-        for file in range(span.first, span.first + span.files):
-            for block in read_blocks(self.plan, pins[file], stopped=stopped, ahead=ahead):
-                yield file, block
-
-    def taken(self, section: PartSection, file: int, block: IdBlock) -> Documents:
-        """Return the documents of a block that a section takes."""
-        epoch = None if section.validation else section.epoch
-        mask = self.selection().takes(
-            block.keys, file=file, rows=block.rows(), source=section.source, epoch=epoch
-        )
-        return block.where(mask)
-
     def documents(
-        self, section: PartSection, *, stopped: Callable[[], bool], ahead: bool = False
-    ) -> Iterator[Documents]:
-        """Yield the documents of a section, in their order."""
-        if section.source < 0:
-            yield from bucket_documents(self, section.span, stopped=stopped)
+        self, sections: Sequence[PartSection], *, stopped: Callable[[], bool], ahead: bool = False
+    ) -> Iterator[list[Documents]]:
+        """Yield the documents of sections, which are of one span or bucket, in their order.
+
+        Each list has the next documents of each section.
+        """
+        first, selection = sections[0], self.selection()
+        if first.source < 0:
+            for documents in bucket_documents(self, first.span, stopped=stopped):
+                yield [documents]
             return
-        for file, block in self.blocks(section, stopped=stopped, ahead=ahead):
-            yield self.taken(section, file, block)
+        for block in self.blocks(first.span, stopped=stopped, ahead=ahead):
+            yield [block.where(selection.takes(block, one.epoch)) for one in sections]
 
     def after(self, section: PartSection, *, stopped: Callable[[], bool]) -> Iterator[Documents]:
         """Yield the documents of all later sections of a section's half, read on demand."""
         half = self.sections().half(validation=section.validation)
         for later in half[section.number + 1 :]:
-            yield from self.documents(later, stopped=stopped, ahead=True)
+            for (documents,) in self.documents([later], stopped=stopped, ahead=True):
+                yield documents
 
 
 class _Part:
@@ -181,7 +158,7 @@ class _Part:
         self._documents = self._rows = self._tokens = self._padding = 0
         # Of joined rows: ids that end a row of the section before; None: all from here on are ours.
         self._skip: int | None = None
-        if self._size is not None and not section.begins:
+        if self._size is not None and section.number:
             self._skip = section.first_row * self._size - section.before
 
     def __enter__(self) -> Self:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.encode.rows import ID, INPUT_IDS
+from pipelines.encode.rows import ID, INPUT_IDS, flat
 from pipelines.export.shards import ShardedPart, base_name
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pipelines.encode.rows import Numbers
-    from pipelines.export.format import Rows
     from pipelines.export.rows import ExportLayout
     from pipelines.stage.record import StoredFile
 
@@ -42,23 +41,25 @@ class MdsPart(ShardedPart):
         """Return the configuration in each shard, as JSON."""
         return _config(self.layout)
 
-    def sizes(self, rows: Rows) -> Numbers:
+    def sizes(self, batch: pa.RecordBatch) -> Numbers:
         """Return the size in bytes of each sample."""
-        sizes = 4 + 1 + _shape_bytes(rows.lengths) + rows.lengths * self.id_type.itemsize
-        if self.layout.settings.with_id and rows.names is not None:
-            sizes = sizes + 4 + pc.binary_length(rows.names).to_numpy().astype(np.int64)
+        lengths = np.diff(flat(batch.column(INPUT_IDS))[1])
+        sizes = 4 + 1 + _shape_bytes(lengths) + lengths * self.id_type.itemsize
+        if self.layout.settings.with_id:
+            sizes = sizes + 4 + pc.binary_length(batch.column(ID)).to_numpy().astype(np.int64)
         found: Numbers = sizes
         return found
 
-    def samples(self, rows: Rows) -> npt.NDArray[np.uint8]:
+    def samples(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
         """Return the samples of all rows: the sizes of the columns, then the columns."""
-        data = rows.ids.astype(self.id_type, copy=False).tobytes()
+        ids, offsets = flat(batch.column(INPUT_IDS))
+        data = ids.astype(self.id_type, copy=False).tobytes()
         names = None
-        if self.layout.settings.with_id and rows.names is not None:
-            names = rows.names.cast(pa.binary()).to_pylist()
+        if self.layout.settings.with_id:
+            names = batch.column(ID).cast(pa.binary()).to_pylist()
         pieces: list[bytes] = []
         begin = 0
-        for row, length in enumerate(rows.lengths.tolist()):
+        for row, length in enumerate(np.diff(offsets).tolist()):
             end = begin + length * self.id_type.itemsize
             array = _shape(length) + data[begin:end]
             if names is None:

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipelines.encode.rows import INPUT_IDS, flat
 from pipelines.errors import ConfigError
-from pipelines.export.format import PartWriter, Rows
+from pipelines.export.format import PartWriter
+from pipelines.export.rows import CHUNK_INDEX
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,12 +55,15 @@ class MegatronPart(PartWriter):
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
-        rows = Rows.of(batch)
-        self.put(self._sink, rows.ids.astype(self._kind, copy=False))
-        self._lengths.append(rows.lengths.astype("<i4"))
-        self._firsts.append(np.flatnonzero(rows.begins) + self.rows)
-        self.rows += len(rows.lengths)
-        self.tokens += len(rows.ids)
+        ids, offsets = flat(batch.column(INPUT_IDS))
+        first = np.arange(len(batch))  # rows that begin a document: a later chunk does not
+        if CHUNK_INDEX in batch.schema.names:
+            first = np.flatnonzero(batch.column(CHUNK_INDEX).to_numpy() == 0)
+        self.put(self._sink, ids.astype(self._kind, copy=False))
+        self._lengths.append(np.diff(offsets).astype("<i4"))
+        self._firsts.append(first + self.rows)
+        self.rows += len(batch)
+        self.tokens += len(ids)
 
     def finish(self) -> None:
         """Write the index."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from bpe._native import best_fit
-from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, flat, lists_of
+from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, flat, list_type, lists_of
 from pipelines.errors import RecordError
 from pipelines.export.columns import LIST, added_columns
 from pipelines.settings import MAX_PACK
@@ -53,16 +53,24 @@ class ExportLayout:
         return self.settings.to == "parquet" or self.settings.pack is None
 
     @property
+    def about(self) -> pa.Schema:
+        """Return the columns that are the same in all rows of a document."""
+        return pa.schema([pa.field(ID, pa.string()), *self.passthrough])
+
+    @property
     def piece(self) -> list[pa.Field]:
         """Return the columns about a document, or about each of its pieces in a packed row."""
-        return [*document_columns(self.settings), *self.passthrough]
+        columns = []
+        if self.settings.pack is not None:
+            columns = [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
+        elif self.settings.max_tokens is not None:
+            columns = [pa.field(CHUNK_INDEX, pa.uint32())]
+        return [self.about.field(ID), *columns, *self.passthrough]
 
     @property
     def ids_type(self) -> pa.DataType:
         """Return the type of the column ``input_ids``."""
-        # Without levels of definition, ids are read 1.3 times as fast. Older readers want "plain".
-        nullable = self.settings.parquet_encoding == "plain"
-        return pa.list_(pa.field("element", pa.type_for_alias(self.id_type), nullable=nullable))
+        return list_type(self.id_type, self.settings.parquet_encoding)
 
     @property
     def schema(self) -> pa.Schema:
@@ -76,34 +84,22 @@ class ExportLayout:
         return pa.schema([*described, *ids, *added])
 
 
-def document_columns(settings: ExportSettings) -> list[pa.Field]:
-    """Return the columns about a document, or about each of its pieces in packed rows."""
-    columns = [pa.field(ID, pa.string())]
-    if settings.pack is not None:
-        columns += [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
-    elif settings.max_tokens is not None:
-        columns += [pa.field(CHUNK_INDEX, pa.uint32())]
-    return columns
-
-
 @dataclass(frozen=True, kw_only=True)
 class Documents:
     """Consecutive documents, or pieces of them, in columns of equal length.
 
     Attributes:
-        ids: the ids of the documents.
-        passthrough: the columns that pass through.
+        about: the columns of `ExportLayout.about`.
         input_ids: the token ids of each document or piece, lists of the layout's type of ids.
         begins: the position of each piece in its document, in ids; None: whole documents.
     """
 
-    ids: pa.StringArray
-    passthrough: tuple[pa.Array, ...]
+    about: pa.RecordBatch
     input_ids: pa.ListArray
     begins: Numbers | None = None
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.about)
 
     @property
     def lengths(self) -> Numbers:
@@ -115,8 +111,7 @@ class Documents:
         """Return the documents from number ``begin`` to before ``end``, without a copy."""
         size = end - begin
         return Documents(
-            ids=self.ids.slice(begin, size),
-            passthrough=tuple(column.slice(begin, size) for column in self.passthrough),
+            about=self.about.slice(begin, size),
             input_ids=self.input_ids.slice(begin, size),
             begins=None if self.begins is None else self.begins[begin:end],
         )
@@ -176,15 +171,16 @@ class _DocumentRows(RowMaker):
     """The maker of a row for each document, or for each chunk of a document."""
 
     def add(self, documents: Documents) -> pa.RecordBatch:
-        size, columns = self._layout.settings.max_tokens, _columns(self._layout, documents)
+        size = self._layout.settings.max_tokens
         if size is None:
-            return _batch(self._layout, columns, documents.input_ids)
+            return _batch(self._layout, _columns(self._layout, documents), documents.input_ids)
         values, offsets = flat(documents.input_ids)
         chunks = np.maximum(-(-np.diff(offsets) // size), 1)  # none for an empty one would lose it
         document, index = numbered(chunks)
         begins = offsets[document] + index * size
         rows = lists_of(pa.array(values), np.append(begins, offsets[-1]), documents.input_ids.type)
-        columns = _taken(columns, document) | {CHUNK_INDEX: pa.array(index, pa.uint32())}
+        columns = _columns(self._layout, documents, document)
+        columns[CHUNK_INDEX] = pa.array(index, pa.uint32())
         return _batch(self._layout, columns, rows)
 
 
@@ -215,7 +211,8 @@ class _JoinedRows(RowMaker):
         begin = np.maximum(row * size, starts[document])
         end = np.minimum((row + 1) * size, ends[document])
         self._check_documents(row, documents, document)
-        pieces = self._described(documents, document, begin - starts[document], end - begin)
+        offset = begin - starts[document]
+        pieces = _described(self._layout, documents, document, offset, end - begin)
         complete = max(-(-(self._held + len(values)) // size) - 1, 0)
         taken = int(np.searchsorted(row, complete))
         if not complete:
@@ -245,17 +242,6 @@ class _JoinedRows(RowMaker):
         self.left = np.concatenate(self._values)
         return _no_rows(self._layout)
 
-    def _described(
-        self, documents: Documents, document: Numbers, begin: Numbers, size: Numbers
-    ) -> pa.StructArray:
-        """Return the pieces of the documents of these numbers, as in the column ``documents``."""
-        if documents.begins is not None:
-            begin = begin + documents.begins[document]
-        columns = _taken(_columns(self._layout, documents), document)
-        columns[OFFSET] = pa.array(begin, pa.uint64())
-        columns[LENGTH] = pa.array(size, pa.uint64())
-        return _pieces(self._layout, columns)
-
     def _hold(self, values: Ids, pieces: pa.StructArray) -> None:
         self._values.append(values)
         self._pieces.append(pieces)
@@ -268,7 +254,7 @@ class _JoinedRows(RowMaker):
         if (over := np.flatnonzero(counts > MAX_ROW_DOCUMENTS)).size:
             place = document[np.searchsorted(row, over[0], side="right") - 1]
             raise RecordError(
-                f"document {documents.ids[place].as_py()!r}: more than {MAX_ROW_DOCUMENTS} "
+                f"document {documents.about[ID][place].as_py()!r}: more than {MAX_ROW_DOCUMENTS} "
                 "documents, empty ones among them, fall into one packed row: leave empty documents "
                 "out of the corpus, or encode with `append_token`, which gives each an id"
             )
@@ -296,7 +282,7 @@ class _BestFitRows(RowMaker):
 
     def add(self, documents: Documents) -> pa.RecordBatch:
         made = []
-        while len(documents.ids):
+        while len(documents):
             ends = np.cumsum(documents.lengths)
             full = int(np.searchsorted(ends, WINDOW_IDS - self._held_ids)) + 1
             taken = min(full, WINDOW_DOCUMENTS - self._held_documents, len(ends))
@@ -306,7 +292,7 @@ class _BestFitRows(RowMaker):
             documents = documents.slice(taken, len(ends))
             if self._held_ids >= WINDOW_IDS or self._held_documents >= WINDOW_DOCUMENTS:
                 made.append(self._window())
-        return _joined(self._layout, made)
+        return _joined(self._layout.schema, made)
 
     def finish(self) -> pa.RecordBatch:
         return self._window() if self._held else _no_rows(self._layout)
@@ -315,11 +301,7 @@ class _BestFitRows(RowMaker):
         """Return the rows of the documents in the window, and begin the next window."""
         held, size = self._held, self._size
         documents = Documents(
-            ids=pa.concat_arrays([one.ids for one in held]),
-            passthrough=tuple(
-                pa.concat_arrays(columns)
-                for columns in zip(*(one.passthrough for one in held), strict=True)
-            ),
+            about=_joined(self._layout.about, [one.about for one in held]),
             input_ids=pa.concat_arrays([one.input_ids for one in held]),
         )
         values, offsets = flat(documents.input_ids)
@@ -338,15 +320,12 @@ class _BestFitRows(RowMaker):
         row = rank[row]
         order = np.lexsort((chunk, document, row))
         document, begin, length, row = (one[order] for one in (document, begin, length, row))
-        columns = _taken(_columns(self._layout, documents), document)
-        columns[OFFSET] = pa.array(begin, pa.uint64())
-        columns[LENGTH] = pa.array(length, pa.uint64())
         bounds = np.searchsorted(row, np.arange(len(begins) + 1))
         piece, place = numbered(length)
         rows = _packed(
             self._layout,
             values[(offsets[document] + begin)[piece] + place],
-            _pieces(self._layout, columns),
+            _described(self._layout, documents, document, begin, length),
             bounds,
             np.diff(np.append(0, np.cumsum(length))[bounds]),
         )
@@ -367,15 +346,22 @@ def _fitted(lengths: Numbers, size: int) -> Numbers:
     return fitted
 
 
-def _joined(layout: ExportLayout, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _joined(schema: pa.Schema, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
-    table = pa.Table.from_batches(batches, layout.schema).combine_chunks()
-    return table.to_batches()[0] if len(table) else _no_rows(layout)
+    table = pa.Table.from_batches(batches, schema).combine_chunks()
+    return table.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], schema)
 
 
-def _pieces(layout: ExportLayout, columns: dict[str, pa.Array]) -> pa.StructArray:
-    """Return the pieces of documents as structs of these columns."""
+def _described(
+    layout: ExportLayout, documents: Documents, document: Numbers, begin: Numbers, size: Numbers
+) -> pa.StructArray:
+    """Return the pieces of the documents of these numbers, as in the column ``documents``."""
+    if documents.begins is not None:
+        begin = begin + documents.begins[document]
+    columns = _columns(layout, documents, document)
+    columns[OFFSET] = pa.array(begin, pa.uint64())
+    columns[LENGTH] = pa.array(size, pa.uint64())
     fields = [one for one in layout.piece if one.name in columns]
     return pa.StructArray.from_arrays([columns[one.name] for one in fields], fields=fields)
 
@@ -442,19 +428,14 @@ def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
     return of, np.arange(len(of)) - begins[of]
 
 
-def _columns(layout: ExportLayout, documents: Documents) -> dict[str, pa.Array]:
-    """Return the columns that are the same in all rows of a document, by name."""
+def _columns(
+    layout: ExportLayout, documents: Documents, numbers: Numbers | None = None
+) -> dict[str, pa.Array]:
+    """Return the columns about all documents, or those of these numbers, by name."""
     if not layout.describes:
         return {}
-    passthrough = zip(
-        (field.name for field in layout.passthrough), documents.passthrough, strict=True
-    )
-    return {ID: documents.ids, **dict(passthrough)}
-
-
-def _taken(columns: dict[str, pa.Array], rows: Numbers) -> dict[str, pa.Array]:
-    of = pa.array(rows)
-    return {name: column.take(of) for name, column in columns.items()}
+    about = documents.about if numbers is None else documents.about.take(pa.array(numbers))
+    return dict(zip(about.schema.names, about.columns, strict=True))
 
 
 def _batch(
@@ -469,4 +450,4 @@ def _batch(
 
 
 def _no_rows(layout: ExportLayout) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], schema=layout.schema)
+    return _joined(layout.schema, [])

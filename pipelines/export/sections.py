@@ -65,9 +65,13 @@ def all_sections(stage: Pass) -> Sections:
         training = buckets_of(stage).training
         found = [
             PartSection(
-                validation=number >= training, source=-1, epoch=0, span=number, **one._asdict()
+                source=-1,
+                epoch=0 if number < training else None,
+                span=number,
+                documents=documents,
+                tokens=tokens,
             )
-            for number, one in enumerate(bucket_counts(stage.work))
+            for number, (documents, tokens) in enumerate(bucket_counts(stage.work))
         ]
     found = [section for section in found if section.documents]
     halves = ([one for one in found if one.validation is half] for half in (False, True))
@@ -79,7 +83,7 @@ def _numbered(half: Sequence[PartSection], settings: ExportSettings) -> tuple[Pa
     total = sum(section.tokens for section in half)
     placed, before = [], 0
     for number, section in enumerate(half):
-        one = replace(section, number=number, before=before, begins=number == 0)
+        one = replace(section, number=number, before=before)
         if settings.joins and settings.pack is not None:
             one = _with_rows(one, settings.pack)
         placed.append(one)
@@ -94,12 +98,11 @@ def _numbered(half: Sequence[PartSection], settings: ExportSettings) -> tuple[Pa
 
 def _with_rows(section: PartSection, size: int) -> PartSection:
     """Return a section with its joined rows; row 0 begins in the first section."""
-    first = 0 if section.begins else -(-section.before // size)
-    if section.before == 0 and not section.begins:
-        first = 1
-    end = -(-(section.before + section.tokens) // size)
-    if section.begins:
+    first, end = -(-section.before // size), -(-(section.before + section.tokens) // size)
+    if section.number == 0:
         end = max(end, 1)
+    elif section.before == 0:
+        first = 1
     return replace(section, first_row=first, rows=max(end - first, 0))
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from pipelines.export.format import PartWriter, Rows
+from pipelines.encode.rows import INPUT_IDS, flat
+from pipelines.export.format import PartWriter
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,17 +44,17 @@ class ShardedPart(PartWriter):
         return 4 + 4 + len(self.config)
 
     @abstractmethod
-    def sizes(self, rows: Rows) -> Numbers:
+    def sizes(self, batch: pa.RecordBatch) -> Numbers:
         """Return the size in bytes of each sample."""
 
     @abstractmethod
-    def samples(self, rows: Rows) -> npt.NDArray[Any]:
+    def samples(self, batch: pa.RecordBatch) -> npt.NDArray[Any]:
         """Return all samples, one after the other."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows; write files that are full."""
         limit = self.layout.settings.shard_size
-        ends = np.cumsum(self.sizes(Rows.of(batch)) + 4)  # with its entry in the table
+        ends = np.cumsum(self.sizes(batch) + 4)  # with its entry in the table
         begin = before = 0
         while begin < len(batch):
             room = limit - self._used
@@ -73,15 +74,15 @@ class ShardedPart(PartWriter):
             self._write()
 
     def _write(self) -> None:
-        table = pa.Table.from_batches(self._held).combine_chunks()
-        rows = Rows.of(table.to_batches()[0])
+        (batch,) = pa.Table.from_batches(self._held).combine_chunks().to_batches()
+        ids, _ = flat(batch.column(INPUT_IDS))
         name = f"{self.name}.{self._shards:05d}.{self.ending}"
-        count, offsets = len(rows.lengths), np.append(0, np.cumsum(self.sizes(rows)))
+        count, offsets = len(batch), np.append(0, np.cumsum(self.sizes(batch)))
         with self.outputs.file(name) as sink:
             self.put(sink, np.append(count, self._head + 4 * count + offsets).astype("<u4"))
             sink.write(self.config)
-            self.put(sink, self.samples(rows))
-        self.outputs.add(name, sink, rows=count, tokens=len(rows.ids))
+            self.put(sink, self.samples(batch))
+        self.outputs.add(name, sink, rows=count, tokens=len(ids))
         self._held, self._used = [], self._head
         self._shards += 1
 

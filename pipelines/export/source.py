@@ -14,6 +14,7 @@ from pipelines import storage
 from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, as_bytes, as_lists
 from pipelines.errors import InputError, StoppedError
 from pipelines.export.rows import Documents
+from pipelines.failures import one_line
 from pipelines.parquet_writer import batches_of
 from pipelines.storage import join
 
@@ -42,26 +43,29 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class IdBlock:
-    """Consecutive documents of a part, with their keys and the row of the first one."""
+    """Consecutive documents of a part.
 
-    first: int
+    Attributes:
+        source: the number of the source.
+        file: the number of the part, over all sources.
+        rows: the row of each document in the part, from 0.
+        keys: the keys of the documents.
+        documents: the documents.
+    """
+
+    source: int
+    file: int
+    rows: Numbers
     keys: Hashes
     documents: Documents
-
-    def rows(self) -> Numbers:
-        """Return the row of each document in the part, from 0."""
-        return self.first + np.arange(len(self.keys))
 
     def where(self, mask: Any) -> Documents:
         """Return the documents that a mask of booleans selects."""
         if mask.all():
             return self.documents
         rows, lists = pa.array(np.flatnonzero(mask)), self.documents.input_ids
-        return Documents(
-            ids=self.documents.ids.take(rows),
-            passthrough=tuple(column.take(rows) for column in self.documents.passthrough),
-            input_ids=as_lists(as_bytes(lists).take(rows), lists.type),
-        )
+        input_ids = as_lists(as_bytes(lists).take(rows), lists.type)
+        return Documents(about=self.documents.about.take(rows), input_ids=input_ids)
 
 
 def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> Iterator[Sizes]:
@@ -80,13 +84,14 @@ def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> It
 
 
 def read_blocks(
-    plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool], ahead: bool = False
+    plan: ExportPlan, pin: Pin, file: int, *, stopped: Callable[[], bool], ahead: bool = False
 ) -> Iterator[IdBlock]:
     """Yield the documents of a part, block by block.
 
     Args:
         plan: the plan of the export.
         pin: the part.
+        file: the number of the part, over all sources.
         stopped: returns True if nobody needs the result any more; called between blocks.
         ahead: True if only some of the first documents are needed: blocks are small, and only the
             pages read are checked. If False, the part must have the SHA-256 of its pin.
@@ -98,18 +103,25 @@ def read_blocks(
     first = tokens = 0
     size = _AHEAD_TOKENS if ahead else _BLOCK_TOKENS
     rows = min(max(size * pin.documents // max(pin.tokens, 1), 1), _SIZES_AT_ONCE)
-    names = [ID, *plan.columns, KEY, INPUT_IDS]
+    names, about = [ID, *plan.columns, KEY, INPUT_IDS], plan.row_layout.about
     for batch in _batches(plan, pin, names, rows, verify=not ahead, stopped=stopped):
-        columns = tuple(
+        columns = [
             batch[column.name]
             if column.name in batch.schema.names
             else pa.nulls(len(batch), column.type)
-            for column in plan.passthrough
+            for column in about
+        ]
+        yield IdBlock(
+            source=pin.source,
+            file=file,
+            rows=first + np.arange(len(batch)),
+            keys=batch[KEY].to_numpy(),
+            documents=Documents(
+                about=pa.record_batch(columns, schema=about), input_ids=batch[INPUT_IDS]
+            ),
         )
-        documents = Documents(ids=batch[ID], passthrough=columns, input_ids=batch[INPUT_IDS])
-        yield IdBlock(first=first, keys=batch[KEY].to_numpy(), documents=documents)
         first += len(batch)
-        tokens += len(documents.input_ids.flatten())
+        tokens += len(batch[INPUT_IDS].flatten())
     _check_sums(plan, pin, documents=first, tokens=tokens)
 
 
@@ -160,7 +172,7 @@ def _batches(
             raise InputError(
                 f"{name} was changed since the export began, or is damaged: {how}: {check}"
             )
-        with _damage(name, directory):
+        try:
             # Bytes that were compared need no checksum of each page.
             file = pq.ParquetFile(source, page_checksum_verification=not verify)
             there = [one for one in columns if one in file.schema_arrow.names]
@@ -168,18 +180,10 @@ def _batches(
                 if stopped():
                     raise StoppedError
                 yield batch
-
-
-@contextlib.contextmanager
-def _damage(name: str, directory: str) -> Iterator[None]:
-    """Raise Arrow's errors as errors that name the part."""
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(
-            f"{name}: damaged: {said}: check it with bpe verify {directory}"
-        ) from error
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(
+                f"{name}: damaged: {one_line(error)}: check it with bpe verify {directory}"
+            ) from error
 
 
 def _check_sums(plan: ExportPlan, pin: Pin, **found: int) -> None:

@@ -26,7 +26,6 @@ from pipelines.export.make import Make
 from pipelines.export.manifest import read_export
 from pipelines.export.outputs import Outputs, tally
 from pipelines.export.plan import parse_sources, plan_again
-from pipelines.export.source import read_blocks
 from pipelines.output.check_files import check_names
 from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, json_bytes
 from pipelines.stage.record import check_file, read_records
@@ -74,22 +73,18 @@ class Tally(Pass):
         return attempt(lambda: self._count(unit, stopped))
 
     def _count(self, unit: Unit, stopped: Callable[[], bool]) -> Made:
-        span, pins = self.spans()[unit.number], self.pins()
         selection = self.selection()
-        taken = selection.taken[span.source]
+        taken = selection.taken[self.spans()[unit.number].source]
         counts = {half: np.zeros(2, np.uint64) for half in (TRAIN, VALIDATION)}
-        for file in range(span.first, span.first + span.files):
-            for block in read_blocks(self.plan, pins[file], stopped=stopped):
-                validation = selection.validation(block.keys)
-                for epoch in (None, *taken.all_epochs):
-                    mask = selection.takes(
-                        block.keys, file=file, rows=block.rows(), source=span.source, epoch=epoch
-                    )
-                    if epoch is not None and (mask & validation).any():
-                        raise VerificationError("a document is in training and in validation")
-                    ids, _ = flat(block.where(mask).input_ids)
-                    half = VALIDATION if epoch is None else TRAIN
-                    counts[half] += np.array([mask.sum(), tally(ids)], np.uint64)
+        for block in self.blocks(unit.number, stopped=stopped):
+            validation = selection.validation(block.keys)
+            for epoch in (None, *taken.all_epochs):
+                mask = selection.takes(block, epoch)
+                if epoch is not None and (mask & validation).any():
+                    raise VerificationError("a document is in training and in validation")
+                ids, _ = flat(block.where(mask).input_ids)
+                half = VALIDATION if epoch is None else TRAIN
+                counts[half] += np.array([mask.sum(), tally(ids)], np.uint64)
         return Made(files=(), totals={half: count.tolist() for half, count in counts.items()})
 
     def fold(self, records: Sequence[Record]) -> None:

@@ -147,7 +147,7 @@ def test_a_unit_that_is_to_stop_reads_no_further(sources: dict[str, Path]) -> No
     directories = {name: str(directory) for name, directory in sources.items()}
     plan, pins, _ = plan_export(directories, settings_of(PLAIN, "bin"))
     with pytest.raises(StoppedError):
-        list(read_blocks(plan, pins[0], stopped=lambda: True))
+        list(read_blocks(plan, pins[0], 0, stopped=lambda: True))
 
 
 def flip_all(output: Path) -> None:
