@@ -21,11 +21,11 @@ from bpe._arrow import text_array, to_stream, utf8
 from bpe._native import add_counts
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import counts_from_ipc, counts_from_table, counts_table
-from bpe.errors import BpeError, EncodingError
+from bpe.errors import EncodingError
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.count.steps import FLUSH_BYTES, shard_messages
 from pipelines.encode.rows import with_ends
-from pipelines.encode.tokens import check_named_tokens, token_of_role
+from pipelines.encode.tokens import check_special_tokens, end_ids, in_tokens
 from pipelines.encode.tokens import id_type as smallest_id_type
 from pipelines.errors import InputError, RecordError
 from pipelines.settings import EncodeSettings
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bpe._native import SortedCounts
     from bpe.counting import PretokenCounter
     from bpe.tokenizer import CacheUse
-    from pipelines.settings import IdType, PretokenSettings
+    from pipelines.settings import PretokenSettings
 
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 4096
@@ -234,9 +234,7 @@ class IdEncoder:
     Args:
         tokenizer: the tokenizer.
         allowed_special: special tokens that are recognized in texts, or ``("all",)``.
-        prepend_token: a special token before each text, or a role of one (``bos``), or None.
-        append_token: a special token after each text, or a role of one (``eos``), or None.
-        id_type: ``uint16``, ``uint32``, or ``auto`` for the smaller that holds all ids.
+        **rows: the ``prepend_token``, ``append_token`` and ``id_type`` of `EncodeSettings`.
 
     Raises:
         ConfigError: the tokenizer lacks a special token, or its ids do not fit ``id_type``.
@@ -247,24 +245,17 @@ class IdEncoder:
         tokenizer: Tokenizer,
         *,
         allowed_special: tuple[str, ...] = (),
-        prepend_token: str | None = None,
-        append_token: str | None = None,
-        id_type: IdType = "auto",
+        **rows: Any,
     ) -> None:
-        special, roles = tokenizer.special_tokens, tokenizer.roles
-        prepend_token = token_of_role(prepend_token, special, roles, option="`prepend_token`")
-        append_token = token_of_role(append_token, special, roles, option="`append_token`")
-        asked = [
-            *(("`allowed_special`", token) for token in allowed_special if token != "all"),
-            *((("`prepend_token`", prepend_token),) if prepend_token is not None else ()),
-            *((("`append_token`", append_token),) if append_token is not None else ()),
-        ]
-        check_named_tokens(asked, tuple(special))
+        special = tokenizer.special_tokens
+        settings = in_tokens(
+            EncodeSettings(allow_special=allowed_special, **rows), special, tokenizer.roles
+        )
+        check_special_tokens(tuple(special), settings, allow="allowed_special")
         self._tokenizer = tokenizer
         self._allowed = "all" if "all" in allowed_special else allowed_special
-        self._prepend = None if prepend_token is None else special[prepend_token]
-        self._append = None if append_token is None else special[append_token]
-        self._id_type = smallest_id_type(tokenizer, EncodeSettings(id_type=id_type))
+        self._ends = end_ids(tokenizer, settings)
+        self._id_type = smallest_id_type(tokenizer, settings)
 
     def encode(self, texts: pa.Array | pa.ChunkedArray, use: CacheUse) -> EncodedTexts:
         """Encode texts without nulls; set the bad texts of a batch apart.
@@ -273,44 +264,22 @@ class IdEncoder:
             texts: string, large_string, binary or large_binary.
             use: the counts of uses of the tokenizer's cache of words; this call adds to them.
         """
-        chunks: list[pa.ListArray] = []
-        bad: dict[int, str] = {}
-        first = 0
-        for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-            self._encode(chunk, first, use, chunks, bad)
-            first += len(chunk)
-        lists = pa.list_(pa.type_for_alias(self._id_type))
-        return EncodedTexts(ids=pa.chunked_array(chunks, lists), bad=dict(sorted(bad.items())))
-
-    def _encode(
-        self,
-        texts: pa.Array,
-        first: int,
-        use: CacheUse,
-        chunks: list[pa.ListArray],
-        bad: dict[int, str],
-    ) -> None:
         encode = partial(
             self._tokenizer.encode_arrow,
             allowed_special=self._allowed,
             id_type=self._id_type,
             cache_use=use,
         )
-
-        def set_aside(row: int, reason: str) -> None:
-            bad[first + row] = reason
-
-        try:
-            ids, _ = use_good_rows((texts,), encode, set_aside)
-        except BpeError as error:
-            if len(texts) == 1:
-                set_aside(0, str(error).removeprefix("row 0: "))
-                return
-            half = len(texts) // 2
-            self._encode(texts.slice(0, half), first, use, chunks, bad)
-            self._encode(texts.slice(half), first + half, use, chunks, bad)
-            return
-        chunks.append(with_ends(ids, prepend=self._prepend, append=self._append))
+        chunks: list[pa.ListArray] = []
+        bad, first = dict[int, str](), 0
+        for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+            reasons = dict[int, str]()
+            ids, _ = use_good_rows((chunk,), encode, reasons.__setitem__)
+            chunks.append(with_ends(ids, **self._ends))
+            bad |= {first + row: why for row, why in sorted(reasons.items())}
+            first += len(chunk)
+        lists = pa.list_(pa.type_for_alias(self._id_type))
+        return EncodedTexts(ids=pa.chunked_array(chunks, lists), bad=bad)
 
 
 def id_arrays(ids: pa.ChunkedArray) -> Iterator[Ids]:

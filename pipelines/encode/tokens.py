@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bpe.errors import EncodingError
 from bpe.roles import ROLES
@@ -70,8 +70,12 @@ def check_tokens(tokenizer: Tokenizer, encoding: EncodeSettings) -> None:
         raise ConfigError(f"`dropout` {encoding.dropout}: {error}") from error
 
 
-def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
+def check_special_tokens(
+    there: Sequence[str], rows: RowSettings, *, allow: str = "allow_special"
+) -> None:
     """Check that the tokens of the settings are among the special tokens ``there``.
+
+    ``allow`` is the name of the option of tokens that are recognized, for the message.
 
     Raises:
         ConfigError: a token is not.
@@ -79,9 +83,21 @@ def check_special_tokens(there: Sequence[str], rows: RowSettings) -> None:
     asked = [
         ("`prepend_token`", rows.prepend_token),
         ("`append_token`", rows.append_token),
-        *(("`allow_special`", name) for name in rows.allow_special if name != "all"),
+        *((f"`{allow}`", name) for name in rows.allow_special if name != "all"),
     ]
     check_named_tokens([(option, token) for option, token in asked if token is not None], there)
+
+
+def end_ids(tokenizer: Tokenizer, rows: RowSettings) -> dict[str, Any]:
+    """Return the ids that settings with special tokens put at the ends of documents, or None.
+
+    The names are those of `pipelines.encode.rows.with_ends`.
+    """
+    tokens = {"prepend": rows.prepend_token, "append": rows.append_token}
+    return {
+        end: None if token is None else tokenizer.special_tokens[token]
+        for end, token in tokens.items()
+    }
 
 
 def check_named_tokens(asked: Iterable[tuple[str, str]], there: Sequence[str]) -> None:
