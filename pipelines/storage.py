@@ -20,7 +20,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -73,11 +73,6 @@ def join(directory: str, *names: str) -> str:
     if is_local(directory):
         return os.path.join(directory, *names)  # noqa: PTH118 - text, which Path would normalize
     return "/".join([directory.rstrip("/"), *names])
-
-
-def _of_client(error: Exception) -> str:
-    """Return the text of an error of a filesystem's client, in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500] + remedy(error)
 
 
 def reason(error: OSError) -> str:
@@ -169,17 +164,11 @@ def version_of(path: str, file: Any) -> Version:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """An entry of a directory; a symbolic link is not followed."""
+    """An entry of a directory; a symbolic link is neither a file nor a directory."""
 
     name: str
-    kind: Literal["file", "directory", "link", "other"]
-
-
-_KINDS: dict[Any, Literal["file", "directory", "other"]] = {
-    pafs.FileType.File: "file",
-    pafs.FileType.Directory: "directory",
-    pafs.FileType.Unknown: "other",
-}
+    is_file: bool
+    is_directory: bool
 
 
 def entries(directory: str) -> list[Entry]:
@@ -191,10 +180,21 @@ def entries(directory: str) -> list[Entry]:
     try:
         if is_local(directory):
             with os.scandir(directory) as found:
-                listed = list(map(_local_entry, found))
+                listed = [
+                    Entry(
+                        name=one.name,
+                        is_file=one.is_file(follow_symlinks=False),
+                        is_directory=one.is_dir(follow_symlinks=False),
+                    )
+                    for one in found
+                ]
         else:
             listed = [
-                Entry(name=name, kind=_KINDS[info.type])
+                Entry(
+                    name=name,
+                    is_file=info.type == pafs.FileType.File,
+                    is_directory=info.type == pafs.FileType.Directory,
+                )
                 for name, info in _listed(directory, recursive=False)
                 if name
             ]
@@ -259,14 +259,6 @@ def object_at(path: str) -> Listed | None:
     if info.type != pafs.FileType.File:
         return None
     return Listed(path, int(info.size or 0), Version.of_store(info.mtime_ns))
-
-
-def _local_entry(entry: os.DirEntry[str]) -> Entry:
-    if entry.is_symlink():
-        return Entry(name=entry.name, kind="link")
-    if entry.is_dir():
-        return Entry(name=entry.name, kind="directory")
-    return Entry(name=entry.name, kind="file" if entry.is_file() else "other")
 
 
 def open_binary(path: str) -> Any:
@@ -376,7 +368,8 @@ def _named(path: str, kind: type[InputError | OutputError], what: str) -> Iterat
     except Exception as error:
         if is_local(path):
             raise  # the filesystems of fsspec have errors of their own
-        raise kind(f"{path}: cannot {what}: {_of_client(error)}") from error
+        said = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500] + remedy(error)
+        raise kind(f"{path}: cannot {what}: {said}") from error
 
 
 _UNWRITABLE = ": make it writable and go on with `resume`, or choose another directory"

@@ -185,7 +185,7 @@ def drift_rows(directory: str) -> list[dict[str, Any]]:
         InputError: a file cannot be read.
     """
     folder = join(directory, DRIFT)
-    days = [one.name for one in storage.entries(folder) if one.kind == "file"]
+    days = [one.name for one in storage.entries(folder) if one.is_file]
     return [row for day in days if is_series(f"{DRIFT}/{day}") for row in _read(join(folder, day))]
 
 

@@ -93,10 +93,10 @@ class Names:
         name, (first, _, inside) = entry.name, entry.name.partition("/")
         if (group := _group(plan)) and first.startswith(group):
             name = inside
-        if entry.kind == "directory":
+        if entry.is_directory:
             return name in self.trees or name in self.jobs
         name = final_name(name)
-        return entry.kind == "file" and (
+        return entry.is_file and (
             name in self.files or name in _OF_EVERY_JOB or bool(self.is_part(name))
         )
 
@@ -200,7 +200,7 @@ def decide(
     found = [one for one in contents(directory, earlier) if one.name not in {*keep}]
     _refuse_foreign(directory, earlier, found)
     complete = any(entry.name == NAMES[kind].last for entry in found)
-    alone = all(entry.kind == "file" and "/" not in entry.name for entry in found)
+    alone = all(entry.is_file and "/" not in entry.name for entry in found)
     if not complete and (alone or kind == "counts"):  # of no use: counts are counted again
         return "begin"
     appends = plan is not None and plan.base is not None
@@ -366,7 +366,7 @@ def remove_ours(directory: str) -> None:
     # The manifest goes first: without it, nobody takes the rest for a finished job.
     found = [entry for entry in contents(directory, plan) if names.hold(entry, plan)]
     for entry in sorted(found, key=lambda one: (one.name != MANIFEST, one.name == PLAN, one.name)):
-        if entry.kind == "file":
+        if entry.is_file:
             storage.remove(join(directory, entry.name))
         elif entry.name in names.trees:
             storage.remove_tree(join(directory, entry.name))
@@ -392,7 +392,7 @@ def contents(directory: str, plan: Mapping[str, Any]) -> Iterator[storage.Entry]
     folders = NAMES[kind].folders if kind in NAMES else ()
     for entry in storage.entries(directory):
         of_group = bool(group) and entry.name.startswith(group)
-        if entry.kind != "directory" or not (of_group or entry.name in folders):
+        if not entry.is_directory or not (of_group or entry.name in folders):
             yield entry
             continue
         inner = {"kind": kind} if of_group else {}

@@ -57,7 +57,7 @@ def read_reasons(directory: str) -> dict[str, Reason]:
 def _records(directory: str) -> Iterator[dict[str, Any]]:
     folder = join(directory, DEAD_LETTERS)
     for entry in storage.entries(folder):
-        if entry.kind != "file" or not entry.name.endswith(".jsonl"):
+        if not entry.is_file or not entry.name.endswith(".jsonl"):
             continue
         try:
             with storage.open_binary(join(folder, entry.name)) as file:

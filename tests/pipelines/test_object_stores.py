@@ -57,13 +57,13 @@ def test_keys_are_verbatim(store: Store) -> None:
         (same,) = find_inputs(InputSettings(patterns=(file.path,), format="lines")).files
         assert (same.path, same.size) == (file.path, file.size)
     names = [name for name in ODD if "/" not in name]
-    found = {entry.name: entry.kind for entry in storage.entries(at)}
-    assert found == {**dict.fromkeys(names, "file"), "東京": "directory"}
+    found = {entry.name: (entry.is_file, entry.is_directory) for entry in storage.entries(at)}
+    assert found == {**dict.fromkeys(names, (True, False)), "東京": (False, True)}
     for name in ODD:
         storage.remove(storage.join(at, name))
         storage.remove(storage.join(at, name))  # none there is fine
     assert store.tree("odd/") == {}
-    assert [entry for entry in storage.entries(at) if entry.kind == "file"] == []
+    assert [entry for entry in storage.entries(at) if entry.is_file] == []
 
 
 def test_names_that_a_store_cannot_open_are_refused(store: Store) -> None:
