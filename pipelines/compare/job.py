@@ -13,8 +13,8 @@ from pipelines import storage
 from pipelines.compare.result import EXAMPLES, Input, Subject, read_comparison
 from pipelines.compare.splits import BY_FILE, RESULT, CompareSplits, tokenizer_names
 from pipelines.compare.tokenizers import ComparedTokenizer, load
+from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.documents.types import parse_type
-from pipelines.corpus.reading import Reading
 from pipelines.encode.passthrough import find_passthrough
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
@@ -106,7 +106,7 @@ class CompareRequest(CorpusRequest):
         subject = Subject(
             tokenizers=self.tokenizers,
             tokenizers_sha256=tuple(hashlib.sha256(text).hexdigest() for text in texts),
-            options=Reading.of(self.inputs, self.directory, keep=column).options,
+            options=ReadOptions.of(self.inputs, keep=column),
             by=column[0].name if column else self.by,
             inputs=tuple(Input(name=file.name, size=file.size) for file in found.files),
         )

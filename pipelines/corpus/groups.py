@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pipelines.output.names import group_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from pipelines.corpus.documents import Block, ReadOptions
     from pipelines.corpus.splits import FileRange
@@ -58,7 +58,7 @@ def by_group(block: Block) -> Iterator[tuple[str, Block]]:
         return
     order = pc.sort_indices(block.own_ids)  # a stable sort
     values = block.own_ids.take(order)
-    ends = _ends(values)
+    ends = pc.run_end_encode(values).run_ends.to_pylist()
     for begin, end in zip([0, *ends], ends, strict=False):
         rows = order.slice(begin, end - begin)
         whole = len(rows) == len(block)
@@ -75,9 +75,3 @@ def by_group(block: Block) -> Iterator[tuple[str, Block]]:
                 bad=(),
             ),
         )
-
-
-def _ends(values: pa.StringArray) -> Sequence[int]:
-    """Return the ends of runs of equal values."""
-    changes = pc.not_equal(values.slice(1), values.slice(0, len(values) - 1))
-    return [row + 1 for row in pc.indices_nonzero(changes).to_pylist()] + [len(values)]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from typing_extensions import Self
 
-    from pipelines.corpus.documents import Block, PassthroughColumn
+    from pipelines.corpus.documents import Block
     from pipelines.corpus.splits import Split
     from pipelines.progress import SlotWriter
     from pipelines.settings import InputSettings
@@ -55,18 +55,11 @@ class Reading:
     sets_aside: bool = True
 
     @classmethod
-    def of(
-        cls,
-        inputs: InputSettings,
-        directory: str,
-        *,
-        keep: tuple[PassthroughColumn, ...] = (),
-        group_by: str | None = None,
-    ) -> Reading:
+    def of(cls, inputs: InputSettings, directory: str, *, group_by: str | None) -> Reading:
         """Return settings for the splits of ``inputs``, of a job writing to ``directory``."""
         return cls(
             directory=directory,
-            options=ReadOptions.of(inputs, keep=keep, group_by=group_by),
+            options=ReadOptions.of(inputs, group_by=group_by),
             max_failures=inputs.max_failures,
         )
 
@@ -150,7 +143,8 @@ class SplitReader:
                     check_version(piece)  # half a version is the reason, not the record
             raise RecordError(too_many(describe(bad), limit))
         if self._dead is None:
-            self._dead = self._open.enter_context(replacing(self._dead_path))
+            path = join(self._reading.directory, self._split.dead_letters_file)
+            self._dead = self._open.enter_context(replacing(path))
         self._dead.write(dead_letter(bad))
         counter("dead_letters").inc()
 
@@ -160,17 +154,14 @@ class SplitReader:
 
     def finish(self) -> DeadLetters | None:
         """Close the file of dead letters and return its description; None if there is no file."""
-        written = self._dead.written() if self._dead is not None else None
         self._open.close()
-        if written is None:
+        if self._dead is None:
             return None
         return DeadLetters(
-            file=self._split.dead_letters_file, records=self.bad_records, **vars(written)
+            file=self._split.dead_letters_file,
+            records=self.bad_records,
+            **vars(self._dead.written()),
         )
-
-    @property
-    def _dead_path(self) -> str:
-        return join(self._reading.directory, self._split.dead_letters_file)
 
 
 def dead_letter(bad: BadRecord) -> bytes:

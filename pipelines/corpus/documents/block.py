@@ -141,6 +141,13 @@ class ReadOptions:
                 )
         return self
 
+    def too_long(self, size: int) -> str:
+        """Return the reason why a record of so many bytes is bad."""
+        return (
+            f"the record has {size} bytes, more than the {self.max_record_bytes} that a record may "
+            "have: cut it into documents, or raise `max_record_size`"
+        )
+
     @property
     def id_option(self) -> str:
         """Return the name of the option that sets ``id_field``."""
@@ -306,13 +313,17 @@ def text_block(
         input_bytes=input_bytes,
         passthrough=passthrough,
     )
-    rows = malformed_rows(texts)
-    raws = [(row, texts[row].as_buffer()) for row in rows]
-    found = (BadRecord.of(source, places[row].as_py(), malformed(raw), raw) for row, raw in raws)
+    return well_formed(block, [source])
+
+
+def well_formed(block: Block, pieces: Sequence[FileRange]) -> Block:
+    """Return a block of ``pieces`` without the rows that are not UTF-8, which are bad records."""
+    rows = malformed_rows(block.texts)
+    found = (block.bad_row(row, malformed(block.texts[row].as_buffer()), pieces) for row in rows)
     return block.without_bad(rows, found)
 
 
-def malformed_rows(texts: pa.LargeBinaryArray) -> list[int]:
+def malformed_rows(texts: pa.Array) -> list[int]:
     """Return the rows that are not well-formed UTF-8, in ascending order."""
     return list(int64_array(_native.malformed_rows(text_column(texts))).to_pylist())
 

@@ -187,8 +187,4 @@ def _without_long_lines(source: FileRange, options: ReadOptions, piece: _Piece) 
 def _too_long(
     source: FileRange, options: ReadOptions, place: int, raw: bytes, size: int
 ) -> BadRecord:
-    reason = (
-        f"the record has {size} bytes, more than the {options.max_record_bytes} that a record may "
-        "have: cut it into documents, or raise `max_record_size`"
-    )
-    return BadRecord.of(source, place, reason, raw, size)
+    return BadRecord.of(source, place, options.too_long(size), raw, size)

@@ -133,11 +133,7 @@ def _block(
         reasons.update(dict.fromkeys(_true_rows(texts.is_null()), "the text is null"))
     if len(texts) and pc.max(sizes).as_py() > options.max_record_bytes:
         for row in _true_rows(pc.greater(sizes, options.max_record_bytes)):
-            reasons[row] = (
-                f"the record has {sizes[row].as_py()} bytes, more than the "
-                f"{options.max_record_bytes} that a record may have: cut it into documents, or "
-                "raise `max_record_size`"
-            )
+            reasons[row] = options.too_long(sizes[row].as_py())
     if ids is not None:
         ids, problems = _usable_ids(ids, options, id_type)
         reasons.update(problems)
@@ -339,16 +335,14 @@ class _Reader:
 
 def _malformed_text(column: pa.Array) -> list[int]:
     """Return the rows in which text, at any depth, is not well-formed UTF-8."""
+    if not _is_malformed(column):
+        return []
+    return [row for row in range(len(column)) if _is_malformed(column.take([row]))]
+
+
+def _is_malformed(column: pa.Array) -> bool:
     try:
         column.validate(full=True)
-    except pa.ArrowInvalid:
-        return [row for row in range(len(column)) if _is_malformed(column.take([row]))]
-    return []
-
-
-def _is_malformed(row: pa.Array) -> bool:
-    try:
-        row.validate(full=True)
     except pa.ArrowInvalid:
         return True
     return False
@@ -378,7 +372,8 @@ def _usable_ids(
         problems = {row: f"is {ids[row].as_py().decode()}, which is no number" for row in rows}
     if rows := malformed_rows(ids.fill_null(b"")):
         problems.update(dict.fromkeys(rows, "is not well-formed UTF-8"))
-        ids = pc.if_else(_marked(rows, len(ids)), pa.scalar(None, pa.large_binary()), ids)
+        marked = pc.is_in(_counting(0, len(ids)), value_set=pa.array(rows, pa.int64()))
+        ids = pc.if_else(marked, pa.scalar(None, pa.large_binary()), ids)
     if options.id_field is not None:
         for row in _true_rows(ids.is_null()):
             problems.setdefault(row, "is null")
@@ -386,10 +381,6 @@ def _usable_ids(
     remedy = f"(name another column with `{options.id_option}`)"
     kind = "group" if options.groups else "id"
     return ids, {row: f"{kind} field {name!r} {why} {remedy}" for row, why in problems.items()}
-
-
-def _marked(rows: list[int], length: int) -> pa.BooleanArray:
-    return pc.is_in(_counting(0, length), value_set=pa.array(rows, pa.int64()))
 
 
 def _true_rows(mask: pa.BooleanArray) -> list[int]:

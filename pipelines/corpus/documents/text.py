@@ -16,8 +16,7 @@ from pipelines.corpus.documents.block import (
     BadRecord,
     Block,
     ReadOptions,
-    malformed,
-    malformed_rows,
+    well_formed,
 )
 from pipelines.corpus.documents.compression import DamagedDataError, UnpackedStream
 from pipelines.corpus.documents.stored import LostFileError, StoredBytes
@@ -88,18 +87,14 @@ def _block(
     sources = [source for source, _ in held]
     data = held[0][1] if len(held) == 1 else b"".join(text for _, text in held)
     offsets = pa.array(accumulate((len(text) for _, text in held), initial=0), pa.int64())
-    texts = pa.LargeBinaryArray.from_buffers(
-        pa.large_binary(), len(held), [None, offsets.buffers()[1], pa.py_buffer(data)]
-    )
+    texts = pa.LargeStringArray.from_buffers(len(held), offsets.buffers()[1], pa.py_buffer(data))
     block = Block(
-        texts=texts.view(pa.large_string()),
-        places=pa.repeat(pa.scalar(0, pa.int64()), len(texts)),
+        texts=texts,
+        places=pa.repeat(pa.scalar(0, pa.int64()), len(held)),
         file_indexes=pa.array([source.file_index for source in sources], pa.int32()),
         own_ids=pa.array([source.name for source in sources], pa.string()),
         name="",
         bad=tuple(bad),
         input_bytes=input_bytes,
     )
-    rows = malformed_rows(texts)
-    found = (BadRecord.of(held[row][0], 0, malformed(held[row][1]), held[row][1]) for row in rows)
-    return block.without_bad(rows, found)
+    return well_formed(block, sources)
