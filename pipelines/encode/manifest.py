@@ -193,11 +193,6 @@ class EncodedManifest(EncodedHeader):
     generation: int = 0
 
     @property
-    def records_sha256(self) -> str:
-        """Return the SHA-256 (hex) of the file of records; empty without such a file."""
-        return self.records.sha256 if self.records else ""
-
-    @property
     def formats(self) -> dict[str, int]:
         """Return the number of documents by the format of their files.
 
@@ -268,7 +263,8 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
 def records_of(header: EncodedManifest, directory: str) -> Iterator[Record]:
     """Yield the records of a corpus, read in batches; errors are those of `iterate_records`."""
     file = of_generation(RECORDS_FILE, header.generation)
-    return iterate_records(storage.located(directory), header.records_sha256, file)
+    sha256 = header.records.sha256 if header.records else ""
+    return iterate_records(storage.located(directory), sha256, file)
 
 
 def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:

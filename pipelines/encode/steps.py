@@ -30,7 +30,7 @@ from pipelines.encode.manifest import (
     unit_name,
 )
 from pipelines.encode.rows import NOTHING, RowLayout, Sums, with_ends
-from pipelines.encode.tokens import check_special_tokens, id_type, unknown_id
+from pipelines.encode.tokens import check_special_tokens, end_ids, id_type, unknown_id
 from pipelines.metrics import counter
 from pipelines.output.names import (
     TOKENIZER,
@@ -117,13 +117,8 @@ class EncodeJob(EncodedHeader):
         Raises:
             ConfigError: a token of the settings is not a special token of the tokenizer.
         """
-        rows, special_tokens = self.rows, tokenizer.special_tokens
-        check_special_tokens(tuple(special_tokens), rows)
-        return replace(
-            self._layout,
-            prepend=None if rows.prepend_token is None else special_tokens[rows.prepend_token],
-            append=None if rows.append_token is None else special_tokens[rows.append_token],
-        )
+        check_special_tokens(tuple(tokenizer.special_tokens), self.rows)
+        return replace(self._layout, **end_ids(tokenizer, self.rows))
 
     def manifest(self, records: Iterable[Record], splits: Iterable[Split]) -> EncodedManifest:
         """Return the manifest of some parts.
@@ -326,20 +321,11 @@ def make(
 
 
 def encode_split(
-    split: Split,
-    job: EncodeJob,
-    tokenizer: Tokenizer,
-    stopped: Callable[[], bool],
-    *,
-    observe: Callable[[EncodedBlock], object] | None = None,
-    slot: SlotWriter | None = None,
+    split: Split, job: EncodeJob, tokenizer: Tokenizer, stopped: Callable[[], bool], **more: Any
 ) -> Record:
     """Read and encode one split, and write its part; arguments and errors are those of `make`."""
-
-    def fill(add: Add) -> EncodedPart:
-        return make(split, job, tokenizer, stopped, add=add, observe=observe, slot=slot)
-
-    return write_part(split, job, tokenizer, fill)
+    fill = partial(make, split, job, tokenizer, stopped, **more)
+    return write_part(split, job, tokenizer, lambda add: fill(add=add))
 
 
 def write_part(

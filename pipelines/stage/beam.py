@@ -64,33 +64,21 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         for number, stage in enumerate(job.stages):
             last = number == len(job.stages) - 1
             slots = job.slots if last else None
-            run = _RunStage(stage, failures, last=last, slots=slots)
-            done = done | f"{stage.name.capitalize()}" >> run
+            done = done | stage.name.capitalize() >> _run_stage(stage, failures, last, slots)
         done = job.steps(done, failures)
         # Apart from the last fold: a runner may run that again, and needs what finishing removes.
         return reshuffled("Folded", done) | "Finish" >> beam.ParDo(Step(failures, _finished, job))
 
 
-class _RunStage(beam.PTransform):  # type: ignore[misc]  # Beam has no types
-    """The making and folding of a stage's units. Input and output are one bool: is there work?"""
-
-    def __init__(
-        self, stage: Stage, failures: FailureChannel, *, last: bool, slots: str | None
-    ) -> None:
-        super().__init__()
-        self._stage = stage
-        self._failures = failures
-        self._last = last
-        self._slots = slots
-
-    def expand(self, begun: beam.PCollection[bool]) -> beam.PCollection[bool]:
-        stage, failures = self._stage, self._failures
-        listing = beam.ParDo(Step(failures, _units, stage)).with_output_types(bytes)
-        making = Step(failures, _make_record, stage, failures, self._last, self._slots)
-        made = reshuffled("Reshuffle units", begun | "Units" >> listing) | "Make" >> beam.ParDo(
-            making
-        )
-        return fold_all(made, failures, _fold, stage)
+@beam.ptransform_fn  # type: ignore[untyped-decorator]  # Beam has no types
+def _run_stage(
+    begun: Any, stage: Stage, failures: FailureChannel, last: bool, slots: str | None
+) -> Any:
+    """Make and fold the units of a stage. Input and output are one bool: is there work?"""
+    listing = beam.ParDo(Step(failures, _units, stage)).with_output_types(bytes)
+    making = beam.ParDo(Step(failures, _make_record, stage, failures, last, slots))
+    made = reshuffled("Reshuffle units", begun | "Units" >> listing) | "Make" >> making
+    return fold_all(made, failures, _fold, stage)
 
 
 def fold_all(

@@ -111,11 +111,9 @@ class _WithErrors(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
 
 def _count_rows(counts: Any) -> Any:
-    return counts | "Rows" >> beam.MapTuple(_count_row).with_output_types(_COUNT)
-
-
-def _count_row(pretoken: bytes, count: int) -> beam.Row:
-    return beam.Row(pretoken=pretoken, count=count)
+    return counts | "Rows" >> beam.MapTuple(
+        lambda pretoken, count: beam.Row(pretoken=pretoken, count=count)
+    ).with_output_types(_COUNT)
 
 
 def _pair(row: Any) -> tuple[bytes, int]:
@@ -140,10 +138,6 @@ def _bad_record(record: BadRecord) -> beam.Row:
 
 
 def _written(manifest: Any, path: str) -> Any:
-    return manifest | "Written" >> beam.Map(_written_row, path).with_output_types(
+    return manifest | "Written" >> beam.Map(lambda _: beam.Row(path=path)).with_output_types(
         row_type({"path": str})
     )
-
-
-def _written_row(_: Any, path: str) -> beam.Row:
-    return beam.Row(path=path)

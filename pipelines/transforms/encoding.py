@@ -138,8 +138,8 @@ class EncodeDocuments(ExceptionHandling):
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Encode in batches inside one step."""
         dofn = _Encode(
-            self._source,
-            self._tokens,
+            source=self._source,
+            tokens=self._tokens,
             text_field=self.text_field,
             output_field=self.output_field,
             as_numpy=self.as_numpy,
@@ -153,7 +153,7 @@ class EncodeDocuments(ExceptionHandling):
         outputs = self.apply_step(documents, step, label="Encode", types=types)
         # Beam 2.77 loses what finish_bundle yields where a step that takes batches, as that of
         # WriteToParquet without a schema, is the next one.
-        passed = beam.Map(_same).with_output_types(types)
+        passed = beam.Map(lambda element: element).with_output_types(types)
         return self.apply_after(outputs, lambda encoded: encoded | "Encoded" >> passed)
 
 
@@ -247,31 +247,25 @@ def _encoded_type(documents: Any, text_field: str, output_field: str, ids: Any) 
     return row_type(fields | {output_field: ids})
 
 
+@dataclass(eq=False, kw_only=True)
 class _Encode(BatchDoFn):
-    def __init__(
-        self,
-        source: TokenizerSource | None,
-        tokens: Mapping[str, Any],
-        *,
-        text_field: str,
-        output_field: str,
-        as_numpy: bool,
-        bad_tag: str | None,
-    ) -> None:
-        super().__init__(bad_tag=bad_tag)
-        self._source = source
-        self._tokens = tokens
-        self._text_field = text_field
-        self._output_field = output_field
-        self._as_numpy = as_numpy
+    source: TokenizerSource | None
+    tokens: Mapping[str, Any]
+    text_field: str
+    output_field: str
+    as_numpy: bool
+    bad_tag: str | None
+
+    def __post_init__(self) -> None:
+        super().__init__(bad_tag=self.bad_tag)
         self._shared = Shared()
         self._encoder: IdEncoder | None = None  # of a path or a value
 
     def setup(self) -> None:
         super().setup()
-        source = self._source
+        source = self.source
         if source is not None:
-            self._encoder = self._shared.acquire(lambda: IdEncoder(source.load(), **self._tokens))
+            self._encoder = self._shared.acquire(lambda: IdEncoder(source.load(), **self.tokens))
 
     def start_bundle(self) -> None:
         # By window, where each has a tokenizer of its own; else under None.
@@ -293,8 +287,8 @@ class _Encode(BatchDoFn):
             return self._table(element, self._ready(key, tokenizer))
         try:
             is_text = isinstance(document, (str, bytes))
-            values = {self._text_field: document} if is_text else fields_of(document)
-            text = field_text(values, self._text_field)
+            values = {self.text_field: document} if is_text else fields_of(document)
+            text = field_text(values, self.text_field)
         except RecordError as error:
             return self.bad([(element, str(error))])
         self._ready(key, tokenizer)
@@ -329,7 +323,7 @@ class _Encode(BatchDoFn):
             reason = encoded.bad.get(row)
             if reason is None:
                 ids = next(arrays)
-                values[self._output_field] = ids if self._as_numpy else ids.tolist()
+                values[self.output_field] = ids if self.as_numpy else ids.tolist()
                 is_dict = isinstance(_document(windowed.value), dict)
                 made = values if is_dict else beam.Row(**values)
                 yield windowed.with_value(_keyed_as(windowed.value, made))
@@ -341,15 +335,15 @@ class _Encode(BatchDoFn):
             table, bad = with_ids(
                 as_table(_document(element)),
                 encoder,
-                text_field=self._text_field,
-                output_field=self._output_field,
+                text_field=self.text_field,
+                output_field=self.output_field,
                 use=self._use,
             )
         except RecordError as error:
             yield from self.bad([(element, str(error))])
             return
         yield from self.bad((_keyed_as(element, row), reason) for row, reason in bad)
-        self._count(table[self._output_field])
+        self._count(table[self.output_field])
         yield _keyed_as(element, table)
 
     def _count(self, ids: pa.ChunkedArray) -> None:
@@ -362,7 +356,7 @@ class _Encode(BatchDoFn):
             return self._encoder
         if key not in self._encoders:
             trained = the_tokenizer(tokenizer, "EncodeDocuments")
-            self._encoders[key] = IdEncoder(trained, **self._tokens)
+            self._encoders[key] = IdEncoder(trained, **self.tokens)
         return self._encoders[key]
 
 
@@ -374,10 +368,6 @@ def _document(element: Any) -> Any:
 def _keyed_as(element: Any, value: Any) -> Any:
     """Return a value with the key of an element, if that has one."""
     return (element[0], value) if _has_key(element) else value
-
-
-def _same(element: Any) -> Any:
-    return element
 
 
 def _has_key(element: Any) -> bool:

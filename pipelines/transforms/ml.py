@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -15,7 +13,8 @@ import bpe
 from pipelines.elements import check_field
 from pipelines.errors import ConfigError
 from pipelines.option import list_of
-from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
+from pipelines.output.names import TOKENIZER
+from pipelines.tokenizer_files import load_tokenizer, loads, tokenizer_json
 from pipelines.transforms.encoding import EncodeDocuments
 
 if TYPE_CHECKING:
@@ -114,10 +113,7 @@ class TokenizeColumns(beam.PTransform):  # type: ignore[misc]
 
     def expand(self, rows: beam.PCollection[Any]) -> Any:
         """Encode one column after the other."""
-        with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
-            path = Path(folder) / "tokenizer.json"
-            path.write_text(self.tokenizer_json, encoding="utf-8")
-            tokenizer = bpe.Tokenizer.load(path)
+        tokenizer = loads({TOKENIZER: self.tokenizer_json.encode()})
         failed = []
         for column in self.columns:
             encode = EncodeDocuments(
