@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -64,6 +64,7 @@ class Reading:
         )
 
 
+@dataclass(kw_only=True)
 class SplitReader:
     """Iterates over the blocks of a split; a context manager that ends with `finish`.
 
@@ -78,23 +79,15 @@ class SplitReader:
         bad_records: number of bad records so far.
     """
 
-    def __init__(
-        self,
-        split: Split,
-        reading: Reading,
-        stopped: Callable[[], bool],
-        *,
-        slot: SlotWriter | None = None,
-    ) -> None:
-        self._split = split
-        self._reading = reading
-        self._stopped = stopped
-        self._slot = slot
-        self._open = contextlib.ExitStack()
-        self._dead: HashingFile | None = None
-        self.bad_records = 0
-        self._input_bytes = 0
-        self.documents = 0
+    split: Split = field(kw_only=False)
+    reading: Reading = field(kw_only=False)
+    stopped: Callable[[], bool] = field(kw_only=False)
+    slot: SlotWriter | None = None
+    documents: int = 0
+    bad_records: int = 0
+    _input_bytes: int = 0
+    _dead: HashingFile | None = None
+    _open: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __enter__(self) -> Self:
         return self
@@ -110,12 +103,12 @@ class SplitReader:
             InputError: a file cannot be read.
         """
         documents_read, bytes_read = counter("documents_read"), counter("bytes_read")
-        options = self._reading.options
-        for block in read_split(self._split, options):
-            if self._stopped():
+        options = self.reading.options
+        for block in read_split(self.split, options):
+            if self.stopped():
                 raise StoppedError
             if options.groups:
-                block = named_groups(block, options, self._split.pieces)  # noqa: PLW2901
+                block = named_groups(block, options, self.split.pieces)  # noqa: PLW2901
             for bad in block.bad:
                 self.set_aside(bad)
             self.documents += len(block)
@@ -123,8 +116,8 @@ class SplitReader:
             documents_read.inc(len(block))
             bytes_read.inc(block.input_bytes)
             yield block
-            if self._slot is not None:
-                self._slot.update(documents=self.documents, bytes=self._input_bytes)
+            if self.slot is not None:
+                self.slot.update(documents=self.documents, bytes=self._input_bytes)
 
     def set_aside(self, bad: BadRecord) -> None:
         """Write a bad record to the split's dead letters.
@@ -134,23 +127,23 @@ class SplitReader:
             ChangedFileError: the file is no longer the one that was planned.
         """
         self.bad_records += 1
-        if not self._reading.sets_aside:
+        if not self.reading.sets_aside:
             return
-        limit = self._reading.max_failures
+        limit = self.reading.max_failures
         if self.bad_records > limit:
-            for piece in self._split.pieces:
+            for piece in self.split.pieces:
                 if piece.path == bad.path:
                     check_version(piece)  # half a version is the reason, not the record
             raise RecordError(too_many(describe(bad), limit))
         if self._dead is None:
-            path = join(self._reading.directory, self._split.dead_letters_file)
+            path = join(self.reading.directory, self.split.dead_letters_file)
             self._dead = self._open.enter_context(replacing(path))
         self._dead.write(dead_letter(bad))
         counter("dead_letters").inc()
 
     def set_row_aside(self, block: Block, row: int, reason: str) -> None:
         """Set a document of a block aside; raises as `set_aside`."""
-        self.set_aside(block.bad_row(row, reason, self._split.pieces))
+        self.set_aside(block.bad_row(row, reason, self.split.pieces))
 
     def finish(self) -> DeadLetters | None:
         """Close the file of dead letters and return its description; None if there is no file."""
@@ -158,7 +151,7 @@ class SplitReader:
         if self._dead is None:
             return None
         return DeadLetters(
-            file=self._split.dead_letters_file,
+            file=self.split.dead_letters_file,
             records=self.bad_records,
             **vars(self._dead.written()),
         )

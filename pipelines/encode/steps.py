@@ -202,16 +202,13 @@ class SplitEncoder:
             set_aside: called with the row and the reason for each document that is too long for a
                 row, or cannot be encoded.
         """
-        passthrough = block.passthrough or tuple(
-            pa.array([], field.type) for field in self._layout.passthrough
-        )
         own = (block.texts, block.places, block.file_indexes, block.ids, document_keys(block))
-        columns: tuple[pa.Array, ...] = (*own, *passthrough)
+        columns: tuple[pa.Array, ...] = (*own, *block.passthrough)
         plain, bad = use_good_rows(columns, self._encode, set_aside)
-        texts, _, _, ids, keys, *passthrough_columns = (without(column, bad) for column in columns)
+        texts, _, _, ids, keys, *passthrough = (without(column, bad) for column in columns)
         input_ids = with_ends(plain, prepend=self._layout.prepend, append=self._layout.append)
         rows = self._layout.rows(
-            ids=ids, passthrough=tuple(passthrough_columns), keys=keys, input_ids=input_ids
+            ids=ids, passthrough=tuple(passthrough), keys=keys, input_ids=input_ids
         )
         return EncodedBlock(texts=texts, plain=plain, rows=rows)
 

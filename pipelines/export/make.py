@@ -7,7 +7,7 @@ last row is full.
 
 from __future__ import annotations
 
-import contextlib
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
-    from typing_extensions import Self
 
     from pipelines.export.choose import PartSection
     from pipelines.export.format import PartWriter
@@ -94,9 +93,9 @@ class Make(Pass):
             both; by name of the half, in ``halves`` its `RowTotals`, in ``files`` how many it has.
         """
         sections = self.sections().units[unit.number]
-        with contextlib.ExitStack() as stack:
+        with ExitStack() as stack:
             parts = [
-                stack.enter_context(_Part(section, self, outputs(), stopped))
+                _Part(section, self, outputs(), stack.enter_context(ExitStack()), stopped)
                 for section in sections
             ]
             done, total = 0, max(sum(section.documents for section in sections), 1)
@@ -143,36 +142,31 @@ class Make(Pass):
 
 
 class _Part:
-    """The writer of a section's rows; a context manager, which closes the files."""
+    """The writer of a section's rows, whose files a stack closes."""
 
     def __init__(
-        self, section: PartSection, stage: Make, outputs: Outputs, stopped: Callable[[], bool]
+        self,
+        section: PartSection,
+        stage: Make,
+        outputs: Outputs,
+        stack: ExitStack,
+        stopped: Callable[[], bool],
     ) -> None:
         self.section, self.outputs = section, outputs
         self._stage, self._stopped = stage, stopped
-        settings = stage.plan.settings
+        layout, settings = stage.plan.row_layout, stage.plan.settings
         self._size = settings.pack if settings.joins else None
-        self._maker = row_maker(stage.plan.row_layout)
-        self._stack = contextlib.ExitStack()
+        self._maker = row_maker(layout)
         self._writer: PartWriter | None = None
+        if section.part >= 0:
+            folder = section.folder(settings.to)
+            name = f"{folder}/{section.stem}" if folder else section.stem
+            self._writer = PARTS[settings.to](name, layout, outputs=outputs, stack=stack)
         self._documents = self._rows = self._tokens = self._padding = 0
         # Of joined rows: ids that end a row of the section before; None: all from here on are ours.
         self._skip: int | None = None
         if self._size is not None and section.number:
             self._skip = section.first_row * self._size - section.before
-
-    def __enter__(self) -> Self:
-        if self.section.part >= 0:
-            layout, section = self._stage.plan.row_layout, self.section
-            folder = section.folder(layout.settings.to)
-            name = f"{folder}/{section.stem}" if folder else section.stem
-            self._writer = PARTS[layout.settings.to](
-                name, layout, outputs=self.outputs, stack=self._stack
-            )
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._stack.__exit__(kind, error, trace)  # type: ignore[arg-type]  # what Python gave
 
     def add(self, documents: Documents) -> None:
         """Make rows of the next documents of the section."""

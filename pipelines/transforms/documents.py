@@ -148,13 +148,8 @@ def _good(record: Any, *, collected: bool) -> Any:
 
 def table_of(block: Block, keep: Sequence[PassthroughColumn]) -> pa.Table:
     """Return a block as a table: ``id``, ``text`` and the columns to keep."""
-    passthrough = {
-        column.name: block.passthrough[number]
-        if block.passthrough
-        else pa.array([], column.field.type)
-        for number, column in enumerate(keep)
-    }
-    return pa.table({ID: block.ids, TEXT: block.texts, **passthrough})
+    names = [ID, TEXT, *(column.name for column in keep)]
+    return pa.table([block.ids, block.texts, *block.passthrough], names)
 
 
 def rows_of(table: pa.Table) -> Iterator[beam.Row]:

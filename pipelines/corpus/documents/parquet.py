@@ -7,6 +7,7 @@ of the file if this is larger.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING
@@ -46,7 +47,6 @@ READ_AHEAD = 1 << 20  # bytes of a column that are read at once
 MOST_ROWS = 8192  # decoded at once when values are small
 MOST_ROWS_ENCODED = 65536  # of a column that stays dictionary-encoded: each batch copies it
 MOST_ROWS_UNKNOWN = 64  # of a column whose values could be large and repeat in some other way
-_TEXT = "text"
 _NOT_FINITE = pa.array([b"nan", b"inf", b"-inf"], pa.large_binary())
 _ERRORS = (pa.ArrowException, OSError, ValueError, MemoryError)
 
@@ -124,9 +124,11 @@ def _block(
         id_type: the type of the id column; None if there is no such column.
     """
     if rows is None:
-        rows = pa.table([pa.array([], pa.large_binary())], [_TEXT])
+        kinds = [pa.large_binary(), *(column.field.type for column in options.keep)]
+        rows = pa.schema([(str(number), kind) for number, kind in enumerate(kinds)]).empty_table()
+        id_type = None
     texts, *others = (column.combine_chunks() for column in rows.columns)
-    ids = None if id_type is None or not others else others.pop(0)
+    ids = None if id_type is None else others.pop(0)
     sizes = pc.fill_null(pc.binary_length(texts), 0)
     reasons: dict[int, str] = {}
     if texts.null_count:
@@ -137,7 +139,7 @@ def _block(
     if ids is not None:
         ids, problems = _usable_ids(ids, options, id_type)
         reasons.update(problems)
-    for wanted, column in zip(options.keep, others, strict=False):  # none where no rows are
+    for wanted, column in zip(options.keep, others, strict=True):
         for row in _malformed_text(column):
             reasons.setdefault(row, f"column {wanted.name!r} holds malformed UTF-8")
     places = _counting(first, len(texts))
@@ -158,21 +160,18 @@ def _block(
     )
 
 
+@dataclass
 class _Reader:
     """Reads the row groups of one range."""
 
-    def __init__(
-        self,
-        source: FileRange,
-        options: ReadOptions,
-        stored: StoredBytes,
-        file: pq.ParquetFile,
-        schema: pa.Schema,
-    ) -> None:
-        self._source = source
-        self._options = options
-        self._stored = stored
-        self._file = file
+    source: FileRange
+    options: ReadOptions
+    stored: StoredBytes
+    file: pq.ParquetFile
+    schema: pa.Schema
+
+    def __post_init__(self) -> None:
+        source, options, schema = self.source, self.options, self.schema
         self._text, self._id = find_columns(source, schema, options)
         self._id_type = None if self._id is None else value_type(type_at(schema, self._id))
         self._passthrough = [passthrough_column(source, schema, column) for column in options.keep]
@@ -184,7 +183,7 @@ class _Reader:
 
     def blocks(self) -> Iterator[Block]:
         """Yield every block of the range, with ``input_bytes`` in proportion to the rows."""
-        source, metadata = self._source, self._file.metadata
+        source, metadata = self.source, self.file.metadata
         groups = []
         first = 0
         for index, begin in enumerate(_beginnings(metadata, source.file_size)):
@@ -201,7 +200,7 @@ class _Reader:
                 begin, done = first + done, done + (len(block) if block is not None else 0)
                 now = min(source.size * (before + done) // max(total, 1), source.size)
                 yield _block(
-                    *(source, self._options, block),
+                    *(source, self.options, block),
                     first=begin,
                     bad=bad,
                     input_bytes=now - taken,
@@ -210,7 +209,7 @@ class _Reader:
                 taken = now
             before += rows
         if taken < source.size:
-            yield _block(source, self._options, bad=[], input_bytes=source.size - taken)
+            yield _block(source, self.options, bad=[], input_bytes=source.size - taken)
 
     def _stretches(
         self, index: int, first: int, rows: int
@@ -225,7 +224,7 @@ class _Reader:
                 held.append(piece)
                 held_bytes += piece.nbytes
                 row += len(piece)
-                if held_bytes >= self._options.block_bytes:
+                if held_bytes >= self.options.block_bytes:
                     yield held, []
                     held, held_bytes = [], 0
             if row < first + rows:
@@ -237,7 +236,7 @@ class _Reader:
 
     def _lost(self, index: int, row: int, end: int, reason: str) -> BadRecord:
         return BadRecord.of(
-            self._source,
+            self.source,
             row,
             f"row group {index} cannot be read ({reason}): its rows {row} to {end - 1} are lost",
             b"",
@@ -249,7 +248,7 @@ class _Reader:
         Columns: the texts and, if there are any, the ids (large_binary, with nulls; ids that are
         neither strings nor numbers are empty), and the columns that pass through, of their types.
         """
-        batches = self._file.iter_batches(
+        batches = self.file.iter_batches(
             batch_size=self._batch_rows(index),
             row_groups=[index],
             columns=self._names,
@@ -266,7 +265,7 @@ class _Reader:
                     *(self._ids(one.slice(begin, rows)) for one in ids),
                     *(column.slice(begin, rows).cast(kind) for column, kind in passthrough),
                 ]
-                yield pa.table(columns, [_TEXT, *map(str, range(1, len(columns)))])
+                yield pa.table(columns, [*map(str, range(len(columns)))])
 
     def _ids(self, ids: pa.Array) -> pa.LargeBinaryArray:
         if holds_ids(self._id_type):
@@ -287,7 +286,7 @@ class _Reader:
             values = pc.fill_null(lengths.take(column.indices), 0)
             sizes = pc.add(sizes, pc.cumulative_sum(values))
         # Rows of one bucket together have at most a block and one value.
-        buckets = pc.divide(sizes, self._options.block_bytes)
+        buckets = pc.divide(sizes, self.options.block_bytes)
         begin = 0
         for end in pc.run_end_encode(buckets, run_end_type=pa.int64()).run_ends.to_pylist():
             yield begin, end
@@ -297,7 +296,7 @@ class _Reader:
         """Return the number of rows to decode at once, so that large values take little memory."""
         if self._encoded:
             return MOST_ROWS_ENCODED
-        group, block = self._file.metadata.row_group(index), self._options.block_bytes
+        group, block = self.file.metadata.row_group(index), self.options.block_bytes
         stored = max(group.total_byte_size, 1)
         rows: int = min(MOST_ROWS, max(block * group.num_rows // stored, 1))
         if rows * stored > 8 * block:  # else no value can make a batch too large
@@ -325,8 +324,8 @@ class _Reader:
     def _dictionaries(self) -> pq.ParquetFile:
         """Return the same file, its columns left dictionary-encoded."""
         return pq.ParquetFile(
-            self._stored,
-            metadata=self._file.metadata,
+            self.stored,
+            metadata=self.file.metadata,
             read_dictionary=self._texts,
             buffer_size=READ_AHEAD,
             pre_buffer=False,

@@ -33,7 +33,10 @@ def read_texts(sources: Sequence[FileRange], options: ReadOptions) -> Iterator[B
     bad: list[BadRecord] = []
     text_bytes = input_bytes = 0
     for source in sources:
-        document = _read(source, options)
+        try:
+            document = _whole(source, options)
+        except LostFileError as lost:
+            document = BadRecord.lost(source, 0, lost.reason)
         if isinstance(document, BadRecord):
             bad.append(document)
         else:
@@ -46,13 +49,6 @@ def read_texts(sources: Sequence[FileRange], options: ReadOptions) -> Iterator[B
             text_bytes = input_bytes = 0
     if held or bad:
         yield _block(held, bad, input_bytes)
-
-
-def _read(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
-    try:
-        return _whole(source, options)
-    except LostFileError as lost:
-        return BadRecord.lost(source, 0, lost.reason)
 
 
 def _whole(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
