@@ -58,7 +58,6 @@ from pipelines.planned import (
 from pipelines.progress import UNSEEN, many
 from pipelines.run import metric, options
 from pipelines.settings import (
-    AppendSettings,
     DriftSettings,
     EncodeSettings,
     InputSettings,
@@ -95,17 +94,17 @@ class EncodeRequest(CorpusRequest):
     """An encoding as its Beam graph holds it: patterns and settings, no files.
 
     Attributes:
-        encoding: the settings of the rows.
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; empty if the request holds
             the tokenizer itself.
+        encoding: the settings of the rows.
         sends: whether to send the tokenizer file, because workers may not see it.
         drift: for a job that appends, how to measure the fit of the tokenizer, and when to warn.
         tokenizers: the tokenizer, once in each process.
         gauges: the gauge of drift, once in each process.
     """
 
-    encoding: EncodeSettings
     tokenizer: str
+    encoding: EncodeSettings = field(default_factory=EncodeSettings)
     sends: bool = False
     drift: DriftSettings = field(default_factory=DriftSettings)
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
@@ -116,25 +115,19 @@ class EncodeRequest(CorpusRequest):
     def of(
         cls,
         *,
-        inputs: InputSettings,
         tokenizer: str | Tokenizer,
         output: OutputSettings,
-        encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
-        appending: AppendSettings = AppendSettings(),  # noqa: B008
-        drift: DriftSettings = DriftSettings(),  # noqa: B008
-        sends: bool = False,
+        drift: DriftSettings = DriftSettings(),  # noqa: B008  # immutable
+        **more: Any,
     ) -> EncodeRequest:
         """Return a request that means the same in every process and working directory.
 
         Args:
-            inputs: the corpus.
             tokenizer: a tokenizer, or its file on any filesystem, as `bpe.Tokenizer.load` takes it.
             output: the output directory.
-            encoding: the settings of the rows.
-            appending: the settings of appending and watching.
             drift: for a job that appends, how to measure the fit of the tokenizer, and when to
                 warn.
-            sends: whether to send the tokenizer file, because workers may not see it.
+            **more: the other fields: ``inputs``, ``encoding``, ``appending``, ``sends``.
 
         Raises:
             ConfigError: the filesystem of the output cannot be used here.
@@ -144,14 +137,11 @@ class EncodeRequest(CorpusRequest):
         if drift.baseline is not None:
             drift = replace(drift, baseline=storage.located(drift.baseline))
         return cls(
-            inputs=inputs,
             tokenizer=tokenizer if isinstance(tokenizer, str) else "",
             sent=deflated(given),
-            sends=sends,
             output=replace(output, directory=storage.located(output.directory)),
-            encoding=encoding,
-            appending=appending,
             drift=drift,
+            **more,
         )
 
     def started(self) -> EncodeRequest:

@@ -132,14 +132,7 @@ def check_file(directory: str, file: StoredFile) -> None:
 
 
 _AT_ONCE = 1024
-_SCHEMA = pa.schema(
-    [
-        pa.field("unit", pa.string()),
-        pa.field("fingerprint", pa.string()),
-        pa.field("files", pa.string()),
-        pa.field("totals", pa.string()),
-    ]
-)
+_SCHEMA = pa.schema([(name, pa.string()) for name in ("unit", "fingerprint", "files", "totals")])
 
 
 def write_records(
@@ -152,8 +145,7 @@ def write_records(
     """
     rows = [
         {
-            "unit": record.unit,
-            "fingerprint": record.fingerprint,
+            **vars(record),
             "files": json.dumps(to_jsonable(record.files)),
             "totals": json.dumps(to_jsonable(record.totals)),
         }

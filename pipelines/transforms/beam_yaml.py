@@ -23,7 +23,7 @@ from pipelines.transforms.encoding import EncodeDocuments
 from pipelines.transforms.token_ids import WriteTokenIds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pipelines.elements import ExceptionHandling
 
@@ -37,7 +37,7 @@ def read_documents(
     """`ReadDocuments`; the element of an error is a row that names file, unit and place."""
     if arguments.get("as_tables"):
         raise ConfigError("as_tables: Beam YAML takes rows; leave it out")
-    return _WithErrors(ReadDocuments(**arguments), error_handling)
+    return _with_errors(ReadDocuments(**arguments), error_handling)
 
 
 def encode_documents(
@@ -46,14 +46,14 @@ def encode_documents(
     """`EncodeDocuments`; the tokenizer is a path."""
     if arguments.get("as_numpy"):
         raise ConfigError("as_numpy: schemas do not know arrays; leave it out")
-    return _WithErrors(EncodeDocuments(**arguments), error_handling)
+    return _with_errors(EncodeDocuments(**arguments), error_handling)
 
 
 def count_pretokens(
     *, error_handling: Mapping[str, Any] | None = None, **arguments: Any
 ) -> beam.PTransform:
     """`CountPretokens`; gives rows of ``pretoken``, bytes, and ``count``."""
-    return _WithErrors(CountPretokens(**arguments), error_handling, counts=True)
+    return _with_errors(CountPretokens(**arguments), error_handling, _count_rows)
 
 
 @beam.ptransform_fn  # type: ignore[untyped-decorator]  # Beam has no types
@@ -75,39 +75,27 @@ def write_token_ids(rows: beam.PCollection[Any], **arguments: Any) -> Any:
     return _written(rows | WriteTokenIds(**arguments), arguments["path"])
 
 
-class _WithErrors(beam.PTransform):  # type: ignore[misc]  # Beam has no types
-    """A transform with the outputs that Beam YAML expects where errors are handled."""
-
-    def __init__(
-        self,
-        transform: ExceptionHandling,
-        error_handling: Mapping[str, Any] | None,
-        *,
-        counts: bool = False,
-    ) -> None:
-        super().__init__()
-        self._transform = transform
-        self._error_handling = error_handling
-        self._counts = counts
-
-    def expand(self, source: Any) -> Any:
-        """Return the rows; or, by their names, the rows and the errors as rows of Beam's fields."""
-        yaml_errors = import_module("apache_beam.yaml.yaml_errors")  # workers do without the extra
-        handling = yaml_errors.exception_handling_args(self._error_handling)
-        if handling is None:
-            return self._rows(source | self._transform)
-        handled = self._transform.with_exception_handling(**handling)
-        good, bad = source | handled
-        kind = _BAD_RECORD if isinstance(source, beam.pvalue.PBegin) else source.element_type
-        errors = (
-            bad
-            | "Elements" >> beam.MapTuple(_error)
-            | "Errors" >> yaml_errors.map_errors_to_standard_format(kind)
-        )
-        return {handling.get("main_tag", "good"): self._rows(good), str(handled.bad_tag): errors}
-
-    def _rows(self, good: Any) -> Any:
-        return _count_rows(good) if self._counts else good
+@beam.ptransform_fn  # type: ignore[untyped-decorator]  # as above
+def _with_errors(
+    source: Any,
+    transform: ExceptionHandling,
+    error_handling: Mapping[str, Any] | None,
+    rows: Callable[[Any], Any] = lambda good: good,
+) -> Any:
+    """Return the rows; or, by their names, the rows and the errors as rows of Beam's fields."""
+    yaml_errors = import_module("apache_beam.yaml.yaml_errors")  # workers do without the extra
+    handling = yaml_errors.exception_handling_args(error_handling)
+    if handling is None:
+        return rows(source | transform)
+    handled = transform.with_exception_handling(**handling)
+    good, bad = source | handled
+    kind = _BAD_RECORD if isinstance(source, beam.pvalue.PBegin) else source.element_type
+    errors = (
+        bad
+        | "Elements" >> beam.MapTuple(_error)
+        | "Errors" >> yaml_errors.map_errors_to_standard_format(kind)
+    )
+    return {handling.get("main_tag", "good"): rows(good), str(handled.bad_tag): errors}
 
 
 def _count_rows(counts: Any) -> Any:

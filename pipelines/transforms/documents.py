@@ -15,7 +15,6 @@ from pipelines.corpus.reading import describe
 from pipelines.corpus.splits import plan_splits
 from pipelines.elements import (
     ExceptionHandling,
-    StorageDoFn,
     pack,
     row_type,
     unpack,
@@ -99,7 +98,7 @@ class ReadDocuments(ExceptionHandling):
         columns = {name: _python_type(kind) for name, kind in map(name_and_type, self._keep)}
         document = row_type({ID: str, TEXT: str, **columns})
         return self.apply_step(
-            splits | "Read" >> beam.ParDo(_Read(as_tables=self._as_tables)),
+            splits | "Read" >> beam.FlatMap(with_storage(_read), as_tables=self._as_tables),
             beam.Map(_good, collected=self.bad_tag is not None),
             label="Documents",
             types=Table if self._as_tables else document,
@@ -113,25 +112,19 @@ def _plan(_: None, inputs: InputSettings, keep: tuple[str, ...]) -> Iterator[byt
         yield pack((split, options))
 
 
-class _Read(StorageDoFn):
-    """Splits to documents, and to bad records among them."""
-
-    def __init__(self, *, as_tables: bool) -> None:
-        super().__init__()
-        self._as_tables = as_tables
-
-    def process(self, element: bytes) -> Iterator[Any]:
-        split, options = unpack(element)
-        for block in read_split(split, options):
-            counter("dead_letters").inc(len(block.bad))
-            yield from block.bad
-            counter("documents_read").inc(len(block))
-            counter("bytes_read").inc(block.input_bytes)
-            table = table_of(block, options.keep)
-            if not self._as_tables:
-                yield from rows_of(table)
-            elif len(table):
-                yield table
+def _read(element: bytes, *, as_tables: bool) -> Iterator[Any]:
+    """Yield the documents of a split, and the bad records among them."""
+    split, options = unpack(element)
+    for block in read_split(split, options):
+        counter("dead_letters").inc(len(block.bad))
+        yield from block.bad
+        counter("documents_read").inc(len(block))
+        counter("bytes_read").inc(block.input_bytes)
+        table = table_of(block, options.keep)
+        if not as_tables:
+            yield from rows_of(table)
+        elif len(table):
+            yield table
 
 
 def _good(record: Any, *, collected: bool) -> Any:

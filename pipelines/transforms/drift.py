@@ -117,14 +117,14 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         measure = _Measure(self._source, self._baseline, (self._text_field, self._ids_field))
         return (
             documents
-            | "Measure" >> beam.ParDo(measure).with_output_types(tuple[int, ...])
+            | "Measure" >> beam.ParDo(measure).with_output_types(Measured)
             | "Add" >> beam.CombineGlobally(_added).without_defaults()
             | "Rows" >> beam.ParDo(_Row(self._source.path, self._trained)).with_output_types(_ROW)
         )
 
 
-def _added(sums: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    return tuple(vars(sum((Measured(*one) for one in sums), Measured())).values())
+def _added(sums: Iterable[Measured]) -> Measured:
+    return sum(sums, Measured())
 
 
 class _Measure(StorageDoFn):
@@ -174,7 +174,7 @@ class _Measure(StorageDoFn):
     def finish_bundle(self) -> Iterator[Any]:
         self._drain()
         for window, measure in self._measures.items():
-            yield in_window(tuple(vars(measure.finish()).values()), window)
+            yield in_window(measure.finish(), window)
         self._measures = {}
 
     def _drain(self) -> None:
@@ -205,8 +205,7 @@ class _Row(StorageDoFn):
         if self._path is not None:
             self._trained = trained_bytes_per_token(self._path)
 
-    def process(self, element: tuple[int, ...]) -> Iterator[beam.Row]:
-        sums = Measured(*element)
+    def process(self, sums: Measured) -> Iterator[beam.Row]:
         yield beam.Row(
             text_bytes=sums.text_bytes,
             tokens=sums.tokens,
