@@ -126,11 +126,6 @@ class Place(NamedTuple):
     filesystem: pafs.FileSystem
     path: str
 
-    @property
-    def can_rename(self) -> bool:
-        """True if the filesystem renames files at once, which object stores do not."""
-        return isinstance(self.filesystem, pafs.HadoopFileSystem)
-
 
 def place(url: str) -> Place:
     """Return the place of a URL.

@@ -532,7 +532,7 @@ def _send(data: Buffer, at: Place) -> None:
         at.filesystem.handler.fs.pipe_file(at.path, bytes(data))
         return
     path = at.path
-    if at.can_rename:
+    if isinstance(at.filesystem, pafs.HadoopFileSystem):
         path = _temporary(at.path)
         at.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
     raw = at.filesystem.open_output_stream(path, compression=None)

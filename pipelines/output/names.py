@@ -248,11 +248,8 @@ def read_manifest_object(path: str) -> dict[str, Any]:
     Raises:
         InputError: the file cannot be read, holds no JSON object, or was changed after writing.
     """
-    try:
-        value = json.loads(storage.read(path))
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {error}") from error
-    if not isinstance(value, dict):
+    value = json_object(storage.read(path))
+    if value is None:
         raise InputError(f"{path}: not a manifest: it holds no JSON object")
     if not is_intact(value):
         raise InputError(

@@ -144,19 +144,18 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         """Distribute the rows to parts, sort and write each part, and the manifest."""
         require_global_window(documents, "WriteTokenIds writes one directory")
         begin = documents.pipeline
+        asked = {
+            "encoding": self._settings,
+            "settings": ReadOptions(keep=self._keep),
+            "parts": self.parts,
+            "run": uuid.uuid4().hex,
+        }
         job = beam.pvalue.AsSingleton(
             begin
             | "Start" >> beam.Create([None], reshuffle=False)
             | "Prepare directory"
             >> beam.Map(
-                with_storage(_prepare),
-                self._source,
-                self._side_input,
-                self._output,
-                self._settings,
-                self._keep,
-                self.parts,
-                uuid.uuid4().hex,
+                with_storage(_prepare), self._source, self._side_input, self._output, asked
             ).with_output_types(bytes)
         )
         names = (self.id_field, self.ids_field, self.text_field)
@@ -191,29 +190,19 @@ def _prepare(
     source: TokenizerSource | None,
     tokenizer: Any,
     output: OutputSettings,
-    settings: EncodeSettings,
-    keep: tuple[PassthroughColumn, ...],
-    parts: int,
-    run: str,
+    asked: dict[str, Any],
 ) -> bytes:
     """Prepare the directory, put the tokenizer into it, and say what the job is."""
     loaded = source.load() if source else the_tokenizer(tokenizer, "WriteTokenIds")
     files = files_of(loaded, "the tokenizer")
     directory = storage.located(output.directory)
-    job = encode_job(
-        *(loaded, files[TOKENIZER]),
-        encoding=settings,
-        directory=directory,
-        settings=ReadOptions(keep=keep),
-        parts=parts,
-        run=run,
-    )
+    job = encode_job(loaded, files[TOKENIZER], directory=directory, **asked)
     plan = Plan(
         kind="encoded",
-        parts=(parts,),
+        parts=(job.parts,),
         settings=job.plan_settings,
         inputs={"files": 0, "bytes": 0, "sha256": ""},
-        run=run,
+        run=job.run,
     )
     prepare(output, plan)
     write_files(job.directory, files)
