@@ -167,7 +167,7 @@ class CompareSplits:
 
     def _reading(self, subject: Subject) -> Reading:
         return Reading(
-            directory=self.directory, options=subject.options, max_failures=self.max_failures
+            directory=self.directory, settings=subject.options, max_failures=self.max_failures
         )
 
     def _messages(self, records: Sequence[Record], shard: int) -> Iterator[bytes]:

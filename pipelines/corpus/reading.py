@@ -44,24 +44,24 @@ class Reading:
 
     Attributes:
         directory: the output directory, for dead letters.
-        options: how records become documents.
+        settings: how records become documents.
         max_failures: bad records the whole job may set aside.
         sets_aside: whether bad records are written to dead letters; else they are only counted.
     """
 
     directory: str
-    options: ReadOptions
+    settings: ReadOptions
     max_failures: int = 0
     sets_aside: bool = True
 
-    @classmethod
-    def of(cls, inputs: InputSettings, directory: str, *, group_by: str | None) -> Reading:
-        """Return settings for the splits of ``inputs``, of a job writing to ``directory``."""
-        return cls(
-            directory=directory,
-            options=ReadOptions.of(inputs, group_by=group_by),
-            max_failures=inputs.max_failures,
-        )
+
+def reading_of(inputs: InputSettings, directory: str, *, group_by: str | None) -> Reading:
+    """Return settings for the splits of ``inputs``, of a job writing to ``directory``."""
+    return Reading(
+        directory=directory,
+        settings=ReadOptions.of(inputs, group_by=group_by),
+        max_failures=inputs.max_failures,
+    )
 
 
 @dataclass(kw_only=True)
@@ -103,7 +103,7 @@ class SplitReader:
             InputError: a file cannot be read.
         """
         documents_read, bytes_read = counter("documents_read"), counter("bytes_read")
-        options = self.reading.options
+        options = self.reading.settings
         for block in read_split(self.split, options):
             if self.stopped():
                 raise StoppedError

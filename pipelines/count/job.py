@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 
 from bpe.errors import CountsError
-from pipelines.corpus.reading import Reading
+from pipelines.corpus.reading import Reading, reading_of
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
 from pipelines.count.beam import empty_counts, merge_shards
@@ -150,7 +150,7 @@ class CountRequest(CorpusRequest):
     @property
     def reading(self) -> Reading:
         """Settings of reading splits."""
-        return Reading.of(self.inputs, self.directory, group_by=self.job.group_field)
+        return reading_of(self.inputs, self.directory, group_by=self.job.group_field)
 
     @property
     def shown(self) -> dict[str, str]:

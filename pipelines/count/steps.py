@@ -425,6 +425,6 @@ def count_plan(
             **({} if job.runs is None else {RUNS: to_jsonable(job.runs)}),
             "prune_below": settings.prune_below,
             **({"sources": to_jsonable(sources_of(files, job.sources))} if job.sources else {}),
-            **(reading.options.to_json() if reading else {}),
+            **(reading.settings.to_json() if reading else {}),
         },
     )

@@ -68,7 +68,7 @@ def write_manifest(
         manifest, ordered = appended(*(manifest, ordered, splits, job.directory), sources=sources)
     check_failures(
         manifest.totals.failures,
-        job.reading,
+        job,
         [letters.file for letters in manifest.dead_letters],
         documents=manifest.totals.documents,
     )

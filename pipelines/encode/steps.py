@@ -60,21 +60,16 @@ LAYOUT = 7
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeJob(EncodedHeader):
+class EncodeJob(EncodedHeader, Reading):
     """Everything a worker must know to encode a split; small, and picklable.
 
     Attributes:
         directory: the directory of the output, which has the tokenizer.
         parts: the number of parts.
-        max_failures: the number of bad records that the whole job may set aside.
-        sets_aside: whether bad records are written to dead letters; else they are only counted.
         run: the id of the job's run; empty if there is none.
     """
 
-    directory: str
     parts: int
-    max_failures: int = 0
-    sets_aside: bool = True
     run: str = ""
 
     @classmethod
@@ -82,16 +77,6 @@ class EncodeJob(EncodedHeader):
         """Return the job that made an encoded corpus; the job writes no dead letters."""
         parts = len(manifest.parts)
         return cls(**manifest.head, directory=directory, parts=parts, sets_aside=False)
-
-    @property
-    def reading(self) -> Reading:
-        """Return the settings of reading splits."""
-        return Reading(
-            directory=self.directory,
-            options=self.settings,
-            max_failures=self.max_failures,
-            sets_aside=self.sets_aside,
-        )
 
     @property
     def plan_settings(self) -> dict[str, Any]:
@@ -303,7 +288,7 @@ def make(
     """
     encoder = SplitEncoder(tokenizer, split, layout=job.layout(tokenizer))
     sums, unknown = NOTHING, unknown_id(tokenizer)
-    with SplitReader(split, job.reading, stopped, slot=slot) as reader:
+    with SplitReader(split, job, stopped, slot=slot) as reader:
         for block in reader:
             encoded = encoder.encode(block, partial(reader.set_row_aside, block))
             if observe is not None:

@@ -17,7 +17,7 @@ from bpe.counts.files import counts_table
 from bpe.counts.manifest import CountsManifest, Totals
 from pipelines import storage
 from pipelines.corpus.inputs import Inputs
-from pipelines.corpus.reading import Reading
+from pipelines.corpus.reading import Reading, reading_of
 from pipelines.count.check_parts import (
     check_tokenizers,
     shard_of,
@@ -105,7 +105,7 @@ class CountAgain(CountRequest):
     @property
     def reading(self) -> Reading:
         """Return the settings of reading splits."""
-        return Reading.of(self.inputs, self.directory, group_by=self.group_field)
+        return reading_of(self.inputs, self.directory, group_by=self.group_field)
 
     def find(self) -> Inputs:
         """Return the files that were counted before.

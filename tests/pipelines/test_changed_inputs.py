@@ -174,7 +174,7 @@ def test_a_record_cut_in_two_by_an_edit_is_told_as_the_edit(tmp_path: Path) -> N
     corpus = Corpus(tmp_path, "docs.jsonl")
     corpus.new = corpus.new.replace(b"}", b" ")
     split, *_ = plan_splits(find_inputs(corpus.inputs()).files, 6000)
-    reading = Reading(directory=str(tmp_path), options=ReadOptions(block_bytes=500))
+    reading = Reading(directory=str(tmp_path), settings=ReadOptions(block_bytes=500))
     with SplitReader(split, reading, FailureChannel().stopped) as reader:
         blocks = iter(reader)
         next(blocks)
