@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -50,20 +48,3 @@ def shown(page: Path, *, flags: tuple[str, ...] = ()) -> str:
         )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
-
-
-def with_script(page: Path, more: str) -> Path:
-    """A copy of a report to whose end HTML is added, scripts too; it is next to the report."""
-    text = page.read_text("utf-8")
-    # The page lets no script run.
-    text = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
-    copy = page.with_name(f"more-{page.name}")
-    copy.write_text(text.replace("</body>", f"{more}</body>"), "utf-8")
-    return copy
-
-
-def element(dom: str, id_: str) -> str:
-    """The text of the element without children that has an id."""
-    found = re.search(rf'<(\w+)[^>]* id="{id_}"[^>]*>([^<]*)</\1>|<(\w+) id="{id_}">([^<]*)<', dom)
-    assert found, f"no element {id_}"
-    return html.unescape(found[2] if found[2] is not None else found[4])

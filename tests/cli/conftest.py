@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import bpe
+from tests.pipelines.corpora import write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,16 +34,14 @@ def work(worked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("worked")
-    (folder / "corpus").mkdir()
     for name, texts in (("a", TEXTS[:60]), ("b", TEXTS[60:])):
         rows = ({"id": f"{name}{i}", "text": text, "lang": "en"} for i, text in enumerate(texts))
-        lines = map(json.dumps, rows)
-        (folder / "corpus" / f"{name}.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+        write_rows(folder / "corpus" / f"{name}.jsonl", rows)
     common = ("--input", "corpus/*.jsonl", "--special-token", "<|endoftext|>")
     trained = bpe("train", *common, "--vocab-size", "320", "--output", "model", cwd=folder)
     (folder / "trained.txt").write_text(trained.stdout + "\n" + trained.stderr, "utf-8")
     encode = ("encode", "--input", "corpus/*.jsonl", "--tokenizer", "model/tokenizer.json")
-    bpe(*encode, "--output", "ids", cwd=folder)
+    bpe(*encode, "--append-token", "<|endoftext|>", "--output", "ids", cwd=folder)
     return folder
 
 
@@ -61,7 +60,7 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     lines += ["not json " + EVIL, json.dumps({"id": "no text"}), json.dumps({"id": "none"})]
     name = "a<b>&amp;'\"<script>document.title=2<!--.jsonl"
-    (folder / name.replace("/", "_")).write_text("\n".join(lines) + "\n", "utf-8")
+    (folder / name).write_text("\n".join(lines) + "\n", "utf-8")
     (folder / "job.yaml").write_text(
         "input: '*.jsonl'\noutput: out\nvocab_size: 330\nmax_failures: 5\n"
         "special_token:\n  - <|endoftext|>\n  - " + json.dumps(EVIL) + "\n",

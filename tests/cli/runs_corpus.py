@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import random
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 import bpe as library
+from tests.pipelines.corpus_files import pack, stored
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,15 +27,12 @@ def texts(number: int) -> list[str]:
 def write_corpus(folder: Path, documents: list[str]) -> None:
     """The documents in files of several formats, in their order."""
     folder.mkdir()
-    rows = [{"id": f"d{place}", "text": text} for place, text in enumerate(documents)]
-    third = len(rows) // 3
-    lines = [json.dumps(row) + "\n" for row in rows]
-    (folder / "a.jsonl").write_text("".join(lines[:third]), "utf-8")
-    (folder / "b.jsonl.gz").write_bytes(
-        gzip.compress("".join(lines[third : 2 * third]).encode(), mtime=0)
-    )
-    table = pa.Table.from_pylist(rows[2 * third :])
-    pq.write_table(table, folder / "c.parquet", row_group_size=20)
+    third = len(documents) // 3
+    (folder / "a.jsonl").write_bytes(stored("jsonl", documents[:third]))
+    lines = stored("jsonl", documents[third : 2 * third])
+    (folder / "b.jsonl.gz").write_bytes(pack(lines, "gz"))
+    rows = stored("parquet", documents[2 * third :], row_group_size=20)
+    (folder / "c.parquet").write_bytes(rows)
 
 
 def words_of(documents: list[str], merges: int = 60) -> library.Tokenizer:

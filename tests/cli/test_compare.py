@@ -17,7 +17,8 @@ from pipelines.report.comparison_sections import comparison_page
 from tests.cli.conftest import TEXTS
 from tests.cli.process import bpe, on_a_terminal, refused
 from tests.cli.reports import harmless_elements
-from tests.contrast import LEAST, texts_of
+from tests.contrast import readable
+from tests.pipelines.corpora import write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,13 +29,10 @@ HOSTILE = "<script>alert(1)</script> [bold]x[/bold]"
 @pytest.fixture(scope="module")
 def compared(work: Path) -> Path:
     """A folder with a second tokenizer, a hostile corpus, and one comparison of it."""
-    for folder in ("tiny", "hostile"):
-        (work / folder).mkdir()
     large = library.Tokenizer.load(work / "model" / "tokenizer.json")
     large.truncated(270).save(work / "tiny" / "tokenizer.json")
     rows = [{"text": f"{HOSTILE} {i % 3}", "lang": HOSTILE if i % 2 else None} for i in range(30)]
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (work / "hostile" / "h.jsonl").write_text(lines, "utf-8")
+    write_rows(work / "hostile" / "h.jsonl", rows)
     done = bpe(
         *("compare", "model/tokenizer.json", "small=tiny/tokenizer.json", "--input", "hostile"),
         *("--by", "lang", "--output", "c.json", "--html", "c.html", "--workers", "1"),
@@ -64,20 +62,15 @@ def test_the_same_result_is_printed_and_written(compared: Path) -> None:
 
 
 def test_a_tokenizer_of_hugging_face_in_the_table_and_the_result(
-    work: Path, tmp_path: Path
+    compared: Path, tmp_path: Path
 ) -> None:
-    theirs = tokenizers.Tokenizer(tokenizers.models.BPE())
-    byte_level = tokenizers.pre_tokenizers.ByteLevel
-    theirs.pre_tokenizer = byte_level(add_prefix_space=False)
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=300, initial_alphabet=byte_level.alphabet(), show_progress=False
-    )
-    theirs.train_from_iterator(TEXTS, trainer)
+    file = json.loads((compared / "tiny" / "tokenizer.json").read_bytes()) | {"added_tokens": []}
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(file))
     theirs.save(str(tmp_path / "theirs.json"))
     done = bpe(
         *("compare", "ours=model", f"theirs={tmp_path}/theirs.json", "--input", "corpus/*.jsonl"),
         *("--output", tmp_path / "c.json", "--workers", "1"),
-        cwd=work,
+        cwd=compared,
     )
     result = json.loads((tmp_path / "c.json").read_bytes())
     ids = [id_ for text in TEXTS for id_ in theirs.encode(text).ids]
@@ -109,19 +102,25 @@ def test_the_page_holds_what_was_found_and_loads_nothing(compared: Path) -> None
     assert comparison_page(json.loads((compared / "c.json").read_text("utf-8"))) == page
 
 
-@pytest.mark.parametrize("lost", ["tokenizers", "total", "failures"])
-def test_a_damaged_comparison_is_named(compared: Path, tmp_path: Path, lost: str) -> None:
-    result = json.loads((compared / "c.json").read_text("utf-8"))
-    del result[lost]
+DAMAGED = r"/c\.json: damaged: .*make it again with bpe compare"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("tokenizers", None, DAMAGED),
+        ("total", None, DAMAGED),
+        ("failures", None, DAMAGED),
+        ("version", 1, "a comparison of version 1, not 2: use the release"),
+    ],
+)
+def test_a_comparison_that_cannot_be_read_is_named(
+    compared: Path, tmp_path: Path, key: str, value: int | None, message: str
+) -> None:
+    result = json.loads((compared / "c.json").read_text("utf-8")) | {key: value}
+    result = {key: value for key, value in result.items() if value is not None}
     (tmp_path / "c.json").write_text(json.dumps(result), "utf-8")
-    with pytest.raises(InputError, match=r"/c\.json: damaged: .*make it again with bpe compare"):
-        report(str(compared / "model"), comparisons=[str(tmp_path / "c.json")])
-
-
-def test_a_comparison_of_another_version_is_refused(compared: Path, tmp_path: Path) -> None:
-    result = json.loads((compared / "c.json").read_text("utf-8"))
-    (tmp_path / "c.json").write_text(json.dumps(result | {"version": 1}), "utf-8")
-    with pytest.raises(InputError, match="a comparison of version 1, not 2: use the release"):
+    with pytest.raises(InputError, match=message):
         report(str(compared / "model"), comparisons=[str(tmp_path / "c.json")])
 
 
@@ -144,14 +143,15 @@ def test_a_report_shows_comparisons(compared: Path) -> None:
 
 @pytest.mark.long
 def test_all_text_of_a_report_can_be_read_in_light_and_dark(compared: Path) -> None:
-    page = compared / "colours.html"
-    report(str(compared / "model"), output=str(page), comparisons=[str(compared / "c.json")])
-    for scheme in ("light", "dark"):
-        texts = texts_of(page, scheme)
-        kinds = {one.name for one in texts}
-        assert {"h1", "h2", "h3", "p", "a", "td", "td.n", "th", "th.n", "summary", "bdi"} <= kinds
-        assert {"p.explanation", "dt", "dd", "text", "span.bar"} <= kinds
-        assert [one for one in texts if one.contrast < LEAST] == [], scheme
+    kinds = set()
+    for name in ("model", "ids"):
+        page = compared / f"{name}.html"
+        report(str(compared / name), output=str(page), comparisons=[str(compared / "c.json")])
+        kinds |= readable(page)
+    assert {"h1", "h2", "h3", "p", "a", "td", "td.n", "th", "th.n", "summary", "bdi"} <= kinds
+    assert {"p.explanation", "dt", "dd", "text", "span.bar", "p.note"} <= kinds
+    assert {"span.t.c0", "span.t.c4"} <= kinds
+    assert any("special" in kind for kind in kinds)
 
 
 def test_tables_on_a_terminal(compared: Path) -> None:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.process import bpe, refused
+from tests.pipelines.corpora import write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,7 @@ id_type: uint32
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("options")
     records = [{"text": "low lower lowest " * i, "lang": "en", "score": i} for i in range(9)]
-    (folder / "docs.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_rows(folder / "docs.jsonl", records)
     bpe(
         *("train", "--input", "docs.jsonl", "--output", "model"),
         *("--vocab-size", "265", "--special-token", END),
@@ -68,9 +69,7 @@ def test_a_file_and_the_command_line_say_the_same(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--append-token", "<eos>"), "which has '<|end|>'"),
         (("--to=mds",), "--to is an option of bpe export, not of this command"),
-        (("--mix=a=1",), "--mix is an option of bpe train, not of this command"),
         (("--keep", "langs"), "no such field (their fields: 'text', 'lang', 'score')"),
         (("--keep", "lang:strin"), "'strin' is no type"),
         (("--dropout", "2"), "--dropout': 2.0 is not between 0 and 1"),
@@ -89,8 +88,7 @@ def mixed(folder: Path) -> Path:
     """The folder with two sources, a and b, of 90 documents each."""
     for name in ("a", "b"):
         records = [{"id": f"{name}{i}", "text": f"{name} lower " * (i % 9)} for i in range(90)]
-        lines = "".join(json.dumps(record) + "\n" for record in records)
-        (folder / f"{name}=1.jsonl").write_text(lines)
+        write_rows(folder / f"{name}=1.jsonl", records)
     return folder
 
 

@@ -12,7 +12,7 @@ from bpe.counts import PretokenCounts
 from pipelines.report import report
 from tests.cli.process import bpe, refused
 from tests.cli.reports import section, text
-from tests.pipelines.corpora import tree
+from tests.pipelines.corpora import tree, write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +29,12 @@ def grouped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of three languages, counted by group: to train on, and held out."""
     folder = tmp_path_factory.mktemp("parity")
     for name, times in (("train", 20), ("dev", 2)):
-        lines = "".join(
-            json.dumps({"text": f"{words} {number}", "language": language}) + "\n"
+        rows = (
+            {"text": f"{words} {number}", "language": language}
             for number in range(times)
             for language, words in TEXTS.items()
         )
-        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+        write_rows(folder / f"{name}.jsonl", rows)
         bpe(
             *("count", "--input", f"{name}.jsonl", "--group-by", "language", "--shards", "2"),
             *("--output", name),

@@ -16,6 +16,7 @@ from pipelines.cli.run import run
 from pipelines.config import read_config
 from tests.cli.pages import make_folder, run_page
 from tests.cli.process import ROOT, bpe
+from tests.pipelines.corpora import write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +35,7 @@ def test_the_blocks_of_the_readme_run(tmp_path: Path) -> None:
 def test_every_config_runs(tmp_path: Path, config: Path) -> None:
     texts = [path.read_text("utf-8") for path in sorted((ROOT / "bpe").glob("*.py"))]
     corpus = tmp_path / "c.jsonl"
-    corpus.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), "utf-8")
+    write_jsonl(corpus, texts)
     done = bpe(
         *("run", config, "--input", corpus, "--output", tmp_path / "out", "--json"),
         *("--set", "format=jsonl", "--set", "vocab_size=400"),

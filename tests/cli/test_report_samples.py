@@ -14,11 +14,9 @@ import bpe as library
 from bpe.explain import visible
 from pipelines.report import report
 from pipelines.settings import EncodeSettings, InputSettings
-from tests.browser import shown
 from tests.cli.conftest import EVIL
 from tests.cli.reports import section, text
-from tests.contrast import LEAST, texts_of
-from tests.pipelines.corpora import encode, encoded_manifest
+from tests.pipelines.corpora import encode, encoded_manifest, write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +31,9 @@ _BOX = re.compile(r'<span class="t c(\d)( special)?" title="id (\d+)">(.*?)</spa
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus of many splits with ids and texts that would act, and a tokenizer."""
     folder = tmp_path_factory.mktemp("samples")
-    lines = [
-        json.dumps({"id": f"{n} <b>{EVIL}", "text": TEXTS[n % 5] * (1 + 40 * (n % 11 == 8))})
-        for n in range(153)
-    ]
-    (folder / "a.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
+    texts = [TEXTS[n % 5] * (1 + 40 * (n % 11 == 8)) for n in range(153)]
+    rows = ({"id": f"{n} <b>{EVIL}", "text": text} for n, text in enumerate(texts))
+    write_rows(folder / "a.jsonl", rows)
     counts = library.count_pretokens(["the newest and the lowest"], special_tokens=(END,))
     library.train(counts, max_merges=20, special_tokens=(END, "<|pad|>")).save(
         folder / "tokenizer.json"
@@ -115,8 +111,8 @@ def test_documents_are_spread_over_the_corpus(
 
 def test_sources_say_what_they_hold(folder: Path, tmp_path: Path) -> None:
     for name in ("web", "code"):
-        lines = (json.dumps({"text": f"{name} lowest " * (n % 7)}) for n in range(60))
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+        rows = ({"text": f"{name} lowest " * (n % 7)} for n in range(60))
+        write_rows(tmp_path / f"{name}.jsonl", rows)
     inputs = InputSettings(patterns=(f"web={tmp_path}/web.jsonl", f"code={tmp_path}/code.jsonl"))
     encode(inputs, folder / "tokenizer.json", tmp_path / "ids")
     report(str(tmp_path / "ids"))
@@ -144,18 +140,3 @@ def test_a_corpus_without_rows_has_no_samples(folder: Path, tmp_path: Path) -> N
     inputs = InputSettings(patterns=(f"{tmp_path}/a.jsonl",))
     encode(inputs, folder / "tokenizer.json", tmp_path / "ids")
     assert "samples" not in report(str(tmp_path / "ids")).sections
-
-
-@pytest.mark.long
-def test_a_browser_shows_the_samples_and_nothing_acts(folder: Path, tmp_path: Path) -> None:
-    corpus = encoded(folder, tmp_path / "ids", append_token=END)
-    page = corpus / "report.html"
-    report(str(corpus))
-    dom = shown(page)
-    assert "<title>Report on " in dom
-    assert "<img" not in dom
-    for scheme in ("light", "dark"):
-        texts = texts_of(page, scheme)
-        assert {"span.t.c0", "span.t.c4", "p.note"} <= {one.name for one in texts}
-        assert any("special" in one.name for one in texts)
-        assert [one for one in texts if one.contrast < LEAST] == [], scheme

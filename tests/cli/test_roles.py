@@ -16,6 +16,7 @@ from pipelines.transforms.encoding import EncodeDocuments
 from pipelines.transforms.token_ids import WriteTokenIds
 from tests.bpe.vocabularies import BYTES
 from tests.cli.process import bpe, refused
+from tests.pipelines.corpora import write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +27,7 @@ ROLES = ("--bos", "<s>", "--eos", "</s>", "--special-token", "<sep>")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    lines = [json.dumps({"id": str(i), "text": "low lower lowest </s>"}) for i in range(5)]
-    (tmp_path / "corpus.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
-    return tmp_path
+    return write_jsonl(tmp_path / "corpus.jsonl", ["low lower lowest </s>"] * 5).folder
 
 
 def rows(folder: Path, name: str) -> list[list[int]]:

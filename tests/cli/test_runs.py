@@ -20,7 +20,7 @@ from tests.cli.process import bpe, refused
 from tests.cli.reports import section, sections, table, text
 from tests.cli.runs_corpus import END, texts, words_of, write_corpus
 from tests.pipelines.beam_runs import pipeline
-from tests.pipelines.corpora import tree
+from tests.pipelines.corpora import tree, write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,7 +156,7 @@ def test_runs_by_group(work: Path, tmp_path: Path) -> None:
     groups = {"a": TEXTS[::3], "b": TEXTS[1::3], "c": ["42"]}
     rows = [{"text": one, "kind": kind} for kind, some in groups.items() for one in some]
     corpus = tmp_path / "corpus.jsonl"
-    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    write_rows(corpus, rows)
     by_kind = ("--input", corpus, "--group-by", "kind", "--split-size", "700")
     count = (*COUNT, *by_kind, "--output", tmp_path / "runs")
     bpe(*count, cwd=work)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.process import bpe
-from tests.pipelines.corpora import tree
+from tests.pipelines.corpora import tree, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a small corpus."""
-    lines = [json.dumps({"text": f"low lower lowest {number}"}) for number in range(20)]
-    (tmp_path / "a.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
-    return tmp_path
+    texts = [f"low lower lowest {number}" for number in range(20)]
+    return write_jsonl(tmp_path / "a.jsonl", texts).folder
 
 
 def test_a_job_that_failed_at_once_does_not_stand_in_its_own_way(folder: Path) -> None:

@@ -11,6 +11,7 @@ from transformers import AutoTokenizer
 import bpe as library
 from bpe.roles import Roles
 from tests.cli.process import bpe, refused
+from tests.pipelines.corpora import write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,9 +25,7 @@ COUNT = ("--pattern", "▁+[^▁]*", "--normalizer", "prepend-mark", "--normaliz
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    lines = [json.dumps({"text": text}) for text in TEXTS]
-    (tmp_path / "corpus.jsonl").write_text("\n".join(lines) + "\n", "utf-8")
-    return tmp_path
+    return write_jsonl(tmp_path / "corpus.jsonl", TEXTS).folder
 
 
 def test_from_a_corpus_and_from_counts(folder: Path) -> None:

@@ -40,7 +40,7 @@ from pipelines.stage.stage import make_unit
 from tests import jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from pipelines.corpus.splits import Split
@@ -191,11 +191,15 @@ def write_corpus(folder: Path) -> Corpus:
 
 def write_jsonl(path: Path, texts: list[str]) -> Corpus:
     """One file of documents with ids d0, d1, and so on."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     rows = [(f"d{i}", text) for i, text in enumerate(texts)]
-    lines = (json.dumps({"id": id_, "text": text}) + "\n" for id_, text in rows)
-    path.write_text("".join(lines), encoding="utf-8")
+    write_rows(path, ({"id": id_, "text": text} for id_, text in rows))
     return Corpus(path.parent, rows)
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """One file of lines of JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def small_tokenizer(path: Path) -> bpe.Tokenizer:
