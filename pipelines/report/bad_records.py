@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output.names import DEAD_LETTERS
+from pipelines.output.names import dead_letters_in
 from pipelines.storage import join
 
 if TYPE_CHECKING:
@@ -55,15 +55,12 @@ def read_reasons(directory: str) -> dict[str, Reason]:
 
 
 def _records(directory: str) -> Iterator[dict[str, Any]]:
-    folder = join(directory, DEAD_LETTERS)
-    for entry in storage.entries(folder):
-        if not entry.is_file or not entry.name.endswith(".jsonl"):
-            continue
-        try:
-            with storage.open_binary(join(folder, entry.name)) as file:
-                yield from _lines(file)
-        except (OSError, InputError):
-            continue
+    for name in dead_letters_in(directory):
+        with (
+            contextlib.suppress(OSError, InputError),
+            storage.open_binary(join(directory, name)) as file,
+        ):
+            yield from _lines(file)
 
 
 def _lines(file: Any) -> Iterator[dict[str, Any]]:
