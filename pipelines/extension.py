@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bpe.errors import TokenizerFileError
 from bpe.formats import published
-from bpe.training_report import Training
-from pipelines import storage
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
-from pipelines.output.names import TRAINING
 from pipelines.planned import absolute
 from pipelines.settings import PretokenSettings
-from pipelines.storage import join
-from pipelines.tokenizer_files import load_tokenizer
+from pipelines.tokenizer_files import load_tokenizer, read_training, training_file
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
@@ -59,34 +54,15 @@ def load_extended(training: TrainSettings, *, sha256: str = "") -> Tokenizer | N
     tokenizer = load_tokenizer(path)
     if sha256 and tokenizer.sha256 != sha256:
         raise InputError(f"{path} was changed while the job ran: start it again")
-    if training.is_of_superwords:
-        return tokenizer.with_training(_training_of(path, required=training.boundless))
-    return tokenizer
-
-
-def training_file(tokenizer: str) -> str:
-    """Return the path of ``training.json`` next to a tokenizer, a file or its folder."""
-    is_folder = storage.is_local(tokenizer) and Path(tokenizer).is_dir()
-    folder = tokenizer if is_folder else storage.located(tokenizer).rpartition("/")[0]
-    return join(folder, TRAINING)
-
-
-def _training_of(path: str, *, required: bool) -> Training | None:
-    """Return the training of a tokenizer of words; None if unknown.
-
-    Raises:
-        InputError: the file of the training is missing and required.
-    """
-    training_path = training_file(path)
-    data = storage.read_if_there(training_path)
-    if data is None and not required:
-        return None
-    if data is None:
+    if not training.is_of_superwords:
+        return tokenizer
+    of_words = read_training(path)
+    if of_words is None and training.boundless:
         raise InputError(
-            f"{training_path} is missing: `boundless` compares superwords with the counts of the "
-            "merges of words, which it holds; use `superwords` N, or a tokenizer of bpe train"
+            f"{training_file(path)} is missing: `boundless` compares superwords with the counts of "
+            "the merges of words, which it holds; use `superwords` N, or a tokenizer of bpe train"
         )
-    return Training.read(data, where=training_path)
+    return tokenizer.with_training(of_words)
 
 
 def extended_pretokens(

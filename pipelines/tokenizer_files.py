@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from bpe import Tokenizer
 from bpe.errors import BpeError
 from bpe.formats import companions, may_have, tokenizer_config
+from bpe.training_report import Training
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output.names import TOKENIZER
+from pipelines.output.names import TOKENIZER, TRAINING
 from pipelines.output.state import complete
 from pipelines.storage import join
 
@@ -30,22 +31,22 @@ PUT_BACK = (
 _LAST: dict[tuple[Any, ...], Tokenizer] = {}  # at most one, which is immutable
 
 
-def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
+def load_tokenizer(path: str, **cut: Any) -> Tokenizer:
     """Load a tokenizer from any filesystem.
 
     Args:
-        path: the file, or a directory with a tokenizer.
-        pretokenizer: the pre-tokenizer, for files that do not state one.
+        path: the file, a directory with a tokenizer, or the name of a published vocabulary.
+        **cut: arguments of `bpe.Tokenizer.load`, for files that do not state how text is cut.
 
     Raises:
-        ConfigError: the filesystem cannot be used here.
+        ConfigError: the filesystem cannot be used here, or a pre-tokenizer is wrong.
         InputError: the file cannot be read or is no tokenizer, or the directory is incomplete.
     """
     try:
         if storage.is_local(path):
             if Path(path).is_dir():
                 complete(path)
-            return _loaded(Path(path), pretokenizer)
+            return _loaded(Path(path), cut)
         storage.check_filesystem(path)
         # The library reads local files.
         with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
@@ -57,11 +58,32 @@ def load_tokenizer(path: str, *, pretokenizer: str | None = None) -> Tokenizer:
             for companion in may_have(local):
                 if storage.exists(join(head, companion.name)):
                     companion.write_bytes(storage.read(join(head, companion.name)))
-            return _loaded(local, pretokenizer)
+            return _loaded(local, cut)
     except OSError as error:
         raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
     except BpeError as error:
-        raise InputError(str(error)) from error
+        from pipelines.failures import as_job_error  # noqa: PLC0415 - only then; it loads gRPC
+
+        raise as_job_error(error) from error
+
+
+def training_file(tokenizer: str) -> str:
+    """Return the path of ``training.json`` next to a tokenizer, a file or its folder."""
+    if not storage.is_local(tokenizer):
+        return join(storage.located(tokenizer).rpartition("/")[0], TRAINING)
+    path = Path(tokenizer)
+    return str((path if path.is_dir() else path.parent) / TRAINING)
+
+
+def read_training(tokenizer: str) -> Training | None:
+    """Return the training of a tokenizer, from the file next to it; None without this file.
+
+    Raises:
+        TokenizerFileError: the file is damaged.
+    """
+    path = training_file(tokenizer)
+    data = storage.read_if_there(path)
+    return None if data is None else Training.read(data, where=path)
 
 
 def stored_tokenizer(directory: str, sha256: str) -> Tokenizer:
@@ -102,28 +124,28 @@ def write_tokenizer(path: str, tokenizer: Tokenizer) -> None:
         storage.write(join(path.rpartition("/")[0], name), data)
     storage.write(path, text.encode("utf-8"))
     if storage.is_local(path):
-        _keep(_key(Path(path), None), tokenizer)
+        _keep(_key(Path(path), {}), tokenizer)
 
 
-def _loaded(path: Path, pretokenizer: str | None) -> Tokenizer:
+def _loaded(path: Path, cut: dict[str, Any]) -> Tokenizer:
     """Return the tokenizer of local files; the last one if the files have the same content.
 
     A local job loads it three times: to check the command, to plan, to encode.
     """
     if path.suffix != ".json" or not path.is_file():
-        return Tokenizer.load(path, pretokenizer=pretokenizer)
-    key = _key(path, pretokenizer)
+        return Tokenizer.load(path, **cut)
+    key = _key(path, cut)
     if (found := _LAST.get(key)) is None:
-        found = Tokenizer.load(path, pretokenizer=pretokenizer)
+        found = Tokenizer.load(path, **cut)
         _keep(key, found)
     return found
 
 
-def _key(path: Path, pretokenizer: str | None) -> tuple[Any, ...]:
+def _key(path: Path, cut: dict[str, Any]) -> tuple[Any, ...]:
     """Return a key of the tokenizer in local files."""
     others = [*companions(path), *(one for one in may_have(path) if one.exists())]
     digests = (hashlib.sha256(one.read_bytes()).digest() for one in (path, *others))
-    return (pretokenizer, *(one.name for one in others), *digests)
+    return (repr(cut), *(one.name for one in others), *digests)
 
 
 def _keep(key: tuple[Any, ...], tokenizer: Tokenizer) -> None:

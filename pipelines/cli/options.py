@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import click
@@ -143,27 +142,17 @@ def tokenizer_path(ctx: click.Context, option: str = "tokenizer") -> str:
 
 def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
     """Load the tokenizer of a file or a complete directory, by the options of the command."""
-    import bpe
+    from pipelines.tokenizer_files import load_tokenizer
 
     choose(ctx, "pretokenizer", "pattern")
-    if Path(path).is_dir():
-        from pipelines.output.state import complete  # imports Beam
-
-        complete(path)
     values = ctx.params
-    return bpe.Tokenizer.load(
+    return load_tokenizer(
         path,
         pattern=values["pattern"] or None,
         special_tokens=_special_ids(values["special_token"]),
         vocabulary_path=values.get("vocabulary_path"),
         **{name: values[name] for name in ("pretokenizer", "normalizer", "never_split")},
     )
-
-
-def training_file(tokenizer: str) -> Path:
-    """Return the ``training.json`` in the folder of a tokenizer, if there is one."""
-    path = Path(tokenizer)
-    return (path if path.is_dir() else path.parent) / "training.json"
 
 
 def _special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:

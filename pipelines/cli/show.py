@@ -117,13 +117,10 @@ def _bytes_of(argument: str) -> bytes:
 
 def _training_of(tokenizer: str) -> Training | None:
     from bpe.errors import BpeError
-    from bpe.training_report import Training
+    from pipelines.tokenizer_files import read_training
 
-    training_path = options.training_file(tokenizer)
-    if not training_path.is_file():
-        return None
     try:
-        return Training.load(training_path)
+        return read_training(tokenizer)
     except BpeError as error:
         click.echo(f"bpe: warning: no counts shown: {error}", err=True)
         return None
@@ -369,12 +366,12 @@ def _show_curve(tokenizer: str, *, sizes: tuple[int, ...], as_json: bool) -> Non
         InputError: there is no ``training.json``.
         TokenizerFileError: it is damaged.
     """
-    from bpe.training_report import Training
+    from pipelines.tokenizer_files import read_training, training_file
 
-    file = options.training_file(tokenizer)
-    if not file.is_file():
+    training = read_training(tokenizer)
+    if training is None:
+        file = training_file(tokenizer)
         raise InputError(f"{file} is missing: the curve is in it; bpe train writes it")
-    training = Training.load(file)
     rows = training.curve(sizes or None)
     if as_json:
         show_json([row._asdict() for row in rows])

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 TOKENIZER = "tokenizer.json"
-TRAINING = "training.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,22 +152,15 @@ def _read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
         BpeError: one of them is damaged.
         JobError: one of them cannot be read.
     """
-    from bpe.training_report import Training
+    from pipelines import storage
+    from pipelines.tokenizer_files import read_training
 
-    if "://" not in path:
-        tokenizer = options.load_tokenizer(ctx, path)
-        training_path = options.training_file(path)
-        if training_path.is_file() and (Path(path).is_dir() or Path(path).name == TOKENIZER):
-            Training.load(training_path)
-        return tokenizer
-    from pipelines import storage, tokenizer_files
-    from pipelines.failures import job_errors
-
-    with job_errors():
-        where = storage.join(root := storage.located(path), TRAINING)
-        if (data := storage.read_if_there(where)) is not None:
-            Training.read(data, where=where)
-        return tokenizer_files.load_tokenizer(storage.join(root, TOKENIZER))
+    if not storage.is_local(path):
+        path = storage.join(storage.located(path), TOKENIZER)
+    tokenizer = options.load_tokenizer(ctx, path)
+    if Path(path).is_dir() or Path(path).name == TOKENIZER:
+        read_training(path)
+    return tokenizer
 
 
 def _cut_apart(tokenizer: Tokenizer, *, without: set[int]) -> list[int]:

@@ -22,14 +22,13 @@ from bpe.counts import require_pretokens
 from bpe.counts.files import counts_table
 from bpe.errors import BpeError
 from bpe.models import BYTE_TOKENS
-from bpe.training_report import Training
 from pipelines import storage
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.errors import ConfigError, InputError
-from pipelines.extension import training_file
 from pipelines.output.names import DRIFT, is_series
 from pipelines.output.state import complete
 from pipelines.storage import join
+from pipelines.tokenizer_files import read_training
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -171,11 +170,11 @@ def trained_bytes_per_token(tokenizer_path: str) -> float | None:
 
     None if the file is missing or lacks the figure, as for BoundlessBPE.
     """
-    path = training_file(tokenizer_path)
     try:
-        return Training.read(storage.read(path), where=path).bytes_per_token
+        training = read_training(tokenizer_path)
     except (InputError, BpeError):
         return None
+    return None if training is None else training.bytes_per_token
 
 
 def drift_rows(directory: str) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bpe.errors import BpeError
 from bpe.training_report import Training
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
@@ -89,7 +88,10 @@ def gather(
     """
     if tokenizer is None and "tokenizer" in sources:
         tokenizer = load_tokenizer(sources["tokenizer"])
-    training = _training(sources["training"]) if "training" in sources else None
+    training = None
+    if "training" in sources:
+        path = sources["training"]
+        training = Training.read(storage.read(path), where=path)
     if tokenizer is not None and training is not None:
         tokenizer = tokenizer.with_training(training)
     counts = encoded = None
@@ -109,13 +111,6 @@ def gather(
         encoded=encoded,
         export=read_export(sources["export"]) if "export" in sources else None,
     )
-
-
-def _training(path: str) -> Training:
-    try:
-        return Training.read(storage.read(path), where=path)
-    except BpeError as error:
-        raise InputError(str(error)) from error
 
 
 def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> Counts:

@@ -72,14 +72,14 @@ def test_a_pattern_is_said_too(model: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "status", "named"),
     [
-        ("convert absent.json x.json", 1, "absent.json: No such file"),
+        ("convert absent.json x.json", 1, "absent.json: cannot read the tokenizer: No such"),
         ("convert model/tokenizer.json x.bin", 1, "not known as a tokenizer file by its name"),
         ("convert model/tokenizer.json", 2, "Missing argument 'TO'"),
         ("convert model x.json --leave-out merges", 2, "'merges' is unknown"),
         ("convert model/tokenizer.json x.json --pretokenizer gpt2", 1, "defines its own pre"),
         ("convert model x.json --special-token a=1", 1, "defines its own pre"),
         ("convert model x.json --special-token a --special-token a", 2, "given twice"),
-        ("verify absent.json", 1, "absent.json: No such file"),
+        ("verify absent.json", 1, "absent.json: cannot read the tokenizer: No such"),
         ("verify half.json", 1, "half.json: is not JSON"),
         ("verify model --input x", 2, "--input goes with encoded output or counts"),
         # Options are named, not arguments.
