@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from bpe._codec import to_jsonable
 from bpe.diff import compare, fit
 from bpe.explain import visible
 from pipelines.compare.tokenizers import load
@@ -49,24 +50,17 @@ def compare_two(files: Sequence[ComparedTokenizer], *, counts: str | None) -> di
                 side: {**asdict(one), "bytes_per_token": one.bytes_per_token}
                 for side, one in fits.items()
             }
+    changes = to_jsonable(difference, text=visible)
+    settings = changes.pop("settings")
+    merges = {name: changes.pop(f"{name}_merges") for name in ("kept", "gained", "lost", "moved")}
     return {
         **{
             side: {"name": file.name, "file": file.path, "tokens": len(tokenizer)}
             for (side, tokenizer), file in zip(sides, files, strict=True)
         },
         "same": difference.is_empty,
-        "gained": [*map(visible, difference.gained)],
-        "lost": [*map(visible, difference.lost)],
-        "renumbered": difference.renumbered,
-        "merges": {
-            "kept": difference.kept_merges,
-            "gained": [[*map(visible, merge)] for merge in difference.gained_merges],
-            "lost": [[*map(visible, merge)] for merge in difference.lost_merges],
-            "moved": [
-                {**asdict(merge), "left": visible(merge.left), "right": visible(merge.right)}
-                for merge in difference.moved_merges
-            ],
-        },
-        "settings": {name: list(both) for name, both in difference.settings.items()},
+        **changes,
+        "merges": merges,
+        "settings": settings,
         "on_counts": measured,
     }
