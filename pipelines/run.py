@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shutil
 import tempfile
 import time
 from dataclasses import replace
@@ -291,16 +290,12 @@ def _run_here(build: Build, beam_options: PipelineOptions, *, progress: Progress
     A signal lets the workers wind down; the local runner itself is not interrupted, since it can
     hang forever if it is interrupted while it waits for workers.
     """
-    folder = tempfile.mkdtemp(prefix="bpe-job-") if is_local(beam_options) else None
-    failures = FailureChannel(Path(folder, "failure"), os.getpid()) if folder else FailureChannel()
-
-    def on_signal(_: int) -> None:
-        failures.stop()
-
-    taken: AbstractContextManager[Interrupts | None] = contextlib.nullcontext()
-    if folder:
-        taken = interrupts(on_signal)
-    try:
+    with tempfile.TemporaryDirectory(prefix="bpe-job-", ignore_cleanup_errors=True) as folder:
+        failures = FailureChannel()
+        taken: AbstractContextManager[Interrupts | None] = contextlib.nullcontext()
+        if is_local(beam_options):
+            failures = FailureChannel(Path(folder, "failure"), os.getpid())
+            taken = interrupts(lambda _: failures.stop())
         with job_errors(), taken as interrupted, guarded():
             try:
                 result = _started(build, beam_options, failures=failures, say=progress.log)
@@ -312,12 +307,9 @@ def _run_here(build: Build, beam_options: PipelineOptions, *, progress: Progress
                     interrupted.raise_first()
             if (failure := failures.first()) is not None:
                 raise failure
-        if state not in (None, "DONE"):
-            raise JobError(f"the job ended as {state}: see its logs")
-        return result
-    finally:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+    if state not in (None, "DONE"):
+        raise JobError(f"the job ended as {state}: see its logs")
+    return result
 
 
 def _started(

@@ -221,7 +221,7 @@ class TrainRequest(Job):
 
     def steps(self, begun: Any, failures: FailureChannel) -> Any:
         """Return the step that trains."""
-        return begun | "Train" >> beam.ParDo(Step(failures, _trained, self, failures))
+        return begun | "Train" >> beam.ParDo(Step(failures, train_tokenizer, self, failures))
 
     def finish(self) -> str:
         """Return the directory; the step has written all files."""
@@ -311,8 +311,13 @@ def _check_superwords(
     trained(nothing, training, (), extend=words)
 
 
-def train_tokenizer(job: TrainRequest, failures: FailureChannel) -> None:
+def train_tokenizer(work: bool, job: TrainRequest, failures: FailureChannel) -> list[bool]:
     """Train on the files of the counts and write ``training.json``, then ``tokenizer.json``.
+
+    Args:
+        work: the element of the step, which is returned in a list.
+        job: the training.
+        failures: says whether the job was stopped.
 
     Raises:
         InputError: counts cannot be read, or do not go together.
@@ -351,6 +356,7 @@ def train_tokenizer(job: TrainRequest, failures: FailureChannel) -> None:
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
     write_tokenizer(join(job.directory, TOKENIZER), tokenizer)
     counter("merges_trained").inc(len((training.superwords or training).merges))
+    return [work]
 
 
 _NOTHING = {
@@ -517,11 +523,6 @@ def _words(tokenizer: Tokenizer | None) -> Tokenizer:
 
 def _model(training: TrainSettings) -> Model:
     return bpe.ByteLevel() if training.model is None else training.model
-
-
-def _trained(work: bool, request: TrainRequest, failures: FailureChannel) -> list[bool]:
-    train_tokenizer(request, failures)
-    return [work]
 
 
 def read_roles(settings: RoleSettings | None) -> Roles:
