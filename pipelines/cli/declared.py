@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from pipelines.cli.layers import use_configs, use_preset
 from pipelines.option import declared
@@ -42,16 +41,6 @@ class Value(ValueType):
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002 - click's interface
-        param: click.Parameter,  # noqa: ARG002
-        incomplete: str,
-    ) -> list[CompletionItem]:
-        """Return the choices and suggestions that begin so."""
-        texts = (*self._spec.choices, *self._spec.suggestions)
-        return [CompletionItem(text) for text in texts if text.startswith(incomplete)]
-
 
 class DeclaredOption(click.Option):
     """An option that ``--help`` lists in the group of its declaration."""
@@ -67,9 +56,13 @@ class DeclaredOption(click.Option):
         if spec.kind == "flag":
             flag += f"/--no-{flag[2:]}"
         else:
-            is_checked = spec.kind != "text" or spec.choices or spec.suggestions
+            is_checked = spec.kind != "text" or spec.choices
             attributes |= {"multiple": spec.repeatable, "metavar": spec.metavar or None}
             attributes["type"] = Value(spec) if is_checked else str
+        if texts := (*spec.choices, *spec.suggestions):
+            attributes["shell_complete"] = lambda *asked: [
+                text for text in texts if text.startswith(asked[-1])
+            ]
         first = _FIRST.get(spec.name)
         super().__init__(
             [flag, *short, spec.name], is_eager=first is not None, callback=first, **attributes

@@ -165,7 +165,7 @@ def _explain(
     Ids are None where a character has none and there is no unknown token.
     """
     from bpe.errors import UnknownCharacterError
-    from bpe.explain import visible
+    from bpe.explain import MergeStep, visible
 
     ids = None
     with suppress(UnknownCharacterError):
@@ -173,15 +173,10 @@ def _explain(
     pretokens: list[dict[str, Any]] = []
     tokens: list[bytes] = []
     for pretoken, cut_out in _cut(tokenizer, word, allowed):
-        if cut_out:
-            tokens.append(pretoken)
-            shown: list[dict[str, Any]] = [{"symbols": [visible(pretoken)]}]
-            pretokens.append({"pretoken": visible(pretoken), "steps": shown, "unmerged": cut_out})
-            continue
-        merged = tokenizer.explain(pretoken)
+        merged = [MergeStep((pretoken,), None)] if cut_out else tokenizer.explain(pretoken)
         tokens += merged[-1].symbols
         shown = _shown_steps(merged, merges["merge"])
-        unmerged = _unmerged(tokenizer, pretoken, merged)
+        unmerged = cut_out or _unmerged(tokenizer, pretoken, merged)
         pretokens.append({"pretoken": visible(pretoken), "steps": shown, "unmerged": unmerged})
     if ids is not None:
         tokens = [*map(tokenizer.token_bytes, ids)]
