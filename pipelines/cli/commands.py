@@ -7,7 +7,6 @@ interrupted (SIGINT), 143 terminated (SIGTERM) while a job ran.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import os
 import re
 import sys
@@ -56,15 +55,6 @@ class _Lazy(click.Group):
         return command_of(name) if name in NAMES else None
 
 
-def _show_version(context: click.Context) -> None:
-    try:
-        version = importlib.metadata.version("beam-bpe")
-    except importlib.metadata.PackageNotFoundError:
-        version = "(run from its sources, not installed)"
-    click.echo(f"bpe {version}")
-    context.exit()
-
-
 @click.group(
     cls=_Lazy,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -73,14 +63,7 @@ def _show_version(context: click.Context) -> None:
     "  bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids\n"
     "\nHelp for one command: bpe train --help",
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=lambda ctx, _, given: _show_version(ctx) if given else None,
-    help="Show the version and exit.",
-)
+@click.version_option(package_name="beam-bpe", message="%(prog)s %(version)s")
 def bpe() -> None:
     """Exact byte-pair encoding for large corpora.
 

@@ -178,11 +178,7 @@ def _cut_apart(tokenizer: Tokenizer, *, without: set[int]) -> list[int]:
 
 
 def _is_text(token: bytes) -> bool:
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    return token.decode(errors="ignore").encode() == token
 
 
 def _described(tokenizer: Tokenizer, ids: Sequence[int]) -> list[dict[str, Any]]:
