@@ -28,7 +28,13 @@ from bpe.counting import PretokenCounter, count_pretokens
 from bpe.counts import CutRuns, PretokenCounts
 from bpe.counts.files import counts_table
 from bpe.dropout import row_seeds
-from bpe.errors import BpeError, TokenizerFileError, TrainingError, UnknownCharacterError
+from bpe.errors import (
+    BpeError,
+    PretokenizerError,
+    TokenizerFileError,
+    TrainingError,
+    UnknownCharacterError,
+)
 from bpe.models import ByteLevel, CharacterLevel, WordPiece
 from bpe.normalizer import normalize_column
 from bpe.pair_counts import PAIR_COUNTS
@@ -43,7 +49,9 @@ from bpe.run_counting import MERGE_PATTERN, RunCounter, count_runs
 from bpe.ties import TIES
 from tests.bpe.fuzz_files import FORMATS, cut_of
 from tests.bpe.fuzz_tokenizers import (
+    BEHIND,
     UNORDERED_TIES,
+    drawn_pattern,
     drawn_pretokenizer,
     drawn_tokenizer,
     drawn_words,
@@ -70,6 +78,8 @@ if TYPE_CHECKING:
 
 MOST = 300  # bytes that the reference sees
 KINDS = (pa.binary(), pa.large_binary())
+# Texts of a few of these tell drawn patterns apart.
+PIECES = ["a", "b", "aa", "A", "s", "ſ", " ", "\n", "\r\n", ".", "1", "é", "漢", "😀"]
 SPECIAL = [(), (), ("<|endoftext|>",), ("<|end", "<|endoftext|>", "a"), ("\n\n", " the")]
 CLASSES = (
     *(r"\p{Lu}\p{Lt}", r"\p{Ll}", r"\p{Lm}\p{Lo}", r"\p{Mn}", r"\p{Mc}\p{Me}"),
@@ -157,6 +167,25 @@ def normalized(text: bytes, cut: Pretokenizer) -> bytes:
     for step in cut.normalizer:
         characters = pretokenize.normalize(step, characters)
     return characters.encode("utf-8", "surrogateescape")
+
+
+def check_pattern(data: bytes, dice: random.Random) -> Seen:
+    """Matches of drawn patterns as the package `regex` finds them, to cut by or never split."""
+    text = "".join(PIECES[byte % len(PIECES)] for byte in data[:12]).encode()
+    number = dice.choice((1, 1, 2, 3))
+    patterns = tuple(dice.choice(BEHIND) + drawn_pattern(dice) for _ in range(number))
+    way: dict[str, Any] = {"pattern": patterns}
+    if dice.random() < 0.4:
+        way = {"name": dice.choice(("gpt2", "words", "none")), "never_split": patterns}
+    try:
+        cut = Pretokenizer(**way)
+    except PretokenizerError as error:  # it matches the empty string
+        return (kind_of(error),)
+    if not cut.is_native:
+        return ("regex",)
+    pieces = cut.split(text)
+    same(pieces, pretokenize.split(cut, text), "cuts of", cut)
+    return "pattern" in way, number, size(len(pieces)), size(max(map(len, pieces), default=0))
 
 
 def check_count(data: bytes, dice: random.Random) -> Seen:
@@ -628,6 +657,7 @@ def kind_of(error: BaseException) -> str:
 
 TARGETS: dict[str, Callable[[bytes, random.Random], Seen]] = {
     "scan": check_scan,
+    "pattern": check_pattern,
     "count": check_count,
     "train": check_train,
     "extend": check_extend,

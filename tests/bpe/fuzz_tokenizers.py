@@ -28,10 +28,34 @@ ADDED = "<|end|>"
 UNORDERED_TIES = tuple(
     ties for ties in TIES if ties != "huggingface" and not needs_order(ties)
 )  # for any model and any counts
+# What tokenizers of today cut by, as their files have it.
+PUBLISHED = {
+    "deepseek": r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"
+    r"|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "digits": r"\p{N}{1,3}",
+    "kana": "[一-龥぀-ゟ゠-ヿ]+",
+    "falcon": r"[0-9][0-9][0-9]",
+    "tekken": r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
+    r"|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+    "cl100k, possessive": r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+"
+    r"| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s",
+}
+
+# Classes and letters of few kinds, so that texts of a few characters tell patterns apart.
+ATOMS = [
+    *("a", "b", "ab", r"\s", r"\S", r"\w", r"\W", r"\d", ".", r"\n", r"\.", r"\x61", r"\u0062"),
+    *(r"\p{L}", r"\P{L}", r"\p{Lu}", r"[ab]", r"[^ab]", r"[^\s\p{L}]", r"[\]a-]", "[]a]", " "),
+    *("(?i:a)", "(?i:s)", "(?i:[a-k])", "(?s:.)", "(?i-i:a)", "é", "漢"),
+]
+BEHIND = ["", "", "", "(?<!a)", r"(?<!\S)", "(?<!(?i:[s漢]))"]
+AHEAD = [*[""] * 7, r"(?!\S)", r"(?=a)", r"(?!a)", r"(?=\s)", "$", r"\Z", "(?!(?:b))"]
+REPEATS = ["*", "+", "?", "{2}", "{1,3}", "{,2}", "{2,}"]
 # Cut by the core, by a table, and in Python; one after the other; with marks and spaces.
 CUTS: list[dict[str, Any]] = [
     *({"pattern": pattern} for pattern in (r"\w+", r"\d", r"(?<=a)b?", r"'.|!", r"( ?[abc])\1|.")),
     *({"pattern": PATTERNS[name]} for name in ("gpt2", "cl100k", "o200k")),
+    *({"pattern": pattern} for pattern in PUBLISHED.values()),
     {"pattern": (r"\p{N}", "llama3")},
     {"pattern": (r"\p{N}", "cl100k", r"[a-c]|[^a-c]+")},
     {"pattern": ("bert", r"[aeiou]")},
@@ -50,13 +74,27 @@ NEVER_SPLIT: list[tuple[str, ...]] = [
 def drawn_pretokenizer(dice: random.Random) -> Pretokenizer:
     """Mostly a name alone; now and then a pattern, with a normalizer, or with what is whole."""
     way: dict[str, Any] = {"name": dice.choice(PRETOKENIZERS)}
-    if dice.random() < 0.2:
+    if dice.random() < 0.3:
         way = dice.choice(CUTS)
     if dice.random() < 0.25 and "normalizer" not in way:
         way = way | {"normalizer": tuple(dice.choices(NORMALIZERS, k=dice.choice((1, 1, 2, 3))))}
     if dice.random() < 0.2:
         way = way | {"never_split": dice.choice(NEVER_SPLIT)}
     return Pretokenizer(**way)
+
+
+def drawn_pattern(dice: random.Random, depth: int = 2) -> str:
+    """A pattern of the kinds that a table can say, mostly."""
+
+    def repeated(node: str) -> str:
+        often = dice.choice(("", "", *REPEATS))
+        return node + often + (dice.choice(("", "", "?", "+")) if often else "")
+
+    if depth and dice.random() < 0.5:
+        choices = (drawn_pattern(dice, depth - 1) for _ in range(dice.randint(1, 3)))
+        return repeated(dice.choice(("(?:", "(", "(?i:", "(?s:")) + "|".join(choices) + ")")
+    atoms = [repeated(dice.choice(ATOMS)) for _ in range(dice.randint(1, 3))]
+    return "".join(atoms) + dice.choice(AHEAD)
 
 
 def drawn_tokenizer(data: bytes, dice: random.Random) -> ByReference:

@@ -5,33 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import PretokenizerError
 from bpe.pretokenizer import Pretokenizer
-from bpe.reference import pretokenize as reference
-from tests.bpe.test_pattern_table import searched
-from tests.bpe.texts import strings
-from tests.examples import examples
-
-
-@given(
-    text=strings(),
-    patterns=st.lists(searched(), min_size=1, max_size=3),
-    name=st.sampled_from(["gpt2", "words", "none"]),
-)
-@examples(400)
-def test_any_patterns_are_found_as_the_textbook_says(
-    text: str, patterns: list[str], name: str
-) -> None:
-    try:
-        cut = Pretokenizer(name, never_split=tuple(patterns))
-    except PretokenizerError:  # it matches the empty string
-        assume(False)
-    assume(cut.is_native)
-    assert cut.split(text) == reference.split(cut, text.encode())
 
 
 def test_a_special_token_that_only_normalization_makes_is_text() -> None:
