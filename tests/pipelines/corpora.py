@@ -25,14 +25,12 @@ from pipelines.output.names import (
 from pipelines.planned import planned_splits
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
-    AppendSettings,
     CountSettings,
     EncodeSettings,
     Execution,
     InputSettings,
     OutputSettings,
     PretokenSettings,
-    ShareOf,
     TrainSettings,
 )
 from pipelines.stage.record import Record, StoredFile, read_records, write_records
@@ -228,21 +226,24 @@ def without_times(name: str, data: bytes) -> bytes:
     return json_bytes(plan)
 
 
+def _output(directory: Path | str, **choice: bool) -> OutputSettings:
+    return OutputSettings(directory=str(directory), **choice)
+
+
 def count(
     inputs: InputSettings,
-    output: Path,
+    output: Path | str,
     *,
     execution: Execution = ONE,
     pretokens: PretokenSettings | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
     track_order: bool = False,
     prune_below: int = 1,
+    **choice: bool,
 ) -> jobs.CountSummary:
     return jobs.count(
         inputs=inputs,
         pretokens=pretokens or PretokenSettings(),
-        output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
+        output=_output(output, **choice),
         settings=CountSettings(track_order=track_order, prune_below=prune_below),
         execution=execution,
     )
@@ -251,27 +252,19 @@ def count(
 def train(
     output: Path | str,
     *,
-    inputs: InputSettings | None = None,
-    counts: tuple[jobs.CountsInput, ...] = (),
     training: TrainSettings | None = None,
-    execution: Execution = ONE,
     pretokens: PretokenSettings | None = None,
-    share_of: ShareOf = "bytes",
-    share_tokenizer: str | None = None,
-    mix: tuple[str, ...] = (),
+    execution: Execution = ONE,
     overwrite: bool = False,
     resume: bool = False,
+    **more: Any,
 ) -> jobs.TrainSummary:
     return jobs.train(
-        inputs=inputs,
-        counts=counts,
         pretokens=pretokens or PretokenSettings(),
         training=training or TrainSettings(vocab_size=300),
-        share_of=share_of,
-        share_tokenizer=share_tokenizer,
-        mix=mix,
-        output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
+        output=_output(output, overwrite=overwrite, resume=resume),
         execution=execution,
+        **more,
     )
 
 
@@ -281,18 +274,16 @@ def encode(
     output: Path | str,
     *,
     execution: Execution = ONE,
-    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
-    appending: AppendSettings = AppendSettings(),  # noqa: B008
     overwrite: bool = False,
     resume: bool = False,
+    **more: Any,
 ) -> jobs.EncodeSummary:
     return jobs.encode(
         inputs=inputs,
         tokenizer=str(tokenizer),
-        output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
+        output=_output(output, overwrite=overwrite, resume=resume),
         execution=execution,
-        encoding=encoding,
-        appending=appending,
+        **more,
     )
 
 
@@ -303,7 +294,7 @@ def encode_request(
     return EncodeRequest.of(
         inputs=inputs,
         tokenizer=str(tokenizer),
-        output=OutputSettings(directory=str(output), resume=resume),
+        output=_output(output, resume=resume),
         encoding=EncodeSettings(),
     ).started()
 
@@ -313,7 +304,7 @@ def count_request(inputs: InputSettings, output: Path | str) -> CountRequest:
     return CountRequest.of(
         inputs=inputs,
         pretokens=PretokenSettings(),
-        output=OutputSettings(directory=str(output)),
+        output=_output(output),
         settings=CountSettings(),
     ).started()
 

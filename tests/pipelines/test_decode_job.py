@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -45,6 +46,12 @@ def test_what_is_no_encoded_corpus_is_refused(counted: Path, tmp_path: Path) -> 
     ):
         with pytest.raises(InputError, match=message):
             decoded(path)
+
+
+def test_an_earlier_manifest_is_refused_with_the_remedy(one: Path) -> None:
+    edit_manifest(one, partial(dict.update, version=5))
+    with pytest.raises(InputError, match=r"reads 7: .*or encode the corpus again to another"):
+        decoded(one)
 
 
 def test_another_tokenizer_is_refused(one: Path) -> None:

@@ -58,15 +58,11 @@ def test_they_are_counted_in_bounded_memory(
 
 
 def test_the_command_says_so(inputs: InputSettings, model: Path, tmp_path: Path) -> None:
-    arguments = ("--tokenizer", model, "--output", tmp_path / "ids")
-    said = bpe("encode", "--input", inputs.patterns[0], *arguments).stdout
-    assert "61 documents with the id of another one, such as '" in said
-
-
-def test_there_are_none(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("same")
-    (tmp_path / "b.txt").write_text("same")
-    arguments = ("--tokenizer", model, "--output", tmp_path / "ids")
-    said = bpe("encode", "--input", tmp_path / "*.txt", *arguments).stdout
-    assert "with the id of another" not in said
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("same")
+    for pattern, said in ((inputs.patterns[0], True), (str(tmp_path / "*.txt"), False)):
+        arguments = ("--tokenizer", model, "--output", tmp_path / "ids", "--overwrite")
+        printed = bpe("encode", "--input", pattern, *arguments).stdout
+        assert ("61 documents with the id of another one, such as '" in printed) == said
+        assert ("with the id of another" in printed) == said
     assert read_encoded(str(tmp_path / "ids")).duplicate_ids == DuplicateIds()

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import bpe
 from bpe.dropout import row_seeds
-from pipelines.corpus.documents import ReadOptions
+from pipelines.corpus.documents import ReadOptions, read_split
+from pipelines.corpus.inputs import find_inputs
+from pipelines.corpus.splits import plan_splits
 from pipelines.encode.rows import with_ends, without_ends
-from pipelines.encode.steps import document_seeds, file_seed
+from pipelines.encode.steps import file_seed
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, RowSettings
 from tests import jobs
@@ -27,10 +27,9 @@ from tests.pipelines.corpora import (
     encoded_manifest,
     write_jsonl,
 )
-from tests.pipelines.test_encode_job import rows
+from tests.pipelines.test_encode_job import large_tokenizer, rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -67,38 +66,24 @@ def test_dropout_depends_on_seed_file_and_place_alone(
         found.append(rows(ids)["input_ids"].to_pylist())
     assert found[0] == found[1] != tokenizer.encode_batch(corpus.texts)
     assert [tokenizer.decode(ids) for ids in found[0]] == corpus.texts
-    # The first document of all: place 0 of the file of that name.
-    seeds = row_seeds(file_seed(7, "a ünï.txt"), 1)
-    first = tokenizer.encode_arrow(pa.array(corpus.texts[:1]), dropout=0.4, seeds=seeds)
-    assert first.to_pylist() == found[0][:1]
+    # Of each document: splitmix64 of the seed, from the name of the file on by places.
+    files = find_inputs(corpus.inputs()).files
+    alone: list[list[int]] = []
+    for split in plan_splits(files):
+        for block in read_split(split, ReadOptions()):
+            where = zip(block.file_indexes.to_pylist(), block.places.to_pylist(), strict=True)
+            for row, (index, place) in enumerate(where):
+                seeds = row_seeds(file_seed(7, files[index].name), 1, first=place)
+                text = block.texts[row : row + 1]
+                alone += tokenizer.encode_arrow(text, dropout=0.4, seeds=seeds).to_pylist()
+    assert alone == found[0]
 
 
-@given(
-    st.integers(0, (1 << 63) - 1),
-    st.lists(st.tuples(st.integers(0, 2), st.integers(0, (1 << 63) - 2)), max_size=9),
-)
-def test_seeds_of_documents_are_numbers_of_splitmix64(
-    seed: int, where: list[tuple[int, int]]
-) -> None:
-    seeds = {index: file_seed(seed, f"file {index}") for index in range(3)}
-    found = document_seeds(
-        seeds,
-        files=pa.array([index for index, _ in where], pa.int32()),
-        places=pa.array([place for _, place in where], pa.int64()),
-    )
-    assert found.to_pylist() == [
-        row_seeds(seeds[index], 1, first=place)[0].as_py() for index, place in where
-    ]
-
-
-def test_characters_without_a_token_are_bad_records(tmp_path: Path) -> None:
-    tokens = [*(letter.encode() for letter in "lowerst"), b"</w>"]
-    one_a_letter = tokenizer_of(tokens, pretokenizer="words", model=bpe.CharacterLevel())
-    one_a_letter.save(tmp_path / "t.json", dialect="beam-bpe")
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["low west", "high", "lower", "slow?"])
+def test_characters_without_a_token_are_bad_records(letters: bpe.Tokenizer, tmp_path: Path) -> None:
+    letters.save(tmp_path / "t.json", dialect="beam-bpe")
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["ab bc", "high", "cab", "ab?"])
     encode(corpus.inputs(max_failures=2), tmp_path / "t.json", tmp_path / "ids")
     assert rows(tmp_path / "ids")["id"].to_pylist() == ["d0", "d2"]
-    assert rows(tmp_path / "ids")["num_tokens"].to_pylist() == [9, 6]
     first, second = dead_letters(tmp_path / "ids")
     assert ("'h'" in first["reason"], "'?'" in second["reason"]) == (True, True)
 
@@ -114,25 +99,16 @@ def test_special_tokens_are_recognised_where_they_are_allowed(model: Path, tmp_p
 
 def test_ends_are_put_and_taken_away() -> None:
     lists = pa.array([[5, 6], [], [7]], pa.list_(pa.uint16()))
-    for prepend, append in ((None, None), (1, None), (None, 2), (1, 2)):
-        ended = with_ends(lists[1:], prepend=prepend, append=append)
-        before, after = ([] if id_ is None else [id_] for id_ in (prepend, append))
-        assert ended.to_pylist() == [before + after, [*before, 7, *after]]
-        assert ended.type == lists.type
-        assert without_ends(ended, prepend=prepend, append=append).to_pylist() == [[], [7]]
-    wide = pa.array([[5]], pa.list_(pa.field("element", pa.uint32(), nullable=False)))
-    ended = with_ends(wide, prepend=1 << 17, append=258)
-    assert ended.to_pylist() == [[1 << 17, 5, 258]]
-    assert ended.type == wide.type
-    assert with_ends(wide[:0], prepend=1, append=None).to_pylist() == []
-    with pytest.raises(OverflowError):
-        with_ends(lists, prepend=1 << 16, append=None)
-    with pytest.raises(ValueError, match="shorter than the tokens"):
-        without_ends(lists, prepend=5, append=None)
-    with pytest.raises(ValueError, match="does not begin with the id 4"):
-        without_ends(lists[:1], prepend=4, append=6)
-    with pytest.raises(ValueError, match="does not end with the id 4"):
-        without_ends(lists[:1], prepend=5, append=4)
+    ended = with_ends(lists[1:], prepend=1, append=None)
+    assert ended.to_pylist() == [[1], [1, 7]]
+    assert without_ends(ended, prepend=1, append=None).to_pylist() == [[], [7]]
+    for first, last, message in (
+        (5, None, "shorter than the tokens"),
+        (4, 6, "does not begin with the id 4"),
+        (5, 4, "does not end with the id 4"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            without_ends(lists[:1] if last else lists, prepend=first, append=last)
 
 
 @pytest.mark.parametrize(
@@ -152,23 +128,13 @@ def test_settings_that_cannot_be_are_refused(arguments: dict[str, Any], message:
         EncodeSettings(**arguments)
 
 
-def tokenizer_of(tokens: Sequence[bytes | None], **options: Any) -> bpe.Tokenizer:
-    """A tokenizer without merges."""
-    options["pretokenizer"] = bpe.Pretokenizer(options["pretokenizer"])
-    return bpe.Tokenizer(tokens=tokens, merges=[], **options)
-
-
-BYTES: list[bytes | None] = [bytes([byte]) for byte in range(256)]
-PIECES = {"special_tokens": {"[UNK]": 0}, "model": bpe.WordPiece()}
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
         ("", {"append_token": "<eos>"}, r"`append_token`: '<eos>' is not .* has '<\|end\|>'"),
         ("", {"prepend_token": "<bos>"}, "`prepend_token`: '<bos>' is not a special token"),
         ("", {"allow_special": ("all", "x")}, "`allow_special`: 'x' is not a special token"),
-        ("large", {"id_type": "uint16"}, "the greatest id is 70256, and uint16 ends at 65535"),
+        ("large", {"id_type": "uint16"}, "the greatest id is 65791, and uint16 ends at 65535"),
         ("pieces", {"dropout": 0.1}, r"`dropout` 0.1: "),
     ],
 )
@@ -176,11 +142,10 @@ def test_what_does_not_fit_the_tokenizer_is_refused_before_anything_is_written(
     corpus: Corpus, model: Path, tmp_path: Path, name: str, arguments: dict[str, Any], message: str
 ) -> None:
     if name == "large":
-        large = tokenizer_of([*BYTES, *[None] * 70_000, b"ab"], pretokenizer="none")
-        large.save(model := tmp_path / "t.json")
+        large_tokenizer(model := tmp_path / "t.json")
     elif name == "pieces":
-        pieces = tokenizer_of([b"[UNK]", *BYTES[97:123]], pretokenizer="words", **PIECES)
-        pieces.save(model := tmp_path / "t.json")
+        counts = bpe.count_pretokens(["low lower"], pretokenizer="words", special_tokens=("[UNK]",))
+        bpe.train(counts, vocab_size=20, model=bpe.WordPiece()).save(model := tmp_path / "t.json")
     with pytest.raises(ConfigError, match=message):
         encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(**arguments))
     assert not (tmp_path / "ids").exists()

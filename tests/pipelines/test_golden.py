@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shlex
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -22,9 +21,6 @@ import pytest
 from pipelines.cli import main
 from tests.pipelines.corpora import sentence, small_tokenizer, write_corpus
 from tests.pipelines.test_keep import jsonl
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 GOLDEN = Path(__file__).with_name("golden.json")
 ALL = "--input 'in/*.txt' --input 'in/b/*.jsonl*' --input in/c.parquet"
@@ -93,45 +89,37 @@ def hashes(output: Path) -> dict[str, str]:
     return {"data": short_hash(*data), "manifest": short_hash(json.dumps(values).encode())}
 
 
-def prepare(folder: Path) -> None:
-    """The corpus and the tokenizer of every command."""
+def run_all(folder: Path) -> dict[str, dict[str, str]]:
+    """The hashes of every command, on a corpus and a tokenizer in a new working folder."""
     write_corpus(folder / "in")
     records = [{"text": sentence(i), "lang": f"l{i % 3}", "score": i / 2} for i in range(40)]
     jsonl(folder / "columns" / "docs.jsonl", records)
     small_tokenizer(folder / "tokenizer.json")
-
-
-def run(folder: Path, command: str) -> dict[str, str]:
-    verb, output, *rest = shlex.split(command)
-    if verb == "encode":
-        rest += ["--tokenizer", "tokenizer.json", "--split-size", "700"]
-    for source in (one.rpartition("=")[2] for one in rest if verb == "export"):
-        made = [one for one in COMMANDS if one.split()[:2] == ["encode", source]]
-        if made and not (folder / source).exists():  # this test alone was asked for
-            run(folder, made[0])
-    assert main([verb, *rest, "--output", output, "--workers", "1", "--quiet"]) == 0
-    return hashes(folder / output)
+    rows = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for command in COMMANDS:
+            verb, output, *more = shlex.split(command)
+            if verb == "encode":
+                more += ["--tokenizer", "tokenizer.json", "--split-size", "700"]
+            assert main([verb, *more, "--output", output, "--workers", "1", "--quiet"]) == 0
+            rows[command] = hashes(folder / output)
+    return rows
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The working folder of the commands."""
-    folder = tmp_path_factory.mktemp("golden")
-    prepare(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        yield folder
+def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """The hashes of today."""
+    return run_all(tmp_path_factory.mktemp("golden"))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: "-".join(one.split()[:2]))
-def test_outputs_are_as_before(folder: Path, command: str) -> None:
-    assert run(folder, command) == json.loads(GOLDEN.read_bytes())[command]
+def test_outputs_are_as_before(rows: dict[str, dict[str, str]], command: str) -> None:
+    assert rows[command] == json.loads(GOLDEN.read_bytes())[command]
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
-        prepare(Path(made))
-        os.chdir(made)
-        rows = {command: run(Path(made), command) for command in COMMANDS}
-    text = ",\n".join(f"{json.dumps(command)}: {json.dumps(rows[command])}" for command in rows)
+        today = run_all(Path(made))
+    text = ",\n".join(f"{json.dumps(one)}: {json.dumps(row)}" for one, row in today.items())
     GOLDEN.write_text(f"{{\n{text}\n}}\n", "utf-8")

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from xxhash import xxh64_intdigest as xxh64
 
-from pipelines.encode.manifest import read_encoded
-from pipelines.errors import InputError, VerificationError
 from tests import jobs
-from tests.pipelines.corpora import edit_manifest, encode, write_jsonl
+from tests.pipelines.corpora import encode, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def keys(directory: Path) -> list[int]:
-    found = pa.concat_tables(map(pq.read_table, sorted(directory.glob("data/train-*"))))["key"]
-    assert found.type == pa.uint64()
-    assert not found.null_count
-    return list(found.to_pylist())
 
 
 def test_a_key_is_the_hash_of_the_id_or_else_of_the_text(model: Path, tmp_path: Path) -> None:
@@ -45,16 +34,7 @@ def test_a_key_is_the_hash_of_the_id_or_else_of_the_text(model: Path, tmp_path: 
     for split_size in (None, 60):
         output = tmp_path / f"ids{split_size}"
         encode(corpus.inputs(split_size=split_size), model, output)
-        assert keys(output) == expected
+        keys = pq.read_table(output / "data")["key"]
+        assert keys.type == pa.uint64()
+        assert keys.to_pylist() == expected
         assert jobs.verify(directory=str(output), inputs=corpus.inputs(split_size=split_size))
-
-
-def test_earlier_manifests_are_refused_with_the_remedy(model: Path, tmp_path: Path) -> None:
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", ["a b"])
-    encode(corpus.inputs(), model, tmp_path / "ids")
-    for version in (4, 5):
-        edit_manifest(tmp_path / "ids", partial(dict.update, version=version))
-        with pytest.raises(InputError, match="or encode the corpus again to another"):
-            read_encoded(str(tmp_path / "ids"))
-        with pytest.raises((InputError, VerificationError), match="this release reads 7"):
-            jobs.verify(directory=str(tmp_path / "ids"))
