@@ -41,14 +41,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = unquote(urlparse(self.path).path)
         api, files = f"/api/datasets/{REPOSITORY}", f"/datasets/{REPOSITORY}/resolve/[^/]+/"
+        tree = re.fullmatch(f"{api}/tree/[^/]+/?(.*)", path)
+        file = re.fullmatch(f"{files}(.*)", path)
         if path == api:
             self._json({"id": REPOSITORY, "sha": "a" * 40, "siblings": []})
-        elif found := re.fullmatch(f"{api}/tree/[^/]+/?(.*)", path):
-            self._folder(self.root / found[1])
-        elif found := re.fullmatch(f"{files}(.*)", path):
-            self._file(self.root / found[1])
+        elif tree and (self.root / tree[1]).is_dir():
+            self._json([self._entry(one) for one in sorted((self.root / tree[1]).iterdir())])
+        elif file and (self.root / file[1]).is_file():
+            self._file((self.root / file[1]).read_bytes())
         else:
-            self._missing("RepoNotFound")
+            code = "EntryNotFound" if tree or file else "RepoNotFound"
+            self._send(404, b"{}", {"X-Error-Code": code, "Content-Type": "application/json"})
 
     do_HEAD = do_GET  # noqa: N815 - the name that the server looks for
 
@@ -66,28 +69,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         oid = sha1(data, usedforsecurity=False).hexdigest()
         return {"type": "file", "oid": oid, "size": len(data), "path": name}
 
-    def _folder(self, path: Path) -> None:
-        if path.is_dir():
-            self._json([self._entry(one) for one in sorted(path.iterdir())])
-        else:
-            self._missing("EntryNotFound")
-
-    def _missing(self, code: str) -> None:
-        self._send(404, b"{}", {"X-Error-Code": code, "Content-Type": "application/json"})
-
-    def _file(self, path: Path) -> None:
-        if not path.is_file():
-            self._missing("EntryNotFound")
-            return
-        data = path.read_bytes()
+    def _file(self, data: bytes) -> None:
         headers = {"ETag": '"x"', "X-Repo-Commit": "a" * 40, "Accept-Ranges": "bytes"}
-        asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if not asked:
-            self._send(200, data, headers)
-            return
-        begin, last = int(asked[1]), min(int(asked[2] or len(data) - 1), len(data) - 1)
-        headers["Content-Range"] = f"bytes {begin}-{last}/{len(data)}"
-        self._send(206, data[begin : last + 1], headers)
+        begin, last = 0, len(data) - 1
+        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if asked:
+            begin, last = int(asked[1]), min(int(asked[2]), last)
+            headers["Content-Range"] = f"bytes {begin}-{last}/{len(data)}"
+        self._send(206 if asked else 200, data[begin : last + 1], headers)
 
     def _json(self, value: Any) -> None:
         self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})

@@ -38,22 +38,13 @@ class ObjectStore(AbstractFileSystem):  # type: ignore[misc]  # fsspec ships no 
     objects: ClassVar[dict[str, bytes]] = {}
     times: ClassVar[dict[str, float]] = {}
 
-    def info(self, path: str, **_: Any) -> dict[str, Any]:
-        url = SCHEME + self._strip_protocol(path)
-        if url in self.objects:
-            return self._info(url)
-        if any(one.startswith(url + "/") for one in self.objects):
-            return {"name": url.removeprefix(SCHEME), "size": 0, "type": "directory"}
-        raise FileNotFoundError(path)
-
     def _info(self, url: str) -> dict[str, Any]:
         data = self.objects[url]
-        tag = hashlib.sha256(data).hexdigest()
         return {
             "name": url.removeprefix(SCHEME),
             "size": len(data),
             "type": "file",
-            "tag": tag,
+            "tag": hashlib.sha256(data).hexdigest(),
             "mtime": self.times.get(url, 0.0),
         }
 

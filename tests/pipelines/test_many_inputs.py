@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -43,61 +42,54 @@ def inputs(folder: Path, pattern: str = "*") -> InputSettings:
     return InputSettings(patterns=(f"{folder}/{pattern}",), split_size=SPLIT)
 
 
-def test_encoding_very_many_files(corpus: Path, model: Path, tmp_path: Path) -> None:
-    ids, path = tmp_path / "ids", tmp_path / "ids" / INPUTS
-    summary = encode(inputs(corpus), model, ids)
-    assert (summary.documents, summary.parts) == (FILES, len([*ids.glob("data/*")]))
-    assert summary.parts > 10
-    assert (ids / "manifest.json").stat().st_size < 1000 * summary.parts
-    manifest = read_encoded(str(ids))
-    assert [one.name for one in manifest.inputs] == [f"{i:05d}.txt" for i in range(FILES)]
-    ranges = [one for part in manifest.parts for one in part.inputs]
-    assert [one.name for one in ranges] == [one.name for one in manifest.inputs]
-    assert [one.end for one in ranges] == [one.size for one in manifest.inputs]
-    assert jobs.verify(directory=str(ids), inputs=inputs(corpus)).documents == FILES
+@pytest.mark.parametrize("job", ["encode", "count"])
+def test_the_manifest_stays_small(corpus: Path, model: Path, tmp_path: Path, job: str) -> None:
+    out, path = tmp_path / "out", tmp_path / "out" / INPUTS
 
-    good, files = path.read_bytes(), tree(ids)
+    def run(settings: InputSettings, **choice: Any) -> None:
+        if job == "encode":
+            encode(settings, model, out, **choice)
+        else:
+            count(settings, out, **choice)
+
+    def manifest() -> Any:
+        return read_encoded(str(out)) if job == "encode" else bpe.PretokenCounts.load(out)
+
+    run(inputs(corpus))
+    assert (out / "manifest.json").stat().st_size < 1000 * len([*out.glob("data/*")])
+    assert [one.name for one in manifest().inputs] == [f"{i:05d}.txt" for i in range(FILES)]
+    if job == "encode":
+        ranges = [one for part in manifest().parts for one in part.inputs]
+        assert [one.name for one in ranges] == [one.name for one in manifest().inputs]
+        assert [one.end for one in ranges] == [one.size for one in manifest().inputs]
+    assert jobs.verify(directory=str(out), inputs=inputs(corpus)).documents == FILES
+
+    good, files = path.read_bytes(), tree(out)
     for damaged in (good[:-1], good.replace(b"PAR1", b"PAR2")):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match=r"damaged: the SHA-256 of inputs\.parquet"):
-            jobs.verify(directory=str(ids))
+        with pytest.raises((InputError, CountsError), match=r"the SHA-256 of inputs\.parquet"):
+            manifest()
     path.unlink()
-    with pytest.raises(InputError, match=r"inputs\.parquet"):
-        jobs.verify(directory=str(ids))
-    encode(inputs(corpus), model, ids, resume=True)
-    assert tree(ids) == files
+    with pytest.raises((InputError, CountsError), match=r"inputs\.parquet"):
+        manifest()
+    run(inputs(corpus), resume=True)
+    assert tree(out) == files
 
     few = inputs(corpus, "0000?.txt")
-    encode(few, model, ids, overwrite=True)
+    run(few, overwrite=True)
     assert not path.exists()
-    assert jobs.verify(directory=str(ids), inputs=few).documents == 10
+    assert jobs.verify(directory=str(out), inputs=few).documents == 10
     path.write_bytes(good)
     with pytest.raises(VerificationError, match=r"inputs\.parquet is not named in the manifest"):
-        jobs.verify(directory=str(ids))
+        jobs.verify(directory=str(out))
 
 
-def test_counting_very_many_files(corpus: Path, tmp_path: Path) -> None:
-    directory = tmp_path / "counts"
-    count(inputs(corpus), directory)
-    manifest = json.loads((directory / "manifest.json").read_text())
-    assert manifest["inputs"]["rows"] == FILES
-    assert (directory / "manifest.json").stat().st_size < 10_000
-    assert jobs.verify(directory=str(directory), inputs=inputs(corpus)).documents == FILES
-    counts = bpe.PretokenCounts.load(directory)
-    assert [one.name for one in counts.inputs] == [f"{i:05d}.txt" for i in range(FILES)]
-
+def test_counts_of_very_many_files_are_saved(corpus: Path, tmp_path: Path) -> None:
+    count(inputs(corpus), tmp_path / "counts")
+    counts = bpe.PretokenCounts.load(tmp_path / "counts")
     counts.save(tmp_path / "saved")
-    assert (tmp_path / "saved" / INPUTS).read_bytes() == (directory / INPUTS).read_bytes()
+    saved, made = (tmp_path / name / INPUTS for name in ("saved", "counts"))
+    assert saved.read_bytes() == made.read_bytes()
     assert bpe.PretokenCounts.load(tmp_path / "saved").inputs == counts.inputs
     bpe.count_pretokens(["one"]).save(tmp_path / "saved")
-    assert not (tmp_path / "saved" / INPUTS).exists()
-
-    (directory / INPUTS).write_bytes(b"PAR1")
-    with pytest.raises(CountsError, match=r"manifest\.json: the SHA-256 of inputs\.parquet"):
-        bpe.PretokenCounts.load(directory)
-    (directory / INPUTS).unlink()
-    with pytest.raises(CountsError, match=r"inputs\.parquet is missing"):
-        bpe.PretokenCounts.load(directory)
-    few = inputs(corpus, "0000?.txt")
-    count(few, directory, overwrite=True)
-    assert jobs.verify(directory=str(directory), inputs=few).documents == 10
+    assert not saved.exists()

@@ -21,7 +21,7 @@ from tests.faults.store import BUCKET, Store, start_store
 from tests.pipelines.corpora import encode, small_tokenizer, write_corpus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 ODD = ["a #1?x=2&y.txt", "b%20c%2Fd.txt", "é [x]*?.txt", "spaces  two .txt", "東京/+.txt"]
@@ -34,12 +34,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.fixture
-def store(server: Store) -> Iterator[Store]:
-    """The server, which this process reaches by storage options."""
+def use() -> Iterator[Callable[[Iterable[str]], None]]:
+    """Gives this process storage options, until the test ends."""
     before = object_stores.options()
-    object_stores.use_options(StorageOptions.parse(server.options))
-    yield server
+    yield lambda options: object_stores.use_options(StorageOptions.parse(options))
     object_stores.use_options(before)
+
+
+@pytest.fixture
+def store(server: Store, use: Callable[[Iterable[str]], None]) -> Store:
+    """The server, which this process reaches by storage options."""
+    use(server.options)
+    return server
 
 
 def test_keys_are_verbatim(store: Store) -> None:
@@ -162,20 +168,21 @@ def test_an_option_is_of_one_store_or_of_all() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("region", "is not KEY=VALUE"),
         ("endpoint_overide=x", "unexpected keyword argument 'endpoint_overide'"),
         ("request_timeout=soon", "s3:// cannot be used with these options: "),
     ],
 )
-def test_options_that_mean_nothing_are_refused(text: str, message: str) -> None:
-    def use() -> None:
-        object_stores.use_options(StorageOptions.parse([text]))
+def test_options_that_mean_nothing_are_refused(
+    use: Callable[[Iterable[str]], None], text: str, message: str
+) -> None:
+    use([text])
+    with pytest.raises(ConfigError, match=re.escape(message)):
         object_stores.place("s3://bucket/name")
 
-    before = object_stores.options()
-    with pytest.raises(ConfigError, match=re.escape(message)):
-        use()
-    object_stores.use_options(before)
+
+def test_an_option_is_a_key_with_a_value() -> None:
+    with pytest.raises(ConfigError, match="is not KEY=VALUE"):
+        StorageOptions.parse(["region"])
 
 
 def test_options_of_beams_filesystems_are_named_anew(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from bpe.counts.manifest import shard_file
 from pipelines.errors import OutputError
-from pipelines.output.directory import decide, prepare
-from pipelines.output.names import Kind, Plan, dead_letters_file, json_bytes, part_file
+from pipelines.output.directory import prepare
+from pipelines.output.names import Kind, Plan, dead_letters_file, part_file
 from pipelines.settings import OutputSettings
 
 if TYPE_CHECKING:
@@ -50,13 +50,6 @@ def begun(tmp_path: Path) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("resume", [False, True])
-def test_a_new_directory_gets_the_plan(tmp_path: Path, resume: bool) -> None:
-    prepare(settings(tmp_path / "a" / "b", resume=resume), PLAN)
-    assert json.loads((tmp_path / "a" / "b" / ".plan.json").read_bytes()) == PLAN.to_json()
-
-
-NOBODY = r"holds '.*', and no \.plan\.json says .*left it there: choose an empty directory"
 ANY = ((), ("overwrite",), ("resume",))
 
 
@@ -67,7 +60,7 @@ def test_a_directory_that_nobody_planned_is_refused(
 ) -> None:
     write(tmp_path / name)
     write(tmp_path / "manifest.json", json.dumps({"kind": "encoded", "parts": []}))
-    refused(tmp_path, choice, NOBODY)
+    refused(tmp_path, choice, r"no \.plan\.json says .*left it there: choose an empty directory")
 
 
 @pytest.mark.parametrize("choice", ANY)
@@ -136,20 +129,6 @@ def test_what_a_job_has_left_is_refused_with_what_helps(begun: Path) -> None:
     assert "`resume`" not in refused(begun, (), "bpe encode, which is complete: replace it with")
 
 
-@pytest.mark.parametrize(
-    ("choice", "action"), [({"overwrite": True}, "begin"), ({"resume": True}, "resume")]
-)
-def test_to_decide_changes_nothing(begun: Path, choice: dict[str, bool], action: str) -> None:
-    before = names(begun)
-    assert decide(settings(begun, **choice), PLAN) == action
-    begun_here = replace(PLAN, run="1")
-    (begun / ".plan.json").write_bytes(json_bytes(begun_here.to_json()))
-    assert decide(settings(begun), begun_here) == "own"
-    assert names(begun) == before
-    assert decide(settings(begun / "nowhere"), PLAN) == "begin"
-    assert not (begun / "nowhere").exists()
-
-
 def test_a_half_written_plan_of_a_killed_job_is_nothing(tmp_path: Path) -> None:
     (tmp_path / f".{'.plan.json'}.{'0' * 32}.tmp").touch()
     prepare(settings(tmp_path), PLAN)
@@ -159,27 +138,6 @@ def test_a_half_written_plan_of_a_killed_job_is_nothing(tmp_path: Path) -> None:
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     write(tmp_path / "out")
     refused(tmp_path / "out", (), "is a file: name a directory")
-
-
-def test_overwrite_removes_what_is_ours_even_damaged(begun: Path) -> None:
-    held_out = "data/validation-00001-of-00002.parquet"
-    for name in ("report.html", ".timings.json", "manifest.json", held_out):
-        (begun / name).write_text("damaged")
-    prepare(settings(begun, overwrite=True), replace(PLAN, kind="counts", parts=(4, 2)))
-    assert names(begun) == {".plan.json"}
-    assert not (begun / "dead-letters").exists()
-    assert not (begun / "data").exists()
-
-
-def test_resume_keeps_parts_and_removes_temporary_files(begun: Path) -> None:
-    (begun / "manifest.json").write_bytes(b"{}")
-    prepare(settings(begun, resume=True), PLAN)
-    assert names(begun) == {
-        ".plan.json",
-        "tokenizer.json",
-        part_file(0, 2),
-        dead_letters_file(0, 2),
-    }
 
 
 def test_counts_that_are_not_complete_are_in_nobody_s_way(tmp_path: Path) -> None:

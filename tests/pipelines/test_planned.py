@@ -22,17 +22,12 @@ from pipelines import (
 from pipelines.compare.job import CompareRequest
 from pipelines.compare.result import read_comparison
 from pipelines.compare.tokenizers import parse_tokenizers
-from pipelines.corpus.splits import read_splits
 from pipelines.failures import FailureChannel
-from pipelines.output.directory import plan_of_run
-from pipelines.progress import Progress
 from pipelines.run import metric, run
 from pipelines.settings import (
     InputSettings,
-    OutputSettings,
 )
 from pipelines.stage.beam import RunJob
-from tests import jobs
 from tests.pipelines.beam_runs import pipeline
 from tests.pipelines.corpora import (
     ONE,
@@ -81,11 +76,6 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def compare_request(inputs: InputSettings, tokenizer: Path, directory: str) -> CompareRequest:
-    files = parse_tokenizers([f"a={tokenizer}", f"b={tokenizer}"])
-    return CompareRequest.of(inputs=inputs, tokenizers=files, directory=directory)
-
-
 def run_job(request: Job) -> Any:
     return run(lambda p, failures: p | RunJob(request, failures), execution=ONE, pieces=2)
 
@@ -105,10 +95,9 @@ def test_a_restarted_encoding_goes_on_with_its_first_plan(place: Place) -> None:
 def test_a_restarted_count_or_comparison_goes_on_with_its_first_plan(place: Place) -> None:
     count(place.inputs, place.folder / "expected")
     out, job = place.folder / "out", place.folder / "job"
-    requests = (
-        count_request(place.inputs, out),
-        compare_request(place.inputs, place.model, str(job)).started(),
-    )
+    files = parse_tokenizers([f"a={place.model}", f"b={place.model}"])
+    compare = CompareRequest.of(inputs=place.inputs, tokenizers=files, directory=str(job))
+    requests = (count_request(place.inputs, out), compare.started())
     for request in requests:
         begun(request)
     (out / "data").mkdir()
@@ -133,17 +122,6 @@ def test_a_plan_that_was_not_stored_whole_is_made_again(place: Place, lost: str)
     run_job(request)
     encode(place.inputs, place.model, place.folder / "expected")
     assert tree(place.folder / "ids") == tree(place.folder / "expected")
-
-
-def test_splits_are_stored_as_they_were_planned(place: Place) -> None:
-    name = b"odd \xff \\ name.jsonl".decode("utf-8", "surrogateescape")
-    (place.folder / "in" / name).write_text('{"text": "a"}\n')
-    request = encode_request(place.inputs, place.model, place.folder / "ids")
-    splits = begun(request)
-    stored = read_splits(request.output.directory, request.run)
-    assert stored == splits
-    assert read_splits(request.output.directory, "another") is None
-    assert plan_of_run(request.output.directory, request.run)["parts"] == [len(splits)]
 
 
 def write_counts(p: beam.Pipeline, place: Place, out: str, **choice: Any) -> None:
@@ -220,29 +198,6 @@ def test_a_second_sink_ends_the_first(
     with pytest.raises(Exception, match="another job has been started there since"):
         first.run()
     assert json.loads((out / "manifest.json").read_text())["totals"]["documents"] in (0, len(TEXTS))
-
-
-class When(Progress):
-    """Does something once, when the command has looked at the inputs."""
-
-    def __init__(self, act: Callable[[], None]) -> None:
-        self._act: Callable[[], None] | None = act
-
-    def log(self, message: str) -> None:
-        if self._act is not None:
-            act, self._act = self._act, None
-            act()
-
-
-def test_what_the_command_looked_at_decides_nothing(place: Place) -> None:
-    encoded = jobs.encode(
-        inputs=place.inputs,
-        tokenizer=str(place.model),
-        output=OutputSettings(directory=str(place.folder / "ids")),
-        execution=ONE,
-        progress=When(place.add),
-    )
-    assert encoded.documents == len(TEXTS) + 1
 
 
 def test_the_graph_is_the_same_for_any_corpus(place: Place) -> None:

@@ -34,35 +34,38 @@ corpora = st.lists(
 
 
 @given(files=corpora, split_size=st.integers(1, 200))
-def test_every_byte_of_every_file_is_in_one_split(files: list[InputFile], split_size: int) -> None:
+def test_every_byte_is_in_one_split_and_splits_are_even(
+    files: list[InputFile], split_size: int
+) -> None:
     splits = plan_splits(files, split_size)
     assert [split.part for split in splits] == list(range(len(splits)))
     assert {split.parts for split in splits} <= {len(splits)}
     pieces = [piece for split in splits for piece in split.pieces]
+    assert [piece.file_index for piece in pieces] == sorted(piece.file_index for piece in pieces)
     for index, one in enumerate(files):
         ranges = [(piece.start, piece.end) for piece in pieces if piece.file_index == index]
         assert ranges[0][0] == 0
         assert ranges[-1][1] == one.size
         assert all(left[1] == right[0] for left, right in pairwise(ranges))
         assert one.can_be_cut or len(ranges) == 1
-    assert [piece.file_index for piece in pieces] == sorted(piece.file_index for piece in pieces)
-
-
-@given(files=corpora, split_size=st.integers(1, 200))
-def test_splits_are_about_as_large_as_asked(files: list[InputFile], split_size: int) -> None:
-    for split in plan_splits(files, split_size):
-        assert split.pieces
+        if one.can_be_cut and one.size > split_size:
+            sizes = [split.size for split in splits if split.pieces[0].file_index == index]
+            assert max(sizes) - min(sizes) <= 1
+    for split in splits:
         uncut = len(split.pieces) == 1 and not files[split.pieces[0].file_index].can_be_cut
         assert split.size <= split_size or uncut
+        assert len({piece.format for piece in split.pieces}) == 1  # formats share no split
     # Files that are packed leave no split that the first file of the next would have fitted into.
-    for left, right in pairwise(plan_splits(files, split_size)):
+    for left, right in pairwise(splits):
         first = right.pieces[0]
         if right.pieces[0].size == first.file_size and left.pieces[0].start == 0:
             whole = all(piece.size == piece.file_size for piece in left.pieces)
             full = left.size + first.size > split_size
             assert not whole or full or left.pieces[-1].format != first.format
-    for split in plan_splits(files, split_size):
-        assert len({piece.format for piece in split.pieces}) == 1
+    # No more than twice as many splits as needed.
+    large = sum(one.size > split_size for one in files)
+    formats = 1 + sum(left.format != right.format for left, right in pairwise(files))
+    assert len(splits) <= 2 * sum(one.size for one in files) // split_size + 2 * large + formats
 
 
 def test_very_many_small_files_are_few_splits() -> None:
@@ -71,25 +74,6 @@ def test_very_many_small_files_are_few_splits() -> None:
     assert len(splits) == -(-files // (default_split_size(1000 * files) // 1000)) <= 64
     sizes = [split.size for split in splits[:-1]]
     assert max(sizes) - min(sizes) < 1000
-
-
-@given(files=corpora, split_size=st.integers(1, 200))
-def test_work_is_even(files: list[InputFile], split_size: int) -> None:
-    """No more than twice as many splits as needed, and none above its size but what is one file.
-
-    Formats do not share a split.
-    """
-    splits = plan_splits(files, split_size)
-    total = sum(one.size for one in files)
-    large = sum(one.size > split_size for one in files)
-    formats = 1 + sum(left.format != right.format for left, right in pairwise(files))
-    assert len(splits) <= 2 * total // split_size + 2 * large + formats
-    whole = [one.size for one in files if not one.can_be_cut]
-    assert max((split.size for split in splits), default=0) <= max([split_size, *whole])
-    for index, one in enumerate(files):
-        if one.can_be_cut and one.size > split_size:
-            pieces = [split.size for split in splits if split.pieces[0].file_index == index]
-            assert max(pieces) - min(pieces) <= 1
 
 
 @pytest.mark.parametrize(

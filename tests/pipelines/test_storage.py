@@ -77,36 +77,6 @@ def test_a_folder_that_cannot_be_made_is_an_output_error(tmp_path: Path) -> None
         storage.write(str(tmp_path / "file" / "below"), b"")
 
 
-def test_entries_do_not_follow_links(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "file").write_bytes(b"abc")
-    (tmp_path / "link").symlink_to(tmp_path / "file")
-    (tmp_path / "loop").symlink_to(tmp_path)
-    os.mkfifo(tmp_path / "pipe")
-    found = [(e.name, e.is_file, e.is_directory) for e in storage.entries(str(tmp_path))]
-    others = [(name, False, False) for name in ("link", "loop", "pipe")]
-    assert found == [("file", True, False), ("folder", False, True), *others]
-    assert storage.entries(str(tmp_path / "nowhere")) == []
-    with pytest.raises(OutputError, match="is a file"):
-        storage.entries(str(tmp_path / "file"))
-
-
-def test_remove_takes_names_literally(tmp_path: Path) -> None:
-    for name in ("a*", "ab", "[a]", "a"):
-        (tmp_path / name).touch()
-    storage.remove(str(tmp_path / "a*"))
-    storage.remove(str(tmp_path / "[a]"))
-    storage.remove(str(tmp_path / "not there"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "ab"]
-
-
-def test_remove_takes_a_link_not_its_target(tmp_path: Path) -> None:
-    (tmp_path / "target").touch()
-    (tmp_path / "link").symlink_to(tmp_path / "target")
-    storage.remove(str(tmp_path / "link"))
-    assert [path.name for path in tmp_path.iterdir()] == ["target"]
-
-
 def test_a_directory_is_located_for_every_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
