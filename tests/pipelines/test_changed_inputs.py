@@ -146,7 +146,7 @@ def test_a_file_that_is_replaced_after_it_was_planned_ends_the_job(
 
 def blocks(inputs: InputSettings, between: Callable[[], None]) -> list[str]:
     """The texts of the first split, read in small blocks; something happens after the first."""
-    first, *_ = plan_splits(find_inputs(inputs).files, 6000)
+    first, *_ = plan_splits(find_inputs(inputs).files, 60_000)
     options = ReadOptions(block_bytes=500)
     found: list[str] = []
     for number, block in enumerate(read_split(first, options)):
@@ -160,7 +160,7 @@ def blocks(inputs: InputSettings, between: Callable[[], None]) -> list[str]:
 @pytest.mark.parametrize("name", ["docs.jsonl", "docs.parquet", "lines.txt"])
 def test_a_split_that_is_read_is_of_the_file_it_opened(tmp_path: Path, name: str) -> None:
     """One that is put in its place changes nothing; an edit is found at the end."""
-    corpus = Corpus(tmp_path, name)
+    corpus = Corpus(tmp_path, name, times=10)
     sizes = () if name.endswith(".parquet") else (corpus.append, corpus.truncate)
     for change in (corpus.edit, *sizes):
         with pytest.raises(ChangedFileError, match="run the job again"):

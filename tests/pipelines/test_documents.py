@@ -55,17 +55,6 @@ def test_documents_in_are_rows_out(
             assert found.places == starts
 
 
-@pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_an_empty_text_is_a_document_and_an_empty_list_of_lines_is_none(
-    tmp_path: Path, compression: Compression
-) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(pack(b"", compression))
-    assert read(whole(path, "text", compression)).documents == [("f", "", 0)]
-    assert read(whole(path, "lines", compression)).documents == []
-    assert read(whole(path, "jsonl", compression)).documents == []
-
-
 def test_a_byte_order_mark_is_text_except_before_json(tmp_path: Path) -> None:
     mark = "\ufeff"
     (tmp_path / "f").write_bytes(f"{mark}a\n{mark}b\n".encode())

@@ -14,18 +14,13 @@ from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
 from pipelines.settings import InputSettings
 from tests.pipelines.corpus_files import pack
-from tests.shared_data import shared_file, shared_rows
+from tests.shared_data import shared_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.corpus.files import Compression
     from pipelines.settings import Format
-
-
-@pytest.fixture(scope="module")
-def corpus() -> pa.Table:
-    return shared_rows("multi", sample=2000)
 
 
 def read_back(path: Path | str, split_size: int, format_: Format = "auto") -> pa.Table:
@@ -42,29 +37,24 @@ def read_back(path: Path | str, split_size: int, format_: Format = "auto") -> pa
 
 
 @pytest.mark.shared
-def test_parquet() -> None:
-    path = shared_file("corpora/multi.parquet")
-    corpus = pq.read_table(path, columns=["id", "text"])
-    for split_size in (1 << 20, 5_000_000, 1 << 30):
-        assert read_back(path, split_size).equals(corpus)
-
-
-@pytest.mark.shared
-@pytest.mark.parametrize("plain", [True, False], ids=["escaped", "utf-8"])
-def test_jsonl(tmp_path: Path, corpus: pa.Table, plain: bool) -> None:
-    path = tmp_path / "f.jsonl"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        for row in corpus.to_pylist():
-            file.write(json.dumps(row, ensure_ascii=plain) + "\n")
+@pytest.mark.parametrize("how", ["parquet", "escaped", "utf-8"])
+def test_records(tmp_path: Path, how: str) -> None:
+    corpus = shared_rows("multi", sample=2000)
+    path = tmp_path / ("f.parquet" if how == "parquet" else "f.jsonl")
+    if how == "parquet":
+        pq.write_table(corpus, path, row_group_size=500)
+    else:
+        rows = [json.dumps(row, ensure_ascii=how == "escaped") for row in corpus.to_pylist()]
+        path.write_text("".join(row + "\n" for row in rows), "utf-8", newline="")
     for split_size in (999_999, 1 << 30):
         assert read_back(path, split_size).equals(corpus)
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize("compression", ["none", "gz", "zst"])
-def test_lines(tmp_path: Path, corpus: pa.Table, compression: Compression) -> None:
-    text = "\n".join(corpus["text"].to_pylist()).removesuffix("\n")
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+def test_lines(tmp_path: Path, compression: Compression) -> None:
+    text = "\n".join(shared_rows("multi", sample=2000)["text"].to_pylist()).removesuffix("\n")
     path = tmp_path / ("f" if compression == "none" else f"f.{compression}")
     path.write_bytes(pack(text.encode(), compression))
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
     assert read_back(path, 1_000_003, "lines")["text"].to_pylist() == lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,33 +18,18 @@ from tests.shared_data import LONG, long_but
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.corpus.splits import FileRange
     from pipelines.formats import FileFormat
 
-LINES = [
-    b"",
-    b"\n",
-    b"one",
-    b"one\n",
-    b"one\r\n",
-    b"\none\n\n\ntwo\n\n",
-    b"a\r\nb\r\n\r\nc",
-    b"\r\r\n\r\n\r",
-    "日本語\n𝔘\nñ\r\n\u2028\u0085x\x0b\x0c\n".encode(),
-    b"\xef\xbb\xbfmark\nno mark\n",
-    b"good\nb\xffd\n\xc3\nlast",
-    b"x" * 50 + b"\n" + b"y" * 50,
-]
-JSONL = [
-    b"",
-    b"\n \n\t\r\n",
-    b'{"text":"a"}',
-    b'{"text":"a"}\n',
-    b'\n{"text":"a"}\r\n\r\n{"text":""}\n\n',
-    '{"text":"日本","id":"ñ"}\n{"text":"\\u00e9\\ud835\\udd18","id":7}\n'.encode(),
-    b'\xef\xbb\xbf{"text":"mark"}\n{"text":"no mark"}\n',
-    b'\xef\xbb\xbf\n{"text":"second"}\n',
-    b'{"text":"good"}\n{"text":\n"half"}\n{"text":"good"}\nnull',
+DATA: list[tuple[FileFormat, bytes]] = [
+    *(("lines", data) for data in (b"", b"\n", b"one", b"\none\n\n\ntwo\n\n", b"\r\r\n\r\n\r")),
+    ("lines", "日本語\n𝔘\nñ\r\n\u2028\u0085x\x0b\x0c\n\ufeffmark\n".encode()),
+    ("lines", b"\xef\xbb\xbfmark\nb\xffd\n\xc3\nlast"),
+    ("lines", b"x" * 50 + b"\n" + b"y" * 50),
+    *(("jsonl", data) for data in (b"\n \n\t\r\n", b'{"text":"a"}')),
+    ("jsonl", b'\n{"text":"a"}\r\n\r\n{"text":""}\n\n{"text":"good"}\n{"text":\n"half"}\nnull'),
+    ("jsonl", '{"text":"日本","id":"ñ"}\n{"text":"\\u00e9\\ud835\\udd18","id":7}\n'.encode()),
+    ("jsonl", b'\xef\xbb\xbf{"text":"mark"}\n{"text":"no mark"}\n'),
+    ("jsonl", b'\xef\xbb\xbf\n{"text":"second"}\n'),
 ]
 SMALL = ReadOptions(block_bytes=5)
 TIGHT = ReadOptions(max_record_bytes=6, block_bytes=4)
@@ -61,29 +46,21 @@ def same(found: Found, expected: Found) -> None:
     assert found.input_bytes == expected.input_bytes
 
 
-def cut_everywhere(source: FileRange, options: ReadOptions) -> None:
-    size = source.file_size
-    expected = read(source, options=options)
-    for k in range(size + 1):
-        pieces = [cut(source, 0, k), cut(source, k, size)]
-        same(read(*pieces, options=options), expected)
-    chance = random.Random(size)
-    for _ in range(20 if LONG else 5):
-        bounds = sorted([0, size, *(chance.randint(0, size) for _ in range(chance.randint(1, 9)))])
-        pieces = [cut(source, a, b) for a, b in pairwise(bounds)]
-        same(read(*pieces, options=options), expected)
-
-
 @with_options
-@pytest.mark.parametrize(
-    ("format_", "data"),
-    [*(("lines", data) for data in LINES), *(("jsonl", data) for data in JSONL)],
-)
+@pytest.mark.parametrize(("format_", "data"), DATA)
 def test_a_file_cut_at_every_byte(
     tmp_path: Path, format_: FileFormat, data: bytes, options: ReadOptions
 ) -> None:
     (tmp_path / "f").write_bytes(data)
-    cut_everywhere(whole(tmp_path / "f", format_), options)
+    source, size, chance = whole(tmp_path / "f", format_), len(data), random.Random(len(data))
+    expected = read(source, options=options)
+    several = (
+        sorted(chance.choices(range(size + 1), k=chance.randint(1, 9)))
+        for _ in range(20 if LONG else 5)
+    )
+    for places in chain(([one] for one in range(size + 1)), several):
+        pieces = [cut(source, a, b) for a, b in pairwise([0, *places, size])]
+        same(read(*pieces, options=options), expected)
 
 
 @examples(300)

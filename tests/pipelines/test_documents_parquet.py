@@ -40,6 +40,7 @@ texts = st.lists(st.one_of(st.none(), st.text(st.characters(exclude_categories=[
         ["string", "large_string", "string_view", "binary", "large_binary", "dictionary"]
     ),
     encoding=st.sampled_from(["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", None]),
+    field=st.sampled_from(["text", "data.text"]),
 )
 def test_rows_come_back_however_they_are_stored(
     tmp_path_factory: pytest.TempPathFactory,
@@ -48,21 +49,32 @@ def test_rows_come_back_however_they_are_stored(
     block_bytes: int,
     kind: str,
     encoding: str | None,
+    field: str,
 ) -> None:
-    """Also in no row group, and next to some without rows; wherever the file is cut."""
+    """Also in no row group, and next to some without rows; wherever the file is cut.
+
+    In structs, some are null for the text that they hold.
+    """
     path = tmp_path_factory.mktemp("parquet") / "f.parquet"
     layout: dict[str, Any] = {}
     if encoding and kind != "dictionary":  # pyarrow cannot read the others back as a dictionary
-        layout = {"use_dictionary": False, "column_encoding": {"text": encoding}}
+        layout = {"use_dictionary": False, "column_encoding": {field: encoding}}
     text = pa.dictionary(pa.int32(), pa.string()) if kind == "dictionary" else getattr(pa, kind)()
-    with pq.ParquetWriter(path, pa.schema([("text", text)]), **layout) as writer:
+    nested = field != "text"
+    column = ("data", pa.struct([("text", text)])) if nested else ("text", text)
+    with pq.ParquetWriter(path, pa.schema([column]), **layout) as writer:
         for group in groups:
-            writer.write_table(pa.table({"text": pa.array(group, pa.string()).cast(text)}))
+            array = pa.array(group, pa.string()).cast(text)
+            if nested:
+                null = [one is None and row % 2 == 0 for row, one in enumerate(group)]
+                mask = pa.array(null, pa.bool_())
+                array = pa.StructArray.from_arrays([array], ["text"], mask=mask)
+            writer.write_table(pa.table([array], [column[0]]))
     values = list(chain.from_iterable(groups))
     source = whole(path, "parquet")
     ends = sorted([0, source.file_size, *(round(bound * source.file_size) for bound in bounds)])
     pieces = [cut(source, a, b) for a, b in pairwise(ends)]
-    found = read(*pieces, options=ReadOptions(block_bytes=block_bytes))
+    found = read(*pieces, options=ReadOptions(text_field=field, block_bytes=block_bytes))
     rows = [(f"f.parquet:{row}", value, row) for row, value in enumerate(values)]
     assert found.documents == [one for one in rows if one[1] is not None]
     assert [(bad.place, bad.reason) for bad in found.bad] == [
@@ -279,38 +291,15 @@ def test_blocks_are_about_as_large_as_asked(tmp_path: Path, field: str) -> None:
     few = pa.concat_arrays([texts[:500]] * 40)
     for column, most in ((texts, 300_000), (few, 900_000), (few.dictionary_encode(), 300_000)):
         for ids in (range(20_000), [f"{i % 7}" for i in range(20_000)]):
-            struct = pa.StructArray.from_arrays([column], ["text"])
+            struct = pa.StructArray.from_arrays([column, pa.array(ids)], ["text", "id"])
             write(tmp_path / "f", {"id": ids, "text": column, "data": struct})
-            options = ReadOptions(text_field=field, block_bytes=100_000)
+            id_field = field.replace("text", "id")
+            options = ReadOptions(text_field=field, id_field=id_field, block_bytes=100_000)
             blocks = list(read_blocks(whole(tmp_path / "f", "parquet"), options))
             assert pa.concat_arrays([b.texts for b in blocks]).to_pylist() == column.to_pylist()
             assert pa.concat_arrays([b.ids for b in blocks]).to_pylist() == [*map(str, ids)]
             assert all(block.texts.nbytes < most for block in blocks)
             assert all(block.texts.nbytes > 50_000 for block in blocks[:-1])
-
-
-@given(
-    rows=st.lists(
-        st.one_of(
-            st.none(),
-            st.fixed_dictionaries({"text": st.one_of(st.none(), st.text("xé", max_size=3))}),
-        ),
-        min_size=1,
-    )
-)
-def test_structs(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, str | None] | None]
-) -> None:
-    """A row is bad where the text is null, or the struct that holds it."""
-    struct = pa.array(rows, pa.struct([("text", pa.string())]))
-    outer = pa.StructArray.from_arrays([struct, pa.array(range(len(rows)))], ["data", "no"])
-    path = tmp_path_factory.getbasetemp() / "structs"
-    write(path, {"all": outer})
-    found = whole_file(path, text_field="all.data.text", id_field="all.no")
-    texts = [None if row is None else row["text"] for row in rows]
-    assert found.texts == [text for text in texts if text is not None]
-    assert found.ids == [str(row) for row, text in enumerate(texts) if text is not None]
-    assert [bad.place for bad in found.bad] == [i for i, text in enumerate(texts) if text is None]
 
 
 def test_a_column_of_the_whole_name_wins(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import io
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpus.documents import READERS
 from pipelines.errors import ConfigError, InputError, JobError, RecordError, VerificationError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
-from tests.pipelines.corpora import dead_letters, encode
+from tests.pipelines.corpora import dead_letters, decoded, encode
 from tests.shared_data import long_but
 
 if TYPE_CHECKING:
@@ -108,19 +106,6 @@ def test_columns_of_parquet_pass_through_with_their_types(model: Path, tmp_path:
         kind = pa.string() if name == "word" else kind
         assert table.schema.field(name).type == kind
         assert repr(table[name].to_pylist()) == repr(there[name].to_pylist())
-
-
-def test_a_type_may_be_given(model: Path, tmp_path: Path) -> None:
-    jsonl(tmp_path / "in" / "a.jsonl", [{"text": "one", "n": 1, "a:b": "x"}, {"text": "two"}])
-    asked = ("n:int8", "a:b:large_string", "later:struct<x: list<double>>")
-    table = kept(tmp_path / "in", model, tmp_path / "ids", *asked)
-    assert table.schema.types[1:4] == [
-        pa.int8(),
-        pa.large_string(),
-        pa.struct([("x", pa.list_(pa.float64()))]),
-    ]
-    assert table["n"].to_pylist() == [1, None]
-    assert table["later"].to_pylist() == [None, None]
 
 
 def test_types_of_several_files_come_together(model: Path, tmp_path: Path) -> None:
@@ -249,41 +234,20 @@ def test_what_cannot_pass_through_is_refused(model: Path, tmp_path: Path, how: s
     assert not (tmp_path / "ids").exists()
 
 
-def test_the_reader_of_a_format_says_the_types(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whatever the format: no column becomes null because nobody knows how to ask."""
-    (tmp_path / "in").mkdir()
-    pq.write_table(pa.table({"text": ["low"], "n": pa.array([1], pa.int8())}), tmp_path / "in/a.pq")
-    reader = READERS["parquet"]
-    for column_types, records, kind in (
-        (lambda _, names: dict.fromkeys(names, pa.int32()), None, pa.int32()),
-        (None, lambda _: iter([{"n": 7}]), pa.int64()),
-    ):
-        other = reader._replace(column_types=column_types, records=records)
-        monkeypatch.setitem(READERS, "parquet", other)
-        table = kept(tmp_path / "in", model, tmp_path / str(kind), "n")
-        assert table.schema.field("n").type == kind
-        assert table["n"].to_pylist() == [1]
-    monkeypatch.setitem(READERS, "parquet", reader._replace(column_types=None))
-    with pytest.raises(ConfigError, match=r"`keep` n: .* read as parquet, which has no columns"):
-        kept(tmp_path / "in", model, tmp_path / "none", "n")
-
-
 def test_names_of_other_layouts_are_free(model: Path, tmp_path: Path) -> None:
     """Also for columns with nulls, and where an error tells documents apart."""
     records: list[dict[str, Any]] = [
         {"text": "low", "documents": None},
-        {"text": "fox", "chunk_index": 3},
+        {"text": "fox", "chunk_index": 3, "length": 1, "a:b": "x"},
     ]
     file = jsonl(tmp_path / "in" / "a.jsonl", records)
-    names = ("documents:string", "chunk_index", "offset:int64", "length:int64")
+    names = ("documents:string", "chunk_index", "offset:int64", "length:int8", "a:b:large_string")
     table = kept(tmp_path / "in", model, tmp_path / "ids", *names)
     assert table["documents"].to_pylist() == [None, None]
     assert table["chunk_index"].to_pylist() == [None, 3]
-    stream = io.BytesIO()
-    jobs.decode(directory=str(tmp_path / "ids"), stream=stream)
-    assert [json.loads(line)["text"] for line in stream.getvalue().splitlines()] == ["low", "fox"]
+    assert table["length"].equals(pa.chunked_array([[None, 1]], pa.int8()))
+    assert table["a:b"].equals(pa.chunked_array([[None, "x"]], pa.large_string()))
+    assert [text for _, text in decoded(tmp_path / "ids")] == ["low", "fox"]
     file.write_bytes(file.read_bytes().replace(b"fox", b"dog"))
     with pytest.raises(VerificationError, match=r"document 'a\.jsonl:\d+': input_ids is"):
         jobs.verify(directory=str(tmp_path / "ids"), inputs=inputs(tmp_path / "in"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.corpus.documents.json_values import column, type_of
@@ -59,6 +59,7 @@ def test_texts_that_are_no_types(text: str) -> None:
 
 
 @given(types, types)
+@example(pa.int8(), pa.int32())
 def test_the_order_of_two_types_does_not_matter(one: pa.DataType, other: pa.DataType) -> None:
     both = unify(one, other)
     again = unify(other, one)
