@@ -103,8 +103,8 @@ class Corpus:
             file.write(b"more")
 
     def truncate(self) -> None:
-        """Leave half of the file."""
-        os.truncate(self.path, len(self.old) // 2)
+        """Leave a quarter of the file."""
+        os.truncate(self.path, len(self.old) // 4)
 
 
 WAYS: list[Callable[[Corpus], None]] = [Corpus.edit, Corpus.replace, Corpus.forge]
