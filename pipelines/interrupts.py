@@ -17,6 +17,8 @@ from pipelines.errors import Interrupted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from typing_extensions import Self
+
 NAMES: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 GRACE = 1.5  # seconds that a job has to wind down
 _patient = 0  # blocks of `unhurried` that run now
@@ -55,7 +57,9 @@ def unhurried() -> Iterator[None]:
 
 
 class Interrupts:
-    """Handlers of the signals of a job.
+    """Call ``act`` with the number of the first SIGINT or SIGTERM that comes while a block runs.
+
+    Signals are handled only if the main thread runs the block.
 
     Attributes:
         first: the signal that came first; None if no signal has come.
@@ -75,6 +79,13 @@ class Interrupts:
         self._outer = isinstance(getattr(terminate, "__self__", None), Interrupts)
         if terminate is signal.SIG_DFL or self._outer:
             self._before[signal.SIGTERM] = terminate
+
+    def __enter__(self) -> Self:
+        self.take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.give_back()
 
     def take(self) -> None:
         """Handle the signals, unless one has come; replace handlers that others set since."""
@@ -108,17 +119,3 @@ class Interrupts:
             self._before[signal.SIGINT](signal.SIGINT, None)
         elif self.first is not None:
             raise self.error()
-
-
-@contextlib.contextmanager
-def interrupts(act: Callable[[int], object]) -> Iterator[Interrupts]:
-    """Call ``act`` with the number of the first SIGINT or SIGTERM that comes while the block runs.
-
-    Signals are handled only if the main thread runs the block.
-    """
-    taken = Interrupts(act)
-    taken.take()
-    try:
-        yield taken
-    finally:
-        taken.give_back()

@@ -29,7 +29,7 @@ from apache_beam.runners import create_runner
 from pipelines import object_stores
 from pipelines.errors import ConfigError, Interrupted, JobError
 from pipelines.failures import FailureChannel, error_in, is_proxied, job_errors, one_line
-from pipelines.interrupts import NAMES, Interrupts, interrupts, unhurried
+from pipelines.interrupts import NAMES, Interrupts, unhurried
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
 from pipelines.progress import UNSEEN, StageProgress
 from pipelines.submission.checks import check_paths, ready
@@ -236,7 +236,7 @@ def _run_there(
                 "it (a second time: this command ends at once, and the job may go on)"
             )
 
-    with job_errors(), progress.job_log() as log, interrupts(on_signal) as interrupted:
+    with job_errors(), progress.job_log() as log, Interrupts(on_signal) as interrupted:
         ready(beam_options, execution, workers)
         stage.observe(state="being submitted")
         pipeline = beam.Pipeline(options=beam_options)
@@ -295,7 +295,7 @@ def _run_here(build: Build, beam_options: PipelineOptions, *, progress: Progress
         taken: AbstractContextManager[Interrupts | None] = contextlib.nullcontext()
         if is_local(beam_options):
             failures = FailureChannel(Path(folder, "failure"), os.getpid())
-            taken = interrupts(lambda _: failures.stop())
+            taken = Interrupts(lambda _: failures.stop())
         with job_errors(), taken as interrupted, guarded():
             try:
                 result = _started(build, beam_options, failures=failures, say=progress.log)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import ConfigError, Interrupted
-from pipelines.interrupts import interrupts, unhurried
+from pipelines.interrupts import Interrupts, unhurried
 from pipelines.output.lock import locked
 from pipelines.planned import NothingArrivedError, run_once
 from pipelines.run import options
@@ -58,7 +58,7 @@ def run_or_watch(
     summary = None
     nothing = NothingArrivedError("the job was stopped before it had taken a file")
     done: dict[str, Any] = {"execution": execution, "progress": progress, "held": directory}
-    with unhurried(), locked(directory), interrupts(lambda _: signalled.set()):
+    with unhurried(), locked(directory), Interrupts(lambda _: signalled.set()):
         while not signalled.is_set() and (ends is None or time.monotonic() < ends):
             try:
                 summary = run_once(request, **done)
