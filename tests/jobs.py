@@ -10,7 +10,6 @@ from pipelines.export.job import export
 from pipelines.recipes import train
 from pipelines.settings import CountSettings, CountsInput, EncodeSettings, Execution
 from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
-from pipelines.verify.job import outputs
 from pipelines.verify.job import verify as verify_on_all_cores
 
 verify = partial(verify_on_all_cores, execution=Execution(workers=1))
@@ -28,7 +27,6 @@ __all__ = [
     "decode",
     "encode",
     "export",
-    "outputs",
     "train",
     "verify",
 ]

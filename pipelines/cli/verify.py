@@ -86,10 +86,12 @@ def verify(ctx: click.Context) -> None:
             )
     else:
         with loading():
+            from pipelines.output.state import complete_outputs
+            from pipelines.run import use_storage
             from pipelines.verify import job
 
-        found = job.outputs(directory=path, execution=execution)
-        outputs = [(one.kind, one.directory, one.folder) for one in found]
+        use_storage(execution)
+        outputs = [(one.kind, one.directory, one.folder) for one in complete_outputs(path)]
     if inputs is not None and all(kind == "tokenizer" for kind, *_ in outputs):
         raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
     results: dict[str, dict[str, Any]] = {}

@@ -58,12 +58,10 @@ def parse_tokenizers(texts: Sequence[str]) -> tuple[ComparedTokenizer, ...]:
     if len(texts) < 2:
         raise ConfigError("name two tokenizers to compare, or more")
     files = [ComparedTokenizer.parse(text) for text in texts]
-    short = [_short_name(file.path) for file in files]
+    short, paths = [_short_name(file.path) for file in files], [file.path for file in files]
     for i, file in enumerate(files):
-        if not file.name:
-            name = short[i] if short.count(short[i]) == 1 else file.path
-            alone = [other.path for other in files].count(file.path) == 1
-            files[i] = replace(file, name=name if alone else texts[i])
+        shown = (names[i] for names in (short, paths) if names.count(names[i]) == 1)
+        files[i] = replace(file, name=file.name or next(shown, texts[i]))
     names = [file.name for file in files]
     for name in names:
         if names.count(name) > 1:

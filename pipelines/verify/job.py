@@ -14,7 +14,7 @@ from bpe.files import CHECKSUM
 from pipelines import storage
 from pipelines.failures import job_errors
 from pipelines.output.names import MANIFEST, WORK, read_manifest_object
-from pipelines.output.state import complete, complete_outputs
+from pipelines.output.state import complete
 from pipelines.progress import UNSEEN
 from pipelines.run import options
 from pipelines.settings import Execution
@@ -29,31 +29,11 @@ from pipelines.verify.export import verify_export
 if TYPE_CHECKING:
     from bpe import Tokenizer
     from pipelines.output.names import Kind
-    from pipelines.output.state import Output
     from pipelines.progress import Progress
     from pipelines.settings import InputSettings
 
 
 _KINDS: tuple[Kind, ...] = ("counts", "encoded", "export")
-
-
-def outputs(
-    *,
-    directory: str,
-    execution: Execution = Execution(),  # noqa: B008  # immutable
-) -> tuple[Output, ...]:
-    """Return the outputs of a job in a directory: counts, tokenizer, encoded corpus.
-
-    Args:
-        directory: the directory that a job has written to.
-        execution: the options by which stores are reached.
-
-    Raises:
-        JobError: the directory has no output, or an output is not complete.
-    """
-    with job_errors():
-        options(execution)
-        return complete_outputs(directory)
 
 
 def verify(
