@@ -77,6 +77,8 @@ if TYPE_CHECKING:
         TrainSettings,
     )
 
+    _Counts = PretokenCounts | Callable[[], PretokenCounts]
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainRequest(Job):
@@ -266,14 +268,11 @@ def check_training(
     letter = PretokenCounts.from_items(
         {"a": 1 << 50}, special_tokens=counted_without, track_order=True
     )
-    letter = replace(letter, pretokenizer=pretokenizer)
+    counts = [replace(letter, pretokenizer=pretokenizer)]
     if groups is not None:
         groups.check_cut(pretokenizer)
-        trained_in_groups(
-            [letter] * len(groups.names), replace(groups, dev=()), training, special_tokens
-        )
-        return
-    words = trained(letter, training, special_tokens, extend=extend)
+        counts, groups = counts * len(groups.names), replace(groups, dev=())
+    words = trained(counts, training, special_tokens, extend=extend, groups=groups)
     if runs is not None:
         found = runs_of(words, merge_pattern=runs.merge_pattern, max_run=runs.max_run)
         _check_superwords(training.superwords_on(""), words, found, title="")
@@ -308,7 +307,7 @@ def _check_superwords(
     nothing = bpe.count_runs(
         [], tokenizer=words, merge_pattern=runs.merge_pattern, max_run=runs.max_run
     )
-    trained(nothing, training, (), extend=words)
+    trained([nothing], training, (), extend=words)
 
 
 def train_tokenizer(work: bool, job: TrainRequest, failures: FailureChannel) -> list[bool]:
@@ -331,19 +330,18 @@ def train_tokenizer(work: bool, job: TrainRequest, failures: FailureChannel) -> 
             raise StoppedError
         slot.advance(done, total)
 
+    what: Literal["text", "run"] = "run" if job.training.is_of_superwords else "text"
+    counts: list[_Counts] = [partial(_read, job.counts, what=what)]
     if job.groups is not None:
         counts = [partial(load_counts, source.directory) for source in job.counts]
-        tokenizer = trained_in_groups(
-            counts, job.groups, job.training, job.special_tokens, report=report
-        )
-    else:
-        tokenizer = trained(
-            lambda: _read(job.counts, what="run" if job.training.is_of_superwords else "text"),
-            job.training,
-            job.special_tokens,
-            report=report,
-            extend=load_extended(job.training, sha256=job.extends),
-        )
+    tokenizer = trained(
+        counts,
+        job.training,
+        job.special_tokens,
+        report=report,
+        extend=load_extended(job.training, sha256=job.extends),
+        groups=job.groups,
+    )
     training = tokenizer.training
     if training is None:
         raise InputError("the tokenizer has no record of its training")
@@ -443,21 +441,43 @@ def trained_summary(
 
 
 def trained(
-    counts: PretokenCounts | Callable[[], PretokenCounts],
+    counts: Sequence[_Counts],
     training: TrainSettings,
     special_tokens: tuple[str, ...],
     *,
     report: Callable[[int, int], object] | None = None,
     extend: Tokenizer | None = None,
+    groups: Groups | None = None,
 ) -> Tokenizer:
-    """Return the trained tokenizer; arguments and errors are those of ``bpe.train``.
+    """Return the trained tokenizer.
 
-    For superwords, they are those of ``bpe.train_superwords``; ``extend`` is the tokenizer of
-    words.
+    Arguments and errors are those of ``bpe.train``; for superwords, of ``bpe.train_superwords``,
+    where ``extend`` is the tokenizer of words; for groups, of ``bpe.train_parity``.
+
+    Args:
+        counts: of each group in their order; without groups, of the whole text alone.
+        training: the settings.
+        special_tokens: those that get ids.
+        report: called with the number of merges, and of all.
+        extend: the tokenizer that is extended.
+        groups: of a parity-aware training.
     """
+    if groups is not None:
+        dev = [partial(load_counts, directory) for directory in groups.dev]
+        return bpe.train_parity(
+            groups.named(counts),
+            dev=groups.named(dev) if dev else None,
+            global_merges=groups.parity.global_merges,
+            window=groups.parity.window,
+            alpha=groups.parity.alpha,
+            special_tokens=special_tokens,
+            progress=report,
+            **_limits(training),
+        )
+    (whole,) = counts
     if training.is_of_superwords:
         return bpe.train_superwords(
-            counts,
+            whole,
             tokenizer=_words(extend),
             superwords=training.superwords,
             boundless=training.boundless,
@@ -468,35 +488,13 @@ def trained(
             progress=report,
         )
     return bpe.train(
-        counts,
+        whole,
         special_tokens=special_tokens,
         extend=extend,
         progress=report,
         model=_model(training),
         initial_alphabet=training.initial_alphabet,
         character_coverage=training.character_coverage,
-        **_limits(training),
-    )
-
-
-def trained_in_groups(
-    counts: Sequence[PretokenCounts | Callable[[], PretokenCounts]],
-    groups: Groups,
-    training: TrainSettings,
-    special_tokens: tuple[str, ...],
-    *,
-    report: Callable[[int, int], object] | None = None,
-) -> Tokenizer:
-    """Return the tokenizer of groups; arguments and errors are those of ``bpe.train_parity``."""
-    dev = [partial(load_counts, directory) for directory in groups.dev]
-    return bpe.train_parity(
-        groups.named(counts),
-        dev=groups.named(dev) if dev else None,
-        global_merges=groups.parity.global_merges,
-        window=groups.parity.window,
-        alpha=groups.parity.alpha,
-        special_tokens=special_tokens,
-        progress=report,
         **_limits(training),
     )
 

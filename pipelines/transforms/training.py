@@ -124,6 +124,6 @@ def _train(
             raise InputError("TrainTokenizer: there are no counts to train on")
         return []
     extend = load_extended(training)
-    tokenizer = trained(lambda: found, training, pretokens.special_tokens, extend=extend)
+    tokenizer = trained([lambda: found], training, pretokens.special_tokens, extend=extend)
     counter("merges_trained").inc(len(tokenizer.merges))
     return [tokenizer]
