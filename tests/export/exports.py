@@ -22,28 +22,19 @@ from pipelines.verify.export import verify_export
 from tests import jobs
 from tests.export import oracle, readers
 from tests.export.oracle import Document, Options, Row
-from tests.pipelines.corpora import ONE
+from tests.pipelines.corpora import ONE, make_units
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from pipelines.settings import Execution, ExportFormat
-    from pipelines.stage.record import Record
-    from pipelines.stage.stage import Stage, Unit
+    from pipelines.stage.stage import Stage
     from pipelines.summaries import ExportSummary
 
 FORMATS: tuple[ExportFormat, ...] = ("parquet", "bin", "megatron", "mds", "litdata")
 UNIT = 300  # tokens: a fifth of a corpus here
 PLAIN = Options()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Made:
-    """The units of work that `export_plainly` made: in all stages, and in the last one."""
-
-    units: int
-    last: int
 
 
 def export(
@@ -85,8 +76,8 @@ def export_plainly(
     resume: bool = False,
     stop: int | None = None,
     **of_format: Any,
-) -> Made:
-    """The stages of the job without Beam, which is most of a small one.
+) -> int:
+    """The stages of the job without Beam, which is most of a small one; the units that it made.
 
     ``stop``: break off when so many units are made.
     """
@@ -99,23 +90,19 @@ def export_plainly(
     )
     settings = OutputSettings(directory=str(output), overwrite=overwrite, resume=resume)
     job = ExportJob(run=uuid.uuid4().hex, plan=plan, output=settings, fan_in=fan_in)
-    units, last = 0, 0
+    units = 0
     for stage in job.stages if job.begin() else ():
-        records, last = [], 0
+        records = []
         for unit in stage.units():
             if units == stop:
-                return Made(units=units, last=last)
-            record, resumed = make_here(stage, unit)
-            units, last = units + (not resumed), last + (not resumed)
+                return units
+            slot = SlotWriter(None, 0)
+            record, resumed = make_unit(stage, unit, slot=slot, stopped=lambda: False)
+            units += not resumed
             records.append(record)
         stage.fold(records)
     job.finish()
-    return Made(units=units, last=last)
-
-
-def make_here(stage: Stage, unit: Unit) -> tuple[Record, bool]:
-    """The record of a unit, and whether an earlier run made it."""
-    return make_unit(stage, unit, slot=SlotWriter(None, 0), stopped=lambda: False)
+    return units
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +111,7 @@ class PlainVerification(Verification):
 
     def run(self, *checks: Stage, **_: Any) -> None:
         for stage in checks:
-            stage.fold([make_here(stage, unit)[0] for unit in stage.units()])
+            stage.fold(make_units(stage))
 
 
 def verify_plainly(output: Path, sources: Mapping[str, Path] | None = None) -> None:
@@ -205,7 +192,10 @@ def found(output: Path, to: str, half: str = "train") -> list[Any]:
         return [[unnumbered(row) for row in pq.read_table(path).to_pylist()] for path in paths]
     if to == "megatron":
         return [readers.megatron_rows(path.with_suffix("")) for path in paths]
-    return [readers.flat_ids(path, "<u2") for path in paths]
+    made = json.loads((output / "manifest.json").read_bytes())
+    kind = {"uint16": "<u2", "uint32": "<u4"}[made["id_type"]]
+    header = 1024 if made["settings"]["header"] == "llm.c" else 0
+    return [readers.flat_ids(path, kind, header) for path in paths]
 
 
 def unnumbered(row: Row) -> Row:

@@ -51,18 +51,6 @@ def test_a_source_of_which_all_is_asked_for_is_taken_entirely(ids: Ids, tmp_path
         assert len(oracle.halves(documents, options)["train"]) == times * len(documents)
 
 
-@pytest.mark.parametrize("bins", [1, 3])
-def test_a_coarser_histogram_chooses_the_same(
-    ids: Ids, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bins: int
-) -> None:
-    monkeypatch.setattr("pipelines.export.choose.BINS", bins)
-    sources = {"edges": ids("edges"), "code": ids("code"), "web": ids("web")}
-    mix = {"edges": "1/7", "code": "2/7", "web": "4/7"}
-    for budget in (1, 700, 3333) if LONG else (bins * 1111,):
-        options = Options(mix=mix, token_budget=budget, validation="10%")
-        export_and_check(sources, tmp_path / str(budget), options)
-
-
 @pytest.mark.parametrize("shuffle", [None, pytest.param(4, marks=pytest.mark.long)])
 def test_of_equal_documents_the_first_are_taken(
     ids: Ids, tmp_path: Path, shuffle: int | None

@@ -14,7 +14,7 @@ from tests.contrast import readable
 from tests.export import oracle
 from tests.export.exports import check
 from tests.export.oracle import Options
-from tests.pipelines.corpora import flip
+from tests.pipelines.corpora import flip, tree
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
@@ -132,9 +132,16 @@ def check_report(folder: Path, halves: list[dict[str, int]], taken: dict[str, li
 
 def test_an_export_can_be_verified_and_is_no_ids(folder: Path) -> None:
     run(folder, "web=a/ids", "code=b/ids", "--to", "mds", "--pack", "16")
-    without = bpe("verify", "out", cwd=folder).stdout
-    given = bpe("verify", "out", "--input", "web=a/ids", "--input", "code=b/ids", cwd=folder).stdout
-    assert without != given
+    before, made = tree(folder / "out"), manifest(folder)["training"]
+    for inputs in ((), ("--input", "web=a/ids", "--input", "code=b/ids")):
+        said = json.loads(bpe("verify", "out", *inputs, "--json", "-q", cwd=folder).stdout)
+        assert (said["kind"], said["compared"], said["parts"]) == (
+            *("export", bool(inputs), made["files"]),
+        )
+        assert [said[name] for name in ("documents", "tokens")] == [
+            made[name] for name in ("documents", "tokens")
+        ]
+    assert tree(folder / "out") == before
     assert "holds an export" in run(folder, "out", "--to", "bin", "--output", "again", status=1)
     assert "holds an export" in bpe("decode", "out", cwd=folder, status=1).stderr
     path = next((folder / "out").glob("train-*.mds"))

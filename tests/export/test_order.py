@@ -29,33 +29,40 @@ def test_seeds_and_epochs_have_orders_of_their_own(ids: Ids) -> None:
     assert len(orders) == 9
 
 
+# Sorted runs of a few documents, portions of a few ids, and parts that are read twice.
+LITTLE = {
+    "spill.RUN_BYTES": 500,
+    "exchange._PORTION_IDS": 30,
+    "exchange._PORTION_DOCUMENTS": 3,
+    "source._IN_MEMORY": 0,
+}
+MIX = {"web": "4/7", "edges": "1/7", "code": "2/7"}
+
+
 @pytest.mark.parametrize(
-    ("fan_in", "options"),
+    ("limits", "fan_in", "options"),
     [
-        (2, Options(shuffle=1, validation="20%")),
-        (3, Options(shuffle=2, pack=16, mix={"web": "1/2", "edges": "1/4", "code": "1/4"})),
+        ({"choose.BINS": 1}, 256, Options(mix=MIX, token_budget=1, validation="10%")),
+        ({"choose.BINS": 1}, 256, Options(mix=MIX, token_budget=1111, validation="10%")),
+        ({"choose.BINS": 3}, 256, Options(mix=MIX, token_budget=3333, validation="10%")),
+        ({}, 2, Options(shuffle=1, validation="20%")),
+        ({}, 3, Options(shuffle=2, pack=16, mix=MIX)),
+        (LITTLE, 5, Options(shuffle=1, validation="20%")),
+        (LITTLE, 5, Options(shuffle=2, pack=16)),
+        (LITTLE, 5, Options(pack=300)),
     ],
 )
-def test_an_exchange_of_two_levels_gives_the_same(
-    ids: Ids, tmp_path: Path, fan_in: int, options: Options
+def test_lower_limits_give_the_same(
+    ids: Ids,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    limits: dict[str, int],
+    fan_in: int,
+    options: Options,
 ) -> None:
-    sources = {"web": ids("web"), "edges": ids("edges"), "code": ids("code")}
-    export_and_check(sources, tmp_path / "out", options, unit_tokens=100, fan_in=fan_in)
-
-
-def test_less_memory_gives_the_same(
-    ids: Ids, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sorted runs of a few documents, portions of a few ids, and parts that are read twice."""
-    for name, value in (
-        ("spill.RUN_BYTES", 500),
-        ("exchange._PORTION_IDS", 30),
-        ("exchange._PORTION_DOCUMENTS", 3),
-        ("source._IN_MEMORY", 0),
-    ):
+    """A coarser histogram, an exchange of two levels, and less memory."""
+    for name, value in limits.items():
         monkeypatch.setattr(f"pipelines.export.{name}", value)
     sources = {name: ids(name) for name in ("edges", "web", "code")}
-    for number, options in enumerate(
-        (Options(shuffle=1, validation="20%"), Options(shuffle=2, pack=16), Options(pack=300))
-    ):
-        export_and_check(sources, tmp_path / str(number), options, fan_in=5)
+    export_and_check(sources, tmp_path / "out", options, unit_tokens=100, fan_in=fan_in)

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import shutil
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bpe.files import CHECKSUM, with_checksum
 from pipelines.errors import InputError, JobError, VerificationError
-from pipelines.export.manifest import read_export
-from pipelines.output.names import json_bytes
-from pipelines.settings import Execution
+from pipelines.output.names import manifest_bytes, read_manifest_object
 from pipelines.stage.record import read_records, write_records
-from tests import jobs
-from tests.export.exports import FORMATS, export_plainly, inputs_of
+from tests.export.exports import FORMATS, export_plainly
 from tests.export.exports import verify_plainly as verify
 from tests.export.oracle import Options
-from tests.pipelines.corpora import flip, tree
+from tests.pipelines.corpora import flip
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
@@ -82,25 +77,6 @@ def test_what_was_exported_is_right(
     verify(exported(name, to), sources)
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(4, marks=pytest.mark.long)])
-def test_the_job_says_what_there_is(
-    sources: dict[str, Path], exported: Callable[..., Path], workers: int
-) -> None:
-    made = exported("packed", "parquet")
-    before = tree(made)
-    halves = read_export(str(made)).halves
-    totals = [
-        sum(getattr(half, name) for half in halves) for name in ("documents", "tokens", "files")
-    ]
-    for inputs in (None, inputs_of(sources)):
-        summary = jobs.verify(
-            directory=str(made), inputs=inputs, execution=Execution(workers=workers)
-        )
-        assert (summary.kind, summary.compared) == ("export", inputs is not None)
-        assert [summary.documents, summary.tokens, summary.parts] == totals
-    assert tree(made) == before
-
-
 @pytest.mark.parametrize("to", FORMATS)
 def test_damage_of_any_file_is_found(
     sources: dict[str, Path], exported: Callable[..., Path], tmp_path: Path, to: str
@@ -133,32 +109,24 @@ def cut(path: Path) -> None:
 def restate(output: Path) -> None:
     """Let records and manifest say of every file what it is now: only its sources tell more."""
 
-    def now(file: Any) -> dict[str, Any]:
-        data = (output / (file["file"] if isinstance(file, dict) else file.file)).read_bytes()
+    def now(name: str) -> dict[str, Any]:
+        data = (output / name).read_bytes()
         return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
-    def edit(value: dict[str, Any]) -> None:
-        records = [
-            replace(record, files=tuple(replace(file, **now(file)) for file in record.files))
-            for record in read_records(str(output), value["records"]["sha256"])
-        ]
-        write_records(str(output), records)
-        for file in (value["records"], *value["index"]):
-            file.update(now(file))
-        files = [file for record in records for file in record.files]
-        for half in ("training", "validation"):
-            own = [one.bytes for one in files if ("validation" in one.file) == (half != "training")]
-            value[half]["bytes"] = sum(own)
-
-    edit_manifest(output, edit)
-
-
-def edit_manifest(output: Path, edit: Callable[[dict[str, Any]], object]) -> None:
-    path = output / "manifest.json"
-    value = json.loads(path.read_bytes())
-    value.pop(CHECKSUM, None)
-    edit(value)
-    path.write_bytes(json_bytes(with_checksum(value)))
+    manifest = output / "manifest.json"
+    value = read_manifest_object(str(manifest))
+    records = [
+        replace(record, files=tuple(replace(file, **now(file.file)) for file in record.files))
+        for record in read_records(str(output), value["records"]["sha256"])
+    ]
+    write_records(str(output), records)
+    for file in (value["records"], *value["index"]):
+        file.update(now(file["file"]))
+    files = [file for record in records for file in record.files]
+    for half in ("training", "validation"):
+        own = [one.bytes for one in files if ("validation" in one.file) == (half != "training")]
+        value[half]["bytes"] = sum(own)
+    manifest.write_bytes(manifest_bytes(value))
 
 
 def parts(output: Path, half: str = "train") -> list[Path]:
@@ -172,20 +140,11 @@ def rewrite(path: Path, edit: Callable[[list[dict[str, Any]]], object]) -> None:
     pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
 
 
-def swap(one: Path, other: Path) -> None:
-    data = one.read_bytes()
-    one.write_bytes(other.read_bytes())
-    other.write_bytes(data)
-
-
 EDITS: dict[str, Callable[[Path], object]] = {
-    "swapped parts": lambda out: swap(*parts(out)[:2]),
-    "swapped halves": lambda out: swap(parts(out)[0], parts(out, "validation")[0]),
+    "another half": lambda out: shutil.copy(parts(out, "validation")[0], parts(out)[0]),
     "a row dropped": lambda out: rewrite(parts(out)[1], lambda rows: rows.pop(1)),
     "a row twice": lambda out: rewrite(parts(out)[1], lambda rows: rows.insert(0, rows[0])),
-    "rows swapped": lambda out: rewrite(parts(out)[1], lambda rows: rows.reverse()),
     "another id": lambda out: rewrite(parts(out)[1], lambda rows: rows[-1]["input_ids"].sort()),
-    "another name": lambda out: rewrite(parts(out)[1], lambda rows: rows[1].update(id="x")),
     "another column": lambda out: rewrite(parts(out)[1], lambda rows: rows[1].update(lang="x")),
     "an id more": lambda out: rewrite(parts(out)[1], lambda rows: rows[2]["input_ids"].append(1)),
 }
@@ -216,19 +175,17 @@ def test_other_ids_are_found_in_every_format(
         verify(output, sources)
 
 
-def set_total(name: str, manifest: dict[str, Any]) -> None:
-    manifest["training"][name] = 1
-
-
 def test_wrong_totals_are_found(sources: dict[str, Path], output: Path) -> None:
     manifest = output / "manifest.json"
-    good = manifest.read_bytes()
     for count in ("documents", "rows", "tokens"):
-        manifest.write_bytes(good)
-        edit_manifest(output, partial(set_total, count))
+        value = read_manifest_object(str(manifest))
+        before, value["training"][count] = value["training"][count], 1
+        manifest.write_bytes(manifest_bytes(value))
         for given in (None, sources):
             with pytest.raises(VerificationError, match=count):
                 verify(output, given)
+        value["training"][count] = before
+        manifest.write_bytes(manifest_bytes(value))
 
 
 def test_files_that_nobody_names_are_found(exported: Callable[..., Path], tmp_path: Path) -> None:
