@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import NoReturn
 
@@ -10,7 +9,7 @@ import click
 
 from tests.cluster import cache, service
 from tests.cluster.processes import ProgramError
-from tests.cluster.service import Layout, ServiceError
+from tests.cluster.service import ServiceError
 from tests.cluster.setup import SetupError, missing_tools, set_up
 
 
@@ -30,34 +29,27 @@ def setup() -> None:
 
 
 @cluster.command()
-@click.option("--taskmanagers", type=click.IntRange(1), default=2, show_default=True)
-@click.option("--slots", type=click.IntRange(1), default=2, show_default=True, help="Of each.")
-def start(*, taskmanagers: int, slots: int) -> None:
+def start() -> None:
     """Start a standalone Flink with Python workers, in the background."""
     if lacking := [*missing_tools(), *cache.missing()]:
         _fail(f"not here: {'; '.join(lacking)}: run make cluster first")
-    layout = Layout(taskmanagers=taskmanagers, slots=slots)
     try:
-        service.start(layout)
+        service.start()
     except (ServiceError, ProgramError) as error:
         _fail(error)
-    options = f"--runner PortableRunner --stage none -- {' '.join(layout.options)}"
-    if layout == Layout():
-        options = "--config configs/runners/flink-standalone.yaml"
     click.echo(
         f"""\
-jobs:  bpe … {options}
-watch: http://127.0.0.1:{layout.web}
+jobs:  bpe … --config configs/runners/flink-standalone.yaml
+watch: http://127.0.0.1:{service.WEB}
 logs:  {service.folder()}
 stop:  python -m tests.cluster stop"""
     )
 
 
 @cluster.command(hidden=True)
-@click.argument("layout")
-def serve(*, layout: str) -> None:
+def serve() -> None:
     """Hold a cluster; what `start` runs in the background."""
-    service.serve(Layout(**json.loads(layout)))
+    service.serve()
 
 
 @cluster.command()

@@ -19,22 +19,12 @@ if TYPE_CHECKING:
 
     from tests.cluster.processes import Program
 
-# What Flink reaches into and modules close since Java 17.
-_EXPORTS = ("java.base/sun.net.util", "java.rmi/sun.rmi.registry")
-_OPENS = (
-    *("lang", "lang.reflect", "net", "io", "nio", "text", "time", "util", "util.concurrent"),
-    *("util.concurrent.atomic", "util.concurrent.locks"),
-)
-_MODULES = [
-    *(f"--add-exports={name}=ALL-UNNAMED" for name in _EXPORTS),
-    *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPENS),
-    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
-]
 # Small jobs end before code that is optimized more, or garbage collected by more threads, pays.
 _SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # A job starts again after a pause, and a worker is kept for the next step of its job: for less
 # than the pause, else a job that starts again is given the worker that has just died.
 RESTART_SECONDS = 8
+TASKMANAGERS, SLOTS = 2, 2  # slots of each, for a task of a step
 KEPT_MILLIS = 5_000
 # Without Flink's start scripts every part of a TaskManager's memory must be named. The times
 # allow for a machine that is busy: a loss that is none costs more than one that is found late.
@@ -45,6 +35,7 @@ _CONFIGURATION = {
     "rest.bind-address": HOST,
     "taskmanager.host": HOST,
     "taskmanager.bind-host": HOST,
+    "taskmanager.numberOfTaskSlots": str(SLOTS),
     "taskmanager.cpu.cores": "1.0",
     "taskmanager.memory.task.heap.size": "256m",
     "taskmanager.memory.task.off-heap.size": "64m",
@@ -145,15 +136,11 @@ class Flink:
 
     @classmethod
     @contextlib.contextmanager
-    def started(
-        cls, folder: Path, *, taskmanagers: int = 2, slots: int = 2, rest: int | None = None
-    ) -> Iterator[Self]:
+    def started(cls, folder: Path, *, rest: int | None = None) -> Iterator[Self]:
         """Start it, and wait until all its slots are there.
 
         Args:
             folder: for logs and configuration.
-            taskmanagers: how many.
-            slots: of each, for a task of a step.
             rest: the port of the web page; None for a free one.
         """
         rpc, blob, free = free_ports(3)
@@ -164,7 +151,6 @@ class Flink:
             "blob.server.port": str(blob),
             "rest.port": str(rest),
             "rest.bind-port": str(rest),
-            "taskmanager.numberOfTaskSlots": str(slots),
             "io.tmp.dirs": str(folder),
         }
         text = "".join(f"{key}: {value}\n" for key, value in configuration.items())
@@ -178,9 +164,9 @@ class Flink:
                 heap="512m",
             )
             flink = cls(folder, rest, held.enter_context(jobmanager).wait_for(rest), held)
-            for _ in range(taskmanagers):
+            for _ in range(TASKMANAGERS):
                 flink.add_taskmanager()
-            flink.wait_for_slots(taskmanagers * slots)
+            flink.wait_for_slots(TASKMANAGERS * SLOTS)
             yield flink
 
     @property
@@ -289,5 +275,5 @@ class Flink:
 
 
 def _program(name: str, folder: Path, main: str, *arguments: str, heap: str) -> Program:
-    jars, options = f"{cache.jars()}/*", [*_SHORT_LIVED, *_MODULES]
-    return java_program(name, folder, jars, main, *arguments, heap=heap, options=options)
+    jars = f"{cache.jars()}/*"
+    return java_program(name, folder, jars, main, *arguments, heap=heap, options=_SHORT_LIVED)

@@ -25,6 +25,18 @@ _GUARD = Path(__file__).with_name("guard.py")
 # Below the ports that systems give to outgoing connections, so that none of these takes one.
 _PORTS = range(15_000, 30_000)
 PATIENCE = 180.0  # seconds, for a busy machine
+# What Flink and Spark reach into and modules close since Java 17 (docs/running.md).
+_OPENS = (
+    *(f"java.{name}" for name in ("lang", "lang.invoke", "lang.reflect", "io", "net", "nio")),
+    *(f"java.{name}" for name in ("text", "time", "util", "util.concurrent")),
+    *(f"java.util.concurrent.{name}" for name in ("atomic", "locks")),
+    *(f"sun.{name}" for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")),
+)
+MODULES = [
+    *(f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in _OPENS),
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
+    "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
+]
 
 
 class ProgramError(Exception):
@@ -148,7 +160,7 @@ def java_program(
     """A program of Java; what is temporary is in ``folder``, and goes with it."""
     own = {**os.environ, "TMPDIR": str(folder), **env}
     own.pop("PYTHONPATH", None)  # it would lend our package to workers that are started from here
-    command = [java(), f"-Xmx{heap}", *options, f"-Djava.io.tmpdir={folder}"]
+    command = [java(), f"-Xmx{heap}", *MODULES, *options, f"-Djava.io.tmpdir={folder}"]
     command += ["-cp", jars, main, *arguments]
     return Program(name, command, folder=folder, env=own)
 

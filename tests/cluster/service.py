@@ -7,16 +7,14 @@ a socket: the number of a process may by now be that of another one.
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import socket
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from tests.cluster import cache, workers
-from tests.cluster.flink import Flink, JobServer, flags
+from tests.cluster.flink import Flink, JobServer
 from tests.cluster.processes import HOST, wait_until
 
 if TYPE_CHECKING:
@@ -27,36 +25,9 @@ class ServiceError(Exception):
     """The cluster cannot be started or stopped; the message says why."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """The number of processes, and the ports that a user meets.
-
-    Attributes:
-        taskmanagers: how many.
-        slots: of each, for tasks that run at once.
-        web: Flink's web UI.
-        jobs: where jobs are sent.
-        artifacts: where what they stage is sent.
-        expansion: of Beam's job server; not used here.
-        pool: of Python workers.
-    """
-
-    taskmanagers: int = 2
-    slots: int = 2
-    web: int = 8081
-    jobs: int = 8099
-    artifacts: int = 8098
-    expansion: int = 8097
-    pool: int = 50000
-
-    @property
-    def options(self) -> list[str]:
-        """The arguments after ``bpe … --runner PortableRunner --``."""
-        pool = ["--environment_type=EXTERNAL", f"--environment_config={HOST}:{self.pool}"]
-        return [
-            *flags(f"{HOST}:{self.jobs}", parallelism=self.taskmanagers * self.slots),
-            *pool,
-        ]
+# The ports that a user meets: Flink's web UI, where jobs and what they stage are sent, expansion
+# (of Beam's job server; not used here), and the pool of Python workers.
+WEB, JOBS, ARTIFACTS, EXPANSION, POOL = 8081, 8099, 8098, 8097, 50000
 
 
 def folder() -> Path:
@@ -77,7 +48,7 @@ def running() -> bool:
     return False
 
 
-def start(layout: Layout) -> None:
+def start() -> None:
     """Start a cluster in the background, and wait until it takes jobs.
 
     Raises:
@@ -85,7 +56,7 @@ def start(layout: Layout) -> None:
     """
     if running():
         raise ServiceError("a cluster is running: stop it first (python -m tests.cluster stop)")
-    for port in (layout.web, layout.jobs, layout.artifacts, layout.expansion, layout.pool):
+    for port in (WEB, JOBS, ARTIFACTS, EXPANSION, POOL):
         with socket.socket() as tried:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -97,7 +68,7 @@ def start(layout: Layout) -> None:
     log = folder() / "service.log"
     with log.open("ab") as said:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.cluster", "serve", json.dumps(asdict(layout))],
+            [sys.executable, "-m", "tests.cluster", "serve"],
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
@@ -113,16 +84,13 @@ def start(layout: Layout) -> None:
         raise ServiceError(f"the cluster did not start: {log.read_text('utf-8')[-4000:]}")
 
 
-def serve(layout: Layout) -> None:
+def serve() -> None:
     """Be the process that holds the cluster, until somebody stops it."""
-    ports = (layout.jobs, layout.artifacts, layout.expansion)
     with contextlib.ExitStack() as held:
-        started = Flink.started(
-            folder(), taskmanagers=layout.taskmanagers, slots=layout.slots, rest=layout.web
-        )
-        flink = held.enter_context(started)
+        flink = held.enter_context(Flink.started(folder(), rest=WEB))
+        ports = (JOBS, ARTIFACTS, EXPANSION)
         held.enter_context(JobServer.started(folder(), master=flink.master, ports=ports))
-        held.enter_context(workers.started_pool(folder(), port=layout.pool))
+        held.enter_context(workers.started_pool(folder(), port=POOL))
         control = held.enter_context(socket.socket(socket.AF_UNIX))
         control.bind(_control())
         control.listen()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.cluster import cache
 from tests.cluster.jobs import Submission
-from tests.cluster.processes import HOST, free_ports, java_program
+from tests.cluster.processes import HOST, MODULES, free_ports, java_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,18 +18,6 @@ if TYPE_CHECKING:
 
     from tests.cluster.processes import Program
 
-# What Spark reaches into and modules close since Java 17 (docs/running.md).
-_OPENS = (
-    *("lang", "lang.invoke", "lang.reflect", "io", "net", "nio", "util", "util.concurrent"),
-    "util.concurrent.atomic",
-)
-_MODULES = [
-    *(f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in _OPENS),
-    *(
-        f"--add-opens=java.base/sun.{name}=ALL-UNNAMED"
-        for name in ("nio.ch", "nio.cs", "security.action", "util.calendar")
-    ),
-]
 _EXECUTOR = "CoarseGrainedExecutorBackend"
 
 
@@ -59,7 +47,7 @@ class Spark:
         (home / "RELEASE").touch()
         port, web, first, second, job, artifact, expansion = free_ports(7)
         address = f"spark://{HOST}:{port}"
-        options = [*_MODULES, f"-Djava.io.tmpdir={folder}"]
+        options = [*MODULES, f"-Djava.io.tmpdir={folder}"]
         executors = f"-Dspark.executor.extraJavaOptions={' '.join(options)}"
         env = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.12", "SPARK_LOCAL_IP": HOST}
 
@@ -74,7 +62,7 @@ class Spark:
                         main,
                         *arguments,
                         heap=heap,
-                        options=[*_MODULES, executors],
+                        options=[executors],
                         **env,
                     )
                 )

@@ -82,7 +82,7 @@ def test_the_five_commands_run_the_demo_on_flink(pieces: None, apart: Path, clon
         assert "configs/runners/flink-standalone.yaml" in typed(start, clone)
         assert service.running()
         with pytest.raises(service.ServiceError, match="a cluster is running"):
-            service.start(service.Layout())
+            service.start()
         assert "on PortableRunner, job server 127.0.0.1:8099" in typed(run, clone)
         assert (clone / "demo" / "flink" / "encoded" / "manifest.json").exists()
         assert typed(comparison(), clone) == ""

@@ -18,7 +18,8 @@ from pipelines.cli.train import train
 from pipelines.submission.workers import workers_of
 from tests.cli.pages import blocks
 from tests.cli.process import ROOT, bpe
-from tests.cluster.service import Layout
+from tests.cluster import flink, service
+from tests.cluster.processes import HOST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +70,9 @@ def test_the_files_go_with_every_command(command: click.Command, name: str) -> N
 def test_a_cluster_of_this_machine_is_as_its_file_says() -> None:
     made = execution(context(count, "--config", str(RUNNERS / "flink-standalone.yaml")))
     assert (made.runner, made.stage) == ("PortableRunner", "none")
-    assert sorted(made.beam_args) == sorted(Layout().options)
+    options = flink.flags(f"{HOST}:{service.JOBS}", parallelism=flink.TASKMANAGERS * flink.SLOTS)
+    pool = ["--environment_type=EXTERNAL", f"--environment_config={HOST}:{service.POOL}"]
+    assert sorted(made.beam_args) == sorted([*options, *pool])
 
 
 def test_of_several_files_the_last_one_wins(tmp_path: Path) -> None:
