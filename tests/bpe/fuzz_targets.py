@@ -54,8 +54,8 @@ from tests.bpe.fuzz_tokenizers import (
     drawn_pattern,
     drawn_pretokenizer,
     drawn_tokenizer,
-    drawn_words,
     of_bytes,
+    trained,
 )
 from tests.bpe.oracle import (
     ByReference,
@@ -309,43 +309,43 @@ def check_training(
     below = dice.choice((1, 1, 1, 2, 3))
     train = functools.partial(bpe.train, counts, **settings)
     try:
-        trained, full = train(prune_below=below, **ours), train(**ours)
+        tokenizer, full = train(prune_below=below, **ours), train(**ours)
     except TrainingError as error:
         return type(model).__name__, kind_of(error)
-    training, found = training_of(trained), learnt(trained)
+    training, found = training_of(tokenizer), learnt(tokenizer)
     used = counts.pruned(below) if below > 1 else counts
     is_merged = not isinstance(model, WordPiece)
     if used.prune is not None and is_merged:
         has_end = isinstance(model, CharacterLevel) and bool(model.end_of_word)
         lost = max(used.prune.max_pair, used.prune.max_end if has_end else 0)
         theirs = theirs | {"pruned": lost}
-    forbidden = tuple(token.encode() for token in trained.parts.cut_tokens)
+    forbidden = tuple(token.encode() for token in tokenizer.parts.cut_tokens)
     expected = learn(used, forbidden=forbidden, **settings, **theirs)
     if "pruned" not in theirs:  # the twin does not say
         expected = expected._replace(first_affected=found.first_affected)
     for name, value, wanted in zip(Learnt._fields, found, expected, strict=True):
         same(value, wanted, f"{name},", settings)
     before = found.first_affected
-    same(merged(trained)[:before], merged(full)[:before], "merges of all words,", settings)
+    same(merged(tokenizer)[:before], merged(full)[:before], "merges of all words,", settings)
     if is_merged and used.pretokenizer == Pretokenizer("none"):
-        for tokenizer, length in ((old, training.initial_tokens), (trained, training.tokens)):
-            if tokenizer is not None:
-                lengths = [len(tokenizer.encode(word)) * n for word, n in used.items()]
+        for one, length in ((old, training.initial_tokens), (tokenizer, training.tokens)):
+            if one is not None:
+                lengths = [len(one.encode(word)) * n for word, n in used.items()]
                 same(length, sum(lengths), "the length of the words,", settings)
     least = training.initial_vocab
     if old is not None:
         least = len(old)
-        kept = [trained.tokens[: len(old.tokens)], trained.merges[: len(old.merges)]]
+        kept = [tokenizer.tokens[: len(old.tokens)], tokenizer.merges[: len(old.merges)]]
         same(kept, [old.tokens, old.merges], "what is extended,", settings)
-        same(trained.ignore_merges, old.ignore_merges, "whether words are looked up")
-        same(None in trained.tokens[len(old.tokens) :], False, "a gap among new tokens")
-        by_reference = ByReference(trained)
+        same(tokenizer.ignore_merges, old.ignore_merges, "whether words are looked up")
+        same(None in tokenizer.tokens[len(old.tokens) :], False, "a gap among new tokens")
+        by_reference = ByReference(tokenizer)
         for word in used.pretokens.to_pylist():
-            same(trained.encode(word), by_reference.ids(word), "ids of", trained)
-    if least <= len(trained) and dice.random() < 0.3:
-        smaller = dice.randint(least, len(trained))
+            same(tokenizer.encode(word), by_reference.ids(word), "ids of", tokenizer)
+    if least <= len(tokenizer) and dice.random() < 0.3:
+        smaller = dice.randint(least, len(tokenizer))
         less = train(prune_below=below, **ours | {"vocab_size": smaller})
-        cut_off = trained.truncated(smaller)
+        cut_off = tokenizer.truncated(smaller)
         same(cut_off, less, "a truncated tokenizer,", settings)
         of_less = replace(training_of(less), vocab_size=smaller)
         same(cut_off.training, of_less, "its training,", settings)
@@ -430,7 +430,7 @@ def check_superwords(data: bytes, dice: random.Random) -> Seen:
         "max_run": dice.choice((None, None, 2, 3, 7)),
     }
     is_trained = dice.random() < 0.7
-    words = drawn_words(b"".join(rows), dice)
+    words = trained(b"".join(rows), dice, of_bytes=True)
     if not is_trained:
         words = bpe.Tokenizer(replace(of_bytes(data, dice).parts, superwords=Merges()))
     counts = count_runs(column(rows, dice), tokenizer=words, **cut)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import bpe
@@ -209,32 +210,21 @@ def of_strings(data: bytes, dice: random.Random) -> bpe.Tokenizer:
     )
 
 
-def trained(data: bytes, dice: random.Random) -> bpe.Tokenizer:
-    """A tokenizer of any model, trained on the first words of a text."""
+def trained(data: bytes, dice: random.Random, *, of_bytes: bool = False) -> bpe.Tokenizer:
+    """A tokenizer of any model, or of bytes, trained on the first words of a text."""
     pretokenizer = drawn_pretokenizer(dice)
     text = data[:400]
     models: list[Model] = [ByteLevel()] * 8
-    models += [CharacterLevel(unknown="<unk>"), WordPiece()]  # slow to begin
+    models += [] if of_bytes else [CharacterLevel(unknown="<unk>"), WordPiece()]  # slow to begin
     model = dice.choice(models)
     if not isinstance(model, ByteLevel):
         text = text.decode("utf-8", "ignore").encode()
-    words = {word[:50]: 1 + i % 3 for i, word in enumerate(pretokenizer.split(text)[:40])}
+    words = Counter(word[:50] for word in pretokenizer.split(text)[:60])
     counts = PretokenCounts.from_items(words or {b"a": 1}, pretokenizer=pretokenizer)
     return bpe.train(
         counts,
-        max_merges=dice.choice((2, 10, 40)),
+        max_merges=dice.choice((2, 10, 60, 200)),
         ties=dice.choice(UNORDERED_TIES),
         model=model,
         special_tokens=(END,) if dice.random() < 0.5 else (),
     )
-
-
-def drawn_words(data: bytes, dice: random.Random) -> bpe.Tokenizer:
-    """A tokenizer of bytes for superwords to be learnt on: most short words are one token."""
-    pretokenizer = drawn_pretokenizer(dice)
-    words: dict[bytes, int] = {}
-    for word in pretokenizer.split(data[:400])[:60]:
-        words[word[:50]] = words.get(word[:50], 0) + 1
-    counts = PretokenCounts.from_items(words or {b"a": 1}, pretokenizer=pretokenizer)
-    special = (END,) if dice.random() < 0.3 else ()
-    return bpe.train(counts, max_merges=dice.choice((5, 60, 200)), special_tokens=special)

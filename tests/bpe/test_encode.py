@@ -212,6 +212,7 @@ COLUMN = ["low lower", None, "", "é<|end|>"]
         (text for text in COLUMN),
         [None if text is None else text.encode() for text in COLUMN],
         pd.Series(COLUMN),
+        pl.Series(COLUMN),
         pd.Series(COLUMN, dtype="category"),
         pd.Series(COLUMN, dtype=pd.ArrowDtype(pa.string())),
         np.array(COLUMN, object),
@@ -228,14 +229,6 @@ def test_columns_of_any_kind(texts: Any) -> None:
     tokenizer = small_tokenizer()
     ids = tokenizer.encode_arrow(texts).to_pylist()
     assert ids == [None if text is None else tokenizer.encode(text) for text in COLUMN]
-
-
-def test_columns_without_nulls() -> None:
-    tokenizer = small_tokenizer()
-    expected = [tokenizer.encode("a"), tokenizer.encode("low")]
-    for texts in (np.array(["a", "low"]), pl.Series(["a", "low"])):
-        assert tokenizer.encode_arrow(texts).to_pylist() == expected
-    assert tokenizer.encode_arrow([]).to_pylist() == []
 
 
 @pytest.mark.parametrize(

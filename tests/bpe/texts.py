@@ -94,14 +94,6 @@ def byte_strings() -> st.SearchStrategy[bytes]:
     )
 
 
-_PIECES = [
-    *(b"a", b"b", b"the", b" the", b" ", b"\n", b"1", b"x" * 15, b"x" * 16, b"y" * 40),
-    *(b"<s>", b"<|end|>", b"s>", b"<|", b"<se", b"|>", b"\xe6\x97", "日本".encode()),
-]
-# Small enough that pre-tokens repeat.
-byte_texts = st.lists(st.sampled_from(_PIECES) | byte_strings(), max_size=10).map(b"".join)
-
-
 def library_sources(size: int) -> list[bytes]:
     """Files of Python's standard library, evenly chosen until they make ``size`` bytes."""
     paths = sorted(Path(sysconfig.get_path("stdlib")).glob("*/*.py"))
