@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
 import bpe
+from bpe.formats.cut_at_marks import WORDS
+from bpe.models import SENTENCEPIECE_BPE
+from bpe.roles import Roles
+from tests.bpe.texts import library_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,6 +45,27 @@ def word_pieces(draw: st.DrawFn) -> bpe.Tokenizer:
     )
     model = bpe.WordPiece(prefix=prefix, max_characters=draw(st.sampled_from([3, 8, 100])))
     return make(strings, special=["[UNK]"], model=model)
+
+
+CUT_AT_MARKS = bpe.Pretokenizer(pattern=WORDS, normalizer=("prepend-mark", "mark-spaces"))
+
+
+def trained_as_sentencepiece(texts: list[str], **arguments: Any) -> bpe.Tokenizer:
+    """Words with marks for spaces, and the special tokens of Llama 2."""
+    more: dict[str, Any] = {"special_tokens": ["<unk>", "<s>", "</s>"], "model": SENTENCEPIECE_BPE}
+    return bpe.train(bpe.count_pretokens(texts, pretokenizer=CUT_AT_MARKS), **more | arguments)
+
+
+@functools.cache
+def of_sources() -> bpe.Tokenizer:
+    """Trained so on real text."""
+    sources = [source.decode("utf-8", "replace") for source in library_sources(60_000)]
+    tokenizer = trained_as_sentencepiece(
+        [*sources, "Ünïcode, 日本語 и кириллица " * 30],
+        vocab_size=1500,
+        character_coverage="0.9995",
+    )
+    return tokenizer.with_roles(Roles(bos="<s>", eos="</s>", unk="<unk>"))
 
 
 def texts(letters: str = LETTERS) -> st.SearchStrategy[str]:

@@ -31,6 +31,7 @@ def isolated(*patterns: str) -> list[pre_tokenizers.PreTokenizer]:
     return [Split(Regex(pattern), "isolated") for pattern in patterns]
 
 
+BYTES = level(use_regex=False)
 ONE_DIGIT = Digits(individual_digits=True)
 HAN = "[一-龥ࠀ-一가-퟿]+"
 NO_PUNCTUATION = " ?[^(\\s|.,!?…。，、।۔،)]+"
@@ -52,26 +53,26 @@ SEQUENCES: dict[str, list[pre_tokenizers.PreTokenizer]] = {
     "starcoder": [ONE_DIGIT, level(use_regex=True)],
     "deepseek llm": [  # with fewer letters
         *isolated("[\r\n]", "\\s?[A-Za-zµÀ-ÖØ-öø-ƺͰ-ͳА-я]+", "\\s?[!-/:-~！-／：-～‘-‟]+"),
-        *(*isolated("\\s+$", HAN), ONE_DIGIT, level(use_regex=False)),
+        *(*isolated("\\s+$", HAN), ONE_DIGIT, BYTES),
     ],
     "deepseek coder": [
         *isolated("[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", HAN),
-        *(ONE_DIGIT, level(use_regex=False)),
+        *(ONE_DIGIT, BYTES),
     ],
     "deepseek v3": [
         *isolated("\\p{N}{1,3}", "[一-龥\u3040-ゟ゠-ヿ]+", DEEPSEEK_V3),
-        level(use_regex=False),
+        BYTES,
     ],
     "neox": [level(use_regex=True)],
-    "olmo 2": [Split(Regex(GPT4), "removed", invert=True), level(use_regex=False)],
-    "bloom": [*isolated(NO_PUNCTUATION_NESTED), level(use_regex=False)],
+    "olmo 2": [Split(Regex(GPT4), "removed", invert=True), BYTES],
+    "bloom": [*isolated(NO_PUNCTUATION_NESTED), BYTES],
     "joined": [
         Split(" ", "merged_with_next"),
         Split(Regex("[0-9]"), "merged_with_previous"),
         Split(Regex("[^a-z\\s]"), "contiguous"),
-        *(Punctuation(behavior="merged_with_next"), level(use_regex=False)),
+        *(Punctuation(behavior="merged_with_next"), BYTES),
     ],
-    "viking": [*isolated(NO_PUNCTUATION), ONE_DIGIT, level(use_regex=False)],
+    "viking": [*isolated(NO_PUNCTUATION), ONE_DIGIT, BYTES],
 }
 CUTS: dict[str, list[pre_tokenizers.PreTokenizer]] = {
     "digits, spaces": [*isolated(r"\p{N}{1,3}"), Split(" ", "isolated")],
@@ -92,7 +93,7 @@ CUTS: dict[str, list[pre_tokenizers.PreTokenizer]] = {
     "llama 3": [*isolated(PATTERNS["llama3"]), Digits()],
     "bert": [BertPreTokenizer()],
 }
-KINDS = SEQUENCES | {name: [*cuts, level(use_regex=False)] for name, cuts in CUTS.items()}
+KINDS = SEQUENCES | {name: [*cuts, BYTES] for name, cuts in CUTS.items()}
 if LONG:
     KINDS |= {f"{name}, gpt2": [*cuts, level(use_regex=True)] for name, cuts in CUTS.items()}
 
@@ -101,7 +102,7 @@ if LONG:
 def vocabulary() -> Tokenizer:
     """Of merges that no cut stops but the one at digits, where tokens must not go on."""
     theirs = Tokenizer(models.BPE())
-    theirs.pre_tokenizer = pre_tokenizers.Sequence([level(use_regex=False), Digits()])
+    theirs.pre_tokenizer = pre_tokenizers.Sequence([BYTES, Digits()])
     trainer = trainers.BpeTrainer(
         vocab_size=900,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
@@ -148,16 +149,10 @@ def test_any_text(name: str, text: str) -> None:
     ("steps", "expected"),
     [
         ([level(use_regex=True)], "gpt2"),
-        ([level(use_regex=False)], "none"),
-        (
-            [Split(Regex(PATTERNS["llama3"]), "removed", invert=True), level(use_regex=False)],
-            "llama3",
-        ),
-        *(
-            ([*isolated(PATTERNS[name]), level(use_regex=False)], name)
-            for name in ("llama3", "qwen2", "o200k")
-        ),
-        ([*isolated(r"\p{N}|[^\r\n]"), level(use_regex=False)], r"\p{N}|[^\r\n]"),
+        ([BYTES], "none"),
+        ([Split(Regex(PATTERNS["llama3"]), "removed", invert=True), BYTES], "llama3"),
+        *(([*isolated(PATTERNS[name]), BYTES], name) for name in ("llama3", "qwen2", "o200k")),
+        ([*isolated(r"\p{N}|[^\r\n]"), BYTES], r"\p{N}|[^\r\n]"),
     ],
 )
 def test_patterns_with_a_name_are_known(

@@ -19,13 +19,11 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import TokenizerError, TrainingError
-from bpe.formats.cut_at_marks import WORDS
 from bpe.models import BYTE_TOKENS, SENTENCEPIECE_BPE
 from bpe.reference.train import train as reference_train
-from bpe.roles import Roles
 from tests.bpe.huggingface import ids_of, marked_texts, written
+from tests.bpe.models import CUT_AT_MARKS, of_sources, trained_as_sentencepiece
 from tests.bpe.oracle import training_of
-from tests.bpe.texts import library_sources
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -34,17 +32,7 @@ if TYPE_CHECKING:
 sentencepiece = pytest.importorskip("sentencepiece", reason="no sentencepiece here")
 
 MARK = "▁"
-CUT = bpe.Pretokenizer(pattern=WORDS, normalizer=("prepend-mark", "mark-spaces"))
-SPECIAL = ["<unk>", "<s>", "</s>"]
-ROLES = Roles(bos="<s>", eos="</s>", unk="<unk>")
-
-
-def trained(texts: list[str], **arguments: Any) -> bpe.Tokenizer:
-    all_arguments: dict[str, Any] = {"special_tokens": SPECIAL, "model": SENTENCEPIECE_BPE}
-    all_arguments |= arguments
-    return bpe.train(bpe.count_pretokens(texts, pretokenizer=CUT), **all_arguments)
-
-
+SPECIAL = ("<unk>", "<s>", "</s>")
 MODELS = [
     SENTENCEPIECE_BPE,
     replace(SENTENCEPIECE_BPE, byte_fallback=False),
@@ -113,17 +101,6 @@ def test_merges_and_lengths_are_those_of_the_readable_twin(
 
 
 @functools.cache
-def of_sources() -> bpe.Tokenizer:
-    texts = [source.decode("utf-8", "replace") for source in library_sources(60_000)]
-    made = trained(
-        [*texts, "Ünïcode, 日本語 и кириллица " * 30],
-        vocab_size=1500,
-        character_coverage="0.9995",
-    )
-    return made.with_roles(ROLES)
-
-
-@functools.cache
 def in_both() -> tuple[tokenizers.Tokenizer, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "tokenizer.model")
@@ -159,16 +136,16 @@ def test_its_files_give_it_back(tmp_path: Path) -> None:
 
 def test_a_smaller_vocabulary_is_as_if_trained() -> None:
     texts = ["the cat sat on the mat, 日本"] * 3 + ["a cat and a hat in the sun"] * 2
-    whole = trained(texts, max_merges=60)
+    whole = trained_as_sentencepiece(texts, max_merges=60)
     least = training_of(whole).initial_vocab
     for size in (least, least + 1, least + 9, len(whole)):
-        smaller, trained_so = whole.truncated(size), trained(texts, vocab_size=size, max_merges=60)
-        assert smaller == trained_so
-        assert training_of(smaller).merges == training_of(trained_so).merges
+        trained_so = trained_as_sentencepiece(texts, vocab_size=size, max_merges=60)
+        assert whole.truncated(size) == trained_so
+        assert training_of(whole.truncated(size)).merges == training_of(trained_so).merges
 
 
 def test_a_token_of_a_byte_is_never_merged() -> None:
-    ours = trained(["<0x0A> " * 50], vocab_size=400)
+    ours = trained_as_sentencepiece(["<0x0A> " * 50], vocab_size=400)
     assert training_of(ours).stopped == "no pair left"
     assert ours.token_id("<0x0A>") not in {result for _, _, result in ours.merges}
     assert ours.token_id("<0x0A>") not in ours.encode("<0x0A>x<0x0A>")
@@ -179,7 +156,7 @@ def test_a_coverage_is_a_fraction_and_the_mark_always_a_character() -> None:
     texts = ["a" * 9_994, "b" * 5, "c"]  # with a mark before each: 10,003 characters
     shares = {0.9995: "1999/2000", Fraction(9_994, 10_003): "9994/10003", "1": "1"}
     for share, text in shares.items():
-        ours = trained(texts, max_merges=0, character_coverage=share)
+        ours = trained_as_sentencepiece(texts, max_merges=0, character_coverage=share)
         assert training_of(ours).character_coverage == text
         assert ours.decode(ours.encode("abc")) == "abc"
         assert ours.tokens[-1] == MARK.encode()
@@ -201,7 +178,7 @@ def test_a_coverage_is_a_fraction_and_the_mark_always_a_character() -> None:
 )
 def test_what_is_refused(arguments: dict[str, Any], named: str) -> None:
     with pytest.raises(TrainingError, match=named):
-        trained(["a b"], **{"max_merges": 1} | arguments)
+        trained_as_sentencepiece(["a b"], **{"max_merges": 1} | arguments)
 
 
 def test_files_that_sentencepiece_cannot_hold(tmp_path: Path) -> None:
@@ -213,8 +190,8 @@ def test_files_that_sentencepiece_cannot_hold(tmp_path: Path) -> None:
             bpe.Tokenizer(**state | changes).save(path)
         assert not path.exists()
 
-    refused("here it is pattern", pretokenizer=replace(CUT, pattern=r"\d"))
-    refused("has the normalizer nfc", pretokenizer=replace(CUT, normalizer=("nfc",)))
+    refused("here it is pattern", pretokenizer=replace(CUT_AT_MARKS, pattern=r"\d"))
+    refused("has the normalizer nfc", pretokenizer=replace(CUT_AT_MARKS, normalizer=("nfc",)))
     refused("cannot hold these merges", merges=of_sources().merges[::-1])
     refused("cannot hold these merges", merges=of_sources().merges[:-1])
     refused(
