@@ -6,7 +6,8 @@ import bz2
 import gzip
 import json
 import lzma
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,28 +15,30 @@ import pyarrow.parquet as pq
 import zstandard
 
 from pipelines.corpus.documents import BadRecord, ReadOptions, read_blocks
-from pipelines.corpus.splits import FileRange
+from pipelines.corpus.files import input_file
+from pipelines.corpus.splits import whole_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pipelines.corpus.files import Compression
+    from pipelines.corpus.splits import FileRange
     from pipelines.formats import FileFormat
 
-COMPRESSIONS: tuple[Compression, ...] = ("none", "gz", "zst", "bz2", "xz")
+_PACK: dict[Compression, Callable[[bytes], bytes]] = {
+    "none": bytes,
+    "gz": partial(gzip.compress, mtime=0),
+    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+    "bz2": partial(bz2.compress, compresslevel=1),  # small blocks
+    "xz": partial(lzma.compress, preset=1),
+}
+COMPRESSIONS = tuple(_PACK)
 
 
 def pack(data: bytes, compression: Compression) -> bytes:
     """``data`` as one member, frame or stream."""
-    if compression == "gz":
-        return gzip.compress(data, mtime=0)
-    if compression == "zst":
-        return zstandard.ZstdCompressor(write_checksum=True).compress(data)
-    if compression == "bz2":
-        return bz2.compress(data, 1)  # small blocks
-    if compression == "xz":
-        return lzma.compress(data, preset=1)
-    return data
+    return _PACK[compression](data)
 
 
 def stored(format_: str, texts: list[str], **layout: Any) -> bytes:
@@ -53,22 +56,13 @@ def stored(format_: str, texts: list[str], **layout: Any) -> bytes:
 
 def whole(path: Path, format_: FileFormat, compression: Compression = "none") -> FileRange:
     """All of a file, as a plan would have it."""
-    size = path.stat().st_size
-    return FileRange(
-        path=str(path),
-        name=path.name,
-        file_index=7,
-        format=format_,
-        compression=compression,
-        start=0,
-        end=size,
-        file_size=size,
-    )
+    file = input_file(str(path), path.name, path.stat().st_size, format_)
+    return whole_file(replace(file, compression=compression), 7)
 
 
 def cut(source: FileRange, start: int, end: int) -> FileRange:
     """Bytes ``[start, end)`` of the same file."""
-    return FileRange(**{**source.__dict__, "start": start, "end": end})
+    return replace(source, start=start, end=end)
 
 
 @dataclass

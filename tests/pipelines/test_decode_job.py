@@ -31,13 +31,6 @@ def one(model: Path, tmp_path: Path) -> Path:
     return tmp_path / "ids"
 
 
-def test_line_separators_in_texts_do_not_cut_lines(model: Path, tmp_path: Path) -> None:
-    texts = ["a\u2028b\u0085c\x0bd\r\ne", "\x00\ufeff"]
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
-    encode(corpus.inputs(), model, tmp_path / "ids")
-    assert decoded(tmp_path / "ids") == corpus.documents
-
-
 def test_what_is_no_encoded_corpus_is_refused(counted: Path, tmp_path: Path) -> None:
     for path, message in (
         (tmp_path, "no manifest"),

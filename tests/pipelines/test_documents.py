@@ -14,7 +14,7 @@ from pipelines.errors import ConfigError, InputError
 from pipelines.formats import FILE_FORMATS, SUFFIXES, WITH_COLUMNS
 from pipelines.settings import FORMATS as SETTINGS_FORMATS
 from pipelines.settings import InputSettings
-from tests.pipelines.corpus_files import COMPRESSIONS, cut, pack, read, stored, whole
+from tests.pipelines.corpus_files import COMPRESSIONS, pack, read, stored, whole
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,28 +119,6 @@ def test_small_files_share_a_block(tmp_path: Path) -> None:
     assert block.places.to_pylist() == [0] * 99
     assert [(bad.name, bad.size) for bad in block.bad] == [("050.txt", 1)]
     assert block.input_bytes == split.size
-
-
-@pytest.mark.parametrize("format_", FILE_FORMATS)
-@pytest.mark.parametrize("change", ["vanish", "shrink", "grow"])
-def test_a_file_that_changed_since_the_plan_is_named(
-    tmp_path: Path, format_: FileFormat, change: str
-) -> None:
-    path, data = tmp_path / "corpus.file", stored(format_, TEXTS)
-    path.write_bytes(data)
-    source = whole(path, format_)
-    if change == "vanish":
-        path.unlink()
-    else:
-        path.write_bytes(data[:-1] if change == "shrink" else data + b"x")
-    begins = [0] if format_ == "text" else [0, len(data) // 2]
-    found = read(*(cut(source, *span) for span in pairwise([*begins, len(data)])))
-    assert found.documents == []
-    assert [bad.place for bad in found.bad] == begins
-    assert sum(bad.size for bad in found.bad) == len(data)
-    for bad in found.bad:
-        assert (bad.name, bad.unit) == ("corpus.file", "byte")
-        assert f"had {len(data)} bytes when the job was planned and" in bad.reason
 
 
 def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +12,7 @@ from pipelines.settings import InputSettings
 from pipelines.totals import DuplicateIds
 from tests import jobs
 from tests.cli.process import bpe
-from tests.pipelines.corpora import encode, sentence
+from tests.pipelines.corpora import encode, sentence, write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +30,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> InputSettings:
     """The records, in files by turns."""
     folder = tmp_path_factory.mktemp("in")
     for number in range(4):
-        lines = (json.dumps(record) + "\n" for record in RECORDS[number::4])
-        (folder / f"{number}.jsonl").write_text("".join(lines), "utf-8")
+        write_rows(folder / f"{number}.jsonl", RECORDS[number::4])
     return InputSettings(patterns=(str(folder),), split_size=900)
 
 

@@ -89,7 +89,8 @@ def test_characters_without_a_token_are_bad_records(letters: bpe.Tokenizer, tmp_
 
 
 def test_special_tokens_are_recognised_where_they_are_allowed(model: Path, tmp_path: Path) -> None:
-    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [f"a {END} b"])
+    texts = [f"a {END} b", "a\u2028b\u0085c\x0bd\r\ne", "\x00\ufeff"]
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", texts)
     id_, ids = bpe.Tokenizer.load(model).special_tokens[END], tmp_path / "ids"
     encode(corpus.inputs(), model, ids, encoding=EncodeSettings(allow_special=(END,)))
     assert id_ in rows(ids)["input_ids"].to_pylist()[0]

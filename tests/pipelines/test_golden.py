@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.cli import main
-from tests.pipelines.corpora import sentence, small_tokenizer, write_corpus
-from tests.pipelines.test_keep import jsonl
+from tests.pipelines.corpora import sentence, small_tokenizer, write_corpus, write_rows
 
 GOLDEN = Path(__file__).with_name("golden.json")
 ALL = "--input 'in/*.txt' --input 'in/b/*.jsonl*' --input in/c.parquet"
@@ -93,7 +92,7 @@ def run_all(folder: Path) -> dict[str, dict[str, str]]:
     """The hashes of every command, on a corpus and a tokenizer in a new working folder."""
     write_corpus(folder / "in")
     records = [{"text": sentence(i), "lang": f"l{i % 3}", "score": i / 2} for i in range(40)]
-    jsonl(folder / "columns" / "docs.jsonl", records)
+    write_rows(folder / "columns" / "docs.jsonl", records)
     small_tokenizer(folder / "tokenizer.json")
     rows = {}
     with pytest.MonkeyPatch.context() as patch:

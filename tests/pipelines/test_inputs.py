@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -102,6 +103,10 @@ FOLDERS: dict[str, tuple[tuple[str, ...], dict[str, list[str]]]] = {
         ("a.jsonl", "b.pq", "c.json.zst"),
         {"": ["a.jsonl", "b.pq", "c.json.zst"]},
     ),
+    "files are sorted by path": (
+        ("b.txt", "a.txt", "a/z.txt", "Z.txt", "ä.txt"),
+        {"": ["Z.txt", "a.txt", "a/z.txt", "b.txt", "ä.txt"]},
+    ),
     "text of any name": (
         ("a.py", "b/c.txt", "d", "e.md.gz"),
         {"": ["a.py", "b/c.txt", "d", "e.md.gz"]},
@@ -122,14 +127,6 @@ def test_a_pattern_finds(
     make(tmp_path, *files)
     root = in_store(tmp_path) if store else str(tmp_path)
     assert {pattern: names(f"{root}/{pattern}") for pattern in expected} == expected
-
-
-def test_files_are_sorted_by_path_and_listed_once(tmp_path: Path) -> None:
-    make(tmp_path, "b.txt", "a.txt", "a/z.txt", "Z.txt", "ä.txt")
-    expected = ["Z.txt", "a.txt", "a/z.txt", "b.txt", "ä.txt"]
-    assert names(tmp_path) == expected
-    everything = (tmp_path / "*", tmp_path, tmp_path / "a.txt", f"{tmp_path}/a/../a.txt")
-    assert names(*everything) == expected
 
 
 def test_a_relative_glob_is_looked_for_in_the_working_folder(
@@ -184,13 +181,11 @@ def test_links_to_files_are_read_and_links_to_folders_are_not_followed(tmp_path:
     assert names(tmp_path / "entry") == ["a.txt", "link.txt"]
 
 
-@pytest.mark.parametrize("pattern", ["nothing.txt", "*.nothing", "no/folder/*.txt"])
+@pytest.mark.parametrize("pattern", ["nothing.txt", "no/folder/*.txt"])
 def test_a_pattern_without_files_says_what_was_looked_for(tmp_path: Path, pattern: str) -> None:
-    asked = str(tmp_path / pattern)
     make(tmp_path, "there.log")
-    with pytest.raises(InputError, match="no file matches") as raised:
-        find(tmp_path / "there.log", asked)
-    assert repr(asked) in str(raised.value)
+    with pytest.raises(InputError, match=f"no file matches .*{re.escape(pattern)}'"):
+        find(tmp_path / "there.log", tmp_path / pattern)
 
 
 def test_a_link_that_leads_nowhere_is_an_error_when_named_and_told_when_listed(
@@ -316,6 +311,8 @@ def test_a_name_that_is_not_read_is_refused_with_a_remedy(tmp_path: Path, name: 
 
 def test_patterns_of_several_places(tmp_path: Path, in_store: Callable[[Path], str]) -> None:
     make(tmp_path, "x/1.txt", "x1.txt")
+    again = (tmp_path, tmp_path / "*", tmp_path / "x1.txt", f"{tmp_path}/x/../x1.txt")
+    assert names(*again) == ["x/1.txt", "x1.txt"]  # each once
     root = in_store(tmp_path)
     paths = [str(tmp_path / "x1.txt"), f"{root}/x/1.txt"]
     assert names(*paths) == paths

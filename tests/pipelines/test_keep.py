@@ -13,7 +13,7 @@ import pytest
 from pipelines.errors import ConfigError, InputError, JobError, RecordError, VerificationError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests import jobs
-from tests.pipelines.corpora import dead_letters, decoded, encode
+from tests.pipelines.corpora import dead_letters, decoded, encode, write_rows
 from tests.shared_data import long_but
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ TYPES = {
 
 
 def jsonl(path: Path, records: list[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_rows(path, records)
     return path
 
 

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from xxhash import xxh64_intdigest as xxh64
 
 from tests import jobs
-from tests.pipelines.corpora import encode, write_jsonl
+from tests.pipelines.corpora import encode, write_jsonl, write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_a_key_is_the_hash_of_the_id_or_else_of_the_text(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    records = [
+    records: list[dict[str, Any]] = [
         {"id": "ünï", "text": "a"},
         {"text": "same"},
         {"id": 7, "text": ""},
         {"id": None, "text": "same"},
     ]
-    lines = [json.dumps(record) + "\n" for record in records]
-    (tmp_path / "in" / "a.jsonl").write_text("".join(lines), "utf-8")
+    write_rows(tmp_path / "in" / "a.jsonl", records)
     (tmp_path / "in" / "b.txt").write_text("same", "utf-8")
     ids = pa.array(["x", None])
     pq.write_table(pa.table({"id": ids, "text": ["1", "same"]}), tmp_path / "in" / "c.parquet")

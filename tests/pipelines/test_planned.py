@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pkgutil
+import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -160,7 +161,9 @@ def fail() -> None:
 
 
 @pytest.mark.parametrize("kind", SINKS)
-def test_a_restarted_sink_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_a_restarted_sink_goes_on_and_one_that_is_replaced_ends(
+    place: Place, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     (write, step), out = SINKS[kind], place.folder / "out"
     with pipeline() as p:
         write(p, place, str(place.folder / "expected"))
@@ -176,24 +179,16 @@ def test_a_restarted_sink_goes_on(place: Place, monkeypatch: pytest.MonkeyPatch,
     for _ in range(2):  # once more, when it is complete
         p.run().wait_until_finish()
         assert tree(out) == tree(place.folder / "expected")
-    again = pipeline()
-    write(again, place, str(out))
+    first = pipeline()
+    write(first, place, str(out))
     with pytest.raises(Exception, match="which is complete: replace it"):
-        again.run()
-
-
-@pytest.mark.parametrize("kind", SINKS)
-def test_a_second_sink_ends_the_first(
-    place: Place, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    (write, step), out = SINKS[kind], place.folder / "out"
+        first.run()
 
     def second() -> None:
         with pipeline() as p:
             write(p, place, str(out), overwrite=True)
 
-    first = pipeline()
-    write(first, place, str(out))
+    shutil.rmtree(out)
     on_half(monkeypatch, step, second)
     with pytest.raises(Exception, match="another job has been started there since"):
         first.run()

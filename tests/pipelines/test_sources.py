@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from pipelines.errors import ConfigError, InputError, OutputError, VerificationE
 from pipelines.settings import InputSettings
 from tests import jobs
 from tests.cli.process import bpe
-from tests.pipelines.corpora import count, encode, sentence, train
+from tests.pipelines.corpora import count, encode, sentence, train, write_rows
 from tests.pipelines.test_train_mix import MIX
 from tests.shared_data import long_but
 
@@ -29,11 +28,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three sources that call the text otherwise; the files of two alternate."""
     folder = tmp_path_factory.mktemp("corpus")
     for number in range(4):
-        lines = [{"url": f"u{number}{i}", "id": 1, "body": sentence(i)} for i in range(9)]
-        (folder / f"{number}-web.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+        rows = [{"url": f"u{number}{i}", "id": 1, "body": sentence(i)} for i in range(9)]
+        write_rows(folder / f"{number}-web.jsonl", rows)
         files = [{"source": sentence(100 + i)} for i in range(5)]
         pq.write_table(pa.table({"file": files}), folder / f"{number}-code.parquet")
-    (folder / "notes.jsonl").write_text(json.dumps({"id": "n", "text": sentence(7)}), "utf-8")
+    write_rows(folder / "notes.jsonl", [{"id": "n", "text": sentence(7)}])
     return folder
 
 
