@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from concurrent import futures
+from concurrent.futures import Future
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -134,25 +136,22 @@ def wait(result: Any, poll: Callable[[], bool]) -> str | None:
     Raises:
         Exception: whatever Beam raises for a job that failed.
     """
-    over, ends = threading.Event(), list[Any]()
+    ended: Future[Any] = Future()
 
     def finish() -> None:
         try:
-            ends.append(result.wait_until_finish())
+            ended.set_result(result.wait_until_finish())
         except Exception as error:  # noqa: BLE001 - raised again where the caller waits
-            ends.append(error)
-        finally:
-            over.set()
+            ended.set_exception(error)
 
     threading.Thread(target=finish, name="bpe-wait", daemon=True).start()
-    while not over.wait(POLL_SECONDS):
+    while not futures.wait([ended], POLL_SECONDS).done:
         if not poll():
             return None
-    (end,) = ends
-    if isinstance(end, grpc.RpcError):
-        return _asked_for(result, end, poll)
-    if isinstance(end, Exception):
-        raise end
+    try:
+        end = ended.result()
+    except grpc.RpcError as error:
+        return _asked_for(result, error, poll)
     poll()
     return None if end is None else str(end)
 
