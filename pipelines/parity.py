@@ -12,7 +12,7 @@ from bpe.models import ByteLevel
 from pipelines import storage
 from pipelines.count.directory import group_directories, read_counts_manifest
 from pipelines.errors import ConfigError
-from pipelines.output.names import COUNTS, fingerprint
+from pipelines.output.names import fingerprint
 from pipelines.output.state import complete
 from pipelines.settings import CountsInput
 
@@ -79,8 +79,6 @@ def check_parity(counts: Sequence[CountsInput], training: TrainSettings) -> None
     Raises:
         ConfigError: a setting does not go with parity; the message names the setting.
     """
-    if not counts:
-        raise ConfigError("`parity` needs `counts`: a directory for each group")
     for source in counts:
         if source.weight != 1 or source.share is not None:
             raise ConfigError(
@@ -103,7 +101,7 @@ def expected_groups(parity: ParitySettings, training: TrainSettings) -> Groups:
         InputError, bpe.errors.CountsError: held-out counts are missing or damaged.
         ConfigError: a setting does not go with parity.
     """
-    check_parity((CountsInput(directory=COUNTS),), training)
+    check_parity((), training)
     dev = _named(parity.dev_counts, "dev_counts")
     return Groups(names=tuple(dev) or ("",), dev=tuple(dev.values()), parity=parity)
 
