@@ -87,12 +87,6 @@ def test_different_outputs_end_the_bench_before_anything_is_timed() -> None:
     assert measure(work(ours, other), rounds=1, say=silent)["cells"]
 
 
-@pytest.mark.long
-def test_a_contender_that_fails_is_named_with_what_it_printed() -> None:
-    with pytest.raises(ContenderError, match=r"(?s)encode nobody en .*KeyError: 'nobody'"):
-        measure(work(encoder("nobody", who="nobody", size=1000)), rounds=1, say=silent)
-
-
 def test_the_command_line_knows_its_rows() -> None:
     rows = run_bench("run", "--scale", "quick", "--list").stdout.split()
     assert "encode-r50k-en" in rows

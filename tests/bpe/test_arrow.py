@@ -6,22 +6,6 @@ import pytest
 from bpe._arrow import text_column
 from bpe._native import TextColumn, malformed_rows
 
-ROWS = [b"plain", b"", b"\xff", "é".encode(), b"\xc3", b""]
-
-
-def bad_rows(array: pa.Array) -> list[int]:
-    return memoryview(malformed_rows(text_column(array))).cast("q").tolist()
-
-
-@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary()])
-def test_a_slice_is_its_own_rows(kind: pa.DataType) -> None:
-    array = pa.array(ROWS, type=kind)
-    for start in range(len(ROWS) + 1):
-        for stop in range(start, len(ROWS) + 1):
-            part = array.slice(start, stop - start)
-            assert len(text_column(part)) == len(part)
-            assert bad_rows(part) == [i - start for i in (2, 4) if start <= i < stop]
-
 
 def test_the_array_may_be_gone_before_its_column() -> None:
     column = text_column(pa.array([bytes([255]) * 100_000] * 3))

@@ -4,24 +4,8 @@ from typing import Any
 
 import pytest
 
-from bpe import ByteLevel, CharacterLevel, WordPiece
+from bpe import CharacterLevel, WordPiece
 from bpe.errors import TokenizerError
-
-
-def test_what_a_word_consists_of_before_it_is_merged() -> None:
-    word = "né\N{SLIGHTLY SMILING FACE}".encode() + b"\xff"
-    characters = (b"n", "é".encode(), "\N{SLIGHTLY SMILING FACE}".encode(), b"\xff")
-    assert ByteLevel().symbols(word) == tuple(bytes([byte]) for byte in word)
-    assert CharacterLevel().symbols(word) == (*characters, b"</w>")
-    assert CharacterLevel(end_of_word="").symbols(word) == characters
-    assert WordPiece().symbols(word) == (b"n", *(b"##" + part for part in characters[1:]))
-
-
-def test_the_token_that_is_a_whole_word() -> None:
-    assert ByteLevel().as_token(b"low") == b"low"
-    assert CharacterLevel().as_token(b"low") == b"low</w>"
-    assert CharacterLevel(end_of_word="").as_token(b"low") == b"low"
-    assert WordPiece().as_token(b"low") == b"low"
 
 
 @pytest.mark.parametrize(

@@ -47,12 +47,6 @@ def test_a_column_that_is_normalized_is_the_same_array(step: str) -> None:
     assert normalize_column(composed, ("nfc",)) is composed
 
 
-def test_only_the_texts_that_change_are_touched() -> None:
-    texts = ["one", "e\u0301", "two", "", "ﬁ\u0301", "three" * 10]
-    assert column_of(texts, ("nfc",)) == ["one", "é", "two", "", "ﬁ\u0301", "three" * 10]
-    assert column_of([], ("nfc", "lowercase", "strip-accents")) == []
-
-
 def test_steps_that_are_wrong() -> None:
     with pytest.raises(PretokenizerError, match="unknown normalizer 'NFC'; valid: nfc, nfd, nfkc"):
         bpe.Pretokenizer("gpt2", normalizer=("NFC",))
