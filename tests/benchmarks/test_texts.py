@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import vocabularies
-from benchmarks.contenders.encode import COPIES, SLICES, own_pattern, texts_of
+from benchmarks.contenders.encode import COPIES, SLICES, texts_of
 from benchmarks.corpora import MULTILINGUAL, column, text_bytes
-from tests.shared_data import LONG
 
 
 def test_new_words_are_all_distinct_and_cut_evenly() -> None:
@@ -27,10 +25,3 @@ def test_each_copy_has_the_same_documents_in_another_order() -> None:
     assert len({tuple(copy) for copy in [texts, *copies]}) == 1 + COPIES
     again = [one.to_pylist() for one in texts_of(MULTILINGUAL, 50_000, "shuffled")]
     assert again == copies
-
-
-def test_a_pattern_of_ones_own_gives_the_ids_of_the_name() -> None:
-    name = "o200k_base" if LONG else "r50k_base"
-    texts = column(MULTILINGUAL, 20_000)
-    rows = own_pattern(name).ready(texts)()
-    assert rows == vocabularies.load(name).encode_arrow(texts)

@@ -18,16 +18,6 @@ def test_a_special_token_that_only_normalization_makes_is_text() -> None:
     assert dict(counts.items()) == {b"a": 1, b"b": 1, b"<s>": 1}
 
 
-def test_more_texts_than_are_prepared_at_a_time() -> None:
-    texts = [f"Word{i} X" for i in range(3000)]
-    plain, normalized = (
-        bpe.count_pretokens(rows, pretokenizer="words", normalizer=steps, track_order=True)
-        for rows, steps in (([text.lower() for text in texts], ()), (texts, ["lowercase"]))
-    )
-    assert normalized.to_table() == plain.to_table()
-    assert normalized.order_span == 3000
-
-
 # What is never split.
 
 
