@@ -1,4 +1,4 @@
-"""Settings of hypothesis: no deadline, since a busy machine is no fault of the code.
+"""Settings of hypothesis: no limits of time, since a busy machine is no fault of the code.
 
 ``make test-long`` tries eight times as many inputs where a test names no number, and ten times
 where it does (`tests.examples`).
@@ -11,7 +11,7 @@ from __future__ import annotations
 import signal
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.shared_data import LONG, shared_test
 
@@ -22,8 +22,9 @@ _FIRST = ("cluster", "append", "faults", "cli", "pipelines")
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and what they start too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("patient", deadline=None, max_examples=200 if LONG else 25)
-settings.register_profile("brief", deadline=None, max_examples=10)
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("patient", patient, max_examples=200 if LONG else 25)
+settings.register_profile("brief", patient, max_examples=10)
 settings.load_profile("patient")
 
 

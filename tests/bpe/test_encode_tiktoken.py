@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 import tiktoken
-from hypothesis import given, settings
+from hypothesis import given
 
 import bpe
 from bpe.pretokenizer import PATTERNS
@@ -93,7 +93,6 @@ def test_documents_of_the_corpora(
 
 @pytest.mark.shared
 @given(text=strings())
-@settings(deadline=None)
 def test_hard_text_with_a_published_vocabulary(
     text: str, published: tuple[bpe.Tokenizer, tiktoken.Encoding]
 ) -> None:
@@ -101,7 +100,6 @@ def test_hard_text_with_a_published_vocabulary(
 
 
 @given(text=strings())
-@settings(deadline=None)
 def test_hard_text_with_a_small_vocabulary(
     text: str, small: tuple[bpe.Tokenizer, tiktoken.Encoding]
 ) -> None:

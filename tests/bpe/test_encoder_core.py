@@ -6,7 +6,7 @@ from array import array
 from itertools import accumulate, chain
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bpe._arrow import values_of
@@ -28,7 +28,6 @@ PIECES = st.lists(st.tuples(PLACES, PLACES, IDS), max_size=3)
     cut=st.booleans(),
     dropout=st.sampled_from([0.0, 0.5]),
 )
-@settings(deadline=None)
 def test_pieces_are_encoded_or_refused(
     model: str,
     data: bytes,
