@@ -272,7 +272,6 @@ def run_once(
     progress: Progress,
     held: str | None = None,
     ready: Callable[[Planned], object] | None = None,
-    takes: bool = True,
 ) -> Any:
     """Plan a job over files and run it; return its summary.
 
@@ -282,14 +281,11 @@ def run_once(
         progress: the display of the progress.
         held: as in `run_planned`.
         ready: as in `run_planned`.
-        takes: whether an appending job takes new files; False: only summarize the directory.
 
     Raises:
         JobError: something is wrong; the class says what.
     """
     planned, appends = request.plan(), request.appending.appends
-    if not takes:
-        planned = replace(planned, files=(), splits=())
     if appends and not planned.files and planned.earlier is None:
         over = "".join(f"; {one}" for one in planned.passed_over)
         raise NothingArrivedError(

@@ -67,8 +67,9 @@ def run_or_watch(
                 nothing = error
             except Interrupted:
                 # What was made of units is kept; the summary is of what is complete.
-                if request.plan().earlier is not None:
-                    summary = run_once(request, takes=False, **done)
+                planned = request.plan()
+                if planned.earlier is not None:
+                    summary = request.summarize(replace(planned, files=(), splits=()), None)
                 break
             left = every if ends is None else ends - time.monotonic()
             signalled.wait(max(min(every, left), 0.0))

@@ -142,7 +142,11 @@ class Make(Pass):
 
 
 class _Part:
-    """The writer of a section's rows, whose files a stack closes."""
+    """The writer of a section's rows, whose files a stack closes.
+
+    Attributes:
+        totals: `RowTotals` and the totals of the outputs, complete after `finish`.
+    """
 
     def __init__(
         self,
@@ -162,7 +166,7 @@ class _Part:
             folder = section.folder(settings.to)
             name = f"{folder}/{section.stem}" if folder else section.stem
             self._writer = PARTS[settings.to](name, layout, outputs=outputs, stack=stack)
-        self._documents = self._rows = self._tokens = self._padding = 0
+        self.totals = {**vars(RowTotals())}
         # Of joined rows: ids that end a row of the section before; None: all from here on are ours.
         self._skip: int | None = None
         if self._size is not None and section.number:
@@ -170,7 +174,7 @@ class _Part:
 
     def add(self, documents: Documents) -> None:
         """Make rows of the next documents of the section."""
-        self._documents += len(documents)
+        self.totals["documents"] += len(documents)
         if self._size is not None:
             if not self.section.rows:
                 return
@@ -200,6 +204,12 @@ class _Part:
             self._read_on(end - section.before - section.tokens)
         self._put(self._maker.finish())
         self.outputs.see(self._maker.left)
+        self.totals |= {
+            "dropped_tokens": len(self._maker.left),
+            "dropped_documents": self._maker.dropped_documents,
+            "cut": self._maker.cut,
+            **self.outputs.totals,
+        }
         if self._writer is not None:
             self._writer.finish()
 
@@ -225,22 +235,8 @@ class _Part:
             return
         ids, _, padding = without_padding(batch.column(INPUT_IDS), batch.column(NUM_TOKENS))
         self.outputs.see(ids)
-        self._rows += len(batch)
-        self._tokens += len(ids)
-        self._padding += len(padding)
+        self.totals["rows"] += len(batch)
+        self.totals["tokens"] += len(ids)
+        self.totals["padding"] += len(padding)
         if self._writer is not None:
             self._writer.add(batch)
-
-    @property
-    def totals(self) -> dict[str, int]:
-        """Return the totals of the part: `RowTotals`, and the totals of its outputs."""
-        held = RowTotals(
-            documents=self._documents,
-            rows=self._rows,
-            tokens=self._tokens,
-            padding=self._padding,
-            dropped_tokens=len(self._maker.left),
-            dropped_documents=self._maker.dropped_documents,
-            cut=self._maker.cut,
-        )
-        return {**vars(held), **self.outputs.totals}

@@ -174,7 +174,7 @@ def _depth(line: bytes) -> int:
 def _decide(
     source: FileRange,
     options: ReadOptions,
-    data: memoryview,
+    data: bytes,
     columns: tuple[pa.Array, pa.Array, pa.Array],
     undecided: array[int],
 ) -> tuple[tuple[pa.Array, pa.Array, pa.Array], list[BadRecord]]:
@@ -183,7 +183,7 @@ def _decide(
     documents, bad, bad_rows = list[JsonDocument](), [], []
     is_filled = np.zeros(len(texts), bool)
     for row, begin, end in zip(undecided[::3], undecided[1::3], undecided[2::3], strict=True):
-        line = bytes(data[begin:end])
+        line = data[begin:end]
         try:
             documents.append(parse_line(line, options))
             is_filled[row] = True
@@ -199,20 +199,16 @@ def _decide(
     return tuple(left), bad
 
 
-def _line(data: memoryview, begin: int) -> memoryview:
+def _line(data: bytes, begin: int) -> bytes:
     """Return the line of ``data`` that begins at ``begin``, with its line end."""
-    step = 1 << 16
-    for place in range(begin, len(data), step):
-        if (end := bytes(data[place : place + step]).find(b"\n")) >= 0:
-            return data[begin : place + end + 1]
-    return data[begin:]
+    return data[begin : data.find(b"\n", begin) + 1 or len(data)]
 
 
 def _passthrough(
-    options: ReadOptions, data: memoryview, begins: list[int]
+    options: ReadOptions, data: bytes, begins: list[int]
 ) -> tuple[tuple[pa.Array, ...], dict[int, str]]:
     """Return the columns that pass through, and by row the reasons why values do not fit."""
-    records = [json.loads(bytes(_line(data, begin)), parse_int=integer) for begin in begins]
+    records = [json.loads(_line(data, begin), parse_int=integer) for begin in begins]
     problems: dict[int, str] = {}
     columns = []
     for wanted in options.keep:
@@ -225,8 +221,8 @@ def _passthrough(
 
 
 def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
-    place, data = lines.place, memoryview(lines.data)
-    if place == 0 and data[:3] == BYTE_ORDER_MARK:
+    place, data = lines.place, lines.data
+    if place == 0 and data.startswith(BYTE_ORDER_MARK):
         place, data = 3, data[3:]
     text, text_offsets, ids, id_offsets, has_id, starts, undecided = _native.read_json_lines(
         data,
@@ -257,7 +253,7 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
             options, data, [start - place for start in places.to_pylist()]
         )
     unfit = [
-        BadRecord.of(source, start, problems[row], bytes(line).rstrip(b"\r\n"))
+        BadRecord.of(source, start, problems[row], line.rstrip(b"\r\n"))
         for row in sorted(problems)
         for start in [places[row].as_py()]
         for line in [_line(data, start - place)]
