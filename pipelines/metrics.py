@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from apache_beam.metrics import Metrics
 
 NAMESPACE = "bpe"
 
 
-def counter(name: str) -> Any:
-    """Return a counter of Beam's metrics, in the namespace of this package."""
-    return Metrics.counter(NAMESPACE, name)
+def add_to_metrics(**numbers: int) -> None:
+    """Add numbers to the counters of their names, in this package's namespace of Beam's metrics."""
+    for name, number in numbers.items():
+        Metrics.counter(NAMESPACE, name).inc(number)

@@ -27,7 +27,7 @@ from pipelines.elements import Step
 from pipelines.errors import ConfigError, InputError, StoppedError
 from pipelines.extension import load_extended
 from pipelines.failures import job_errors
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.mix import complete_manifest, effective_mix
 from pipelines.output.directory import (
     decide,
@@ -353,7 +353,7 @@ def train_tokenizer(work: bool, job: TrainRequest, failures: FailureChannel) -> 
     remove_temporaries(job.directory)
     storage.write(join(job.directory, TRAINING), training.to_json().encode("utf-8"))
     write_tokenizer(join(job.directory, TOKENIZER), tokenizer)
-    counter("merges_trained").inc(len((training.superwords or training).merges))
+    add_to_metrics(merges_trained=len((training.superwords or training).merges))
     return [work]
 
 

@@ -21,7 +21,7 @@ from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.reading import Reading, SplitReader
 from pipelines.count.steps import FLUSH_BYTES, merged, shard_messages
 from pipelines.elements import OncePerProcess
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.output.directory import plan_of_run
 from pipelines.output.names import json_bytes
 from pipelines.planned import planned_splits
@@ -123,8 +123,8 @@ class CompareSplits:
             totals_at = sink.tell()
             sink.write(json_bytes(totals.to_record()))
         whole = described(totals, WHOLE, comparer.tokenizers)
-        counter("documents_compared").inc(whole["documents"])
-        counter("tokens_compared").inc(sum(one["tokens"] for one in whole["tokenizers"]))
+        tokens = sum(one["tokens"] for one in whole["tokenizers"])
+        add_to_metrics(documents_compared=whole["documents"], tokens_compared=tokens)
         written = sink.written()
         return Made(
             files=(StoredFile(file=file, bytes=written.bytes, sha256=written.sha256),),

@@ -20,7 +20,7 @@ from pipelines.corpus.documents import BadRecord, ReadOptions, read_split
 from pipelines.corpus.documents.stored import check_version
 from pipelines.corpus.groups import named_groups
 from pipelines.errors import RecordError, StoppedError
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.output.names import DEAD_LETTERS
 from pipelines.progress import many
 from pipelines.storage import join, replacing
@@ -102,7 +102,6 @@ class SplitReader:
             RecordError: one bad record more than the job may set aside.
             InputError: a file cannot be read.
         """
-        documents_read, bytes_read = counter("documents_read"), counter("bytes_read")
         options = self.reading.settings
         for block in read_split(self.split, options):
             if self.stopped():
@@ -113,8 +112,7 @@ class SplitReader:
                 self.set_aside(bad)
             self.documents += len(block)
             self._input_bytes += block.input_bytes
-            documents_read.inc(len(block))
-            bytes_read.inc(block.input_bytes)
+            add_to_metrics(documents_read=len(block), bytes_read=block.input_bytes)
             yield block
             if self.slot is not None:
                 self.slot.update(documents=self.documents, bytes=self._input_bytes)
@@ -139,7 +137,7 @@ class SplitReader:
             path = join(self.reading.directory, self.split.dead_letters_file)
             self._dead = self._open.enter_context(replacing(path))
         self._dead.write(dead_letter(bad))
-        counter("dead_letters").inc()
+        add_to_metrics(dead_letters=1)
 
     def set_row_aside(self, block: Block, row: int, reason: str) -> None:
         """Set a document of a block aside; raises as `set_aside`."""

@@ -24,7 +24,7 @@ from pipelines.corpus.mix import sources_of
 from pipelines.corpus.reading import Reading, check_failures
 from pipelines.count.manifest import CountedGroup, GroupedManifest
 from pipelines.errors import JobError
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import TOKENIZER
 from pipelines.storage import join
@@ -58,9 +58,9 @@ def write_shard(
     data = shard_bytes(counts)
     file = shard_file(shard, job.settings.shards, job.generation)
     storage.write(join(job.directory, file), data)
-    counter("distinct_pretokens_written").inc(len(counts))
-    counter("parquet_bytes_written").inc(len(data))
-    counter("parts_written").inc()
+    add_to_metrics(
+        distinct_pretokens_written=len(counts), parquet_bytes_written=len(data), parts_written=1
+    )
     yield counts_part(
         data, rows=len(counts), shard=shard, shards=job.settings.shards, generation=job.generation
     )

@@ -29,7 +29,7 @@ from pipelines.corpus.groups import by_group, with_sources
 from pipelines.corpus.mix import sources_of
 from pipelines.corpus.reading import Reading, SplitReader, text_bytes
 from pipelines.errors import ConfigError, InputError
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.output.directory import plan_of_run
 from pipelines.output.names import RUNS, SOURCE, TOKENIZER, Plan, group_folder
 from pipelines.readable import readable
@@ -276,8 +276,7 @@ def count_split(
             if counts.nbytes > FLUSH_BYTES:
                 yield from counts.drained()
         dead = reader.finish()
-    counter("pretokens_counted").inc(totals.pretokens)
-    counter("text_bytes_counted").inc(totals.bytes)
+    add_to_metrics(pretokens_counted=totals.pretokens, text_bytes_counted=totals.bytes)
     yield replace(
         totals,
         failures=reader.bad_records,

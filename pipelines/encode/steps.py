@@ -31,7 +31,7 @@ from pipelines.encode.manifest import (
 )
 from pipelines.encode.rows import NOTHING, RowLayout, Sums, with_ends
 from pipelines.encode.tokens import check_special_tokens, end_ids, id_type, unknown_id
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.output.names import (
     TOKENIZER,
     fingerprint,
@@ -297,8 +297,7 @@ def make(
             sums += Sums.of(encoded.rows, text_bytes=size, unknown=unknown)
             add(encoded.rows)
         dead_letters = reader.finish()
-    counter("cache_hits").inc(encoder.cache_use.hits)
-    counter("cache_misses").inc(encoder.cache_use.misses)
+    add_to_metrics(cache_hits=encoder.cache_use.hits, cache_misses=encoder.cache_use.misses)
     return EncodedPart(sums=sums, bad_records=reader.bad_records, dead_letters=dead_letters)
 
 
@@ -360,15 +359,14 @@ def write_part(
 def count_written(record: Record) -> None:
     """Add the numbers of a finished part to Beam's counters."""
     part = Part.of_record(record)
-    for name, number in (
-        ("documents_encoded", part.documents),
-        ("text_bytes_encoded", part.text_bytes),
-        ("tokens_written", part.tokens),
-        ("unknown_tokens_written", part.unknown),
-        ("parquet_bytes_written", part.bytes),
-        ("parts_written", 1),
-    ):
-        counter(name).inc(number)
+    add_to_metrics(
+        documents_encoded=part.documents,
+        text_bytes_encoded=part.text_bytes,
+        tokens_written=part.tokens,
+        unknown_tokens_written=part.unknown,
+        parquet_bytes_written=part.bytes,
+        parts_written=1,
+    )
 
 
 def encode_job(

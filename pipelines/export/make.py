@@ -22,7 +22,7 @@ from pipelines.export.manifest import RowTotals
 from pipelines.export.outputs import Outputs
 from pipelines.export.rows import row_maker, without_padding
 from pipelines.export.sections import all_sections
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.stage.stage import Made
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ class Make(Pass):
             for part in parts:
                 part.finish()
         slot.update(documents=done, bytes=unit.bytes)
-        counter("documents_read").inc(done)
-        counter("bytes_read").inc(unit.bytes)
+        add_to_metrics(documents_read=done, bytes_read=unit.bytes)
         return Made(
             files=tuple(file for part in parts for file in part.outputs.files),
             totals={

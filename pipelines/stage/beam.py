@@ -13,7 +13,7 @@ import apache_beam as beam
 from pipelines.elements import Step, pack, unpack
 from pipelines.errors import ConfigError
 from pipelines.local_runner import has_one_worker
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.progress import SlotWriter
 from pipelines.stage.stage import in_order, make_unit
 
@@ -137,13 +137,13 @@ def _make_record(
         return [keyed(element)]
     slot = SlotWriter(slots, unit.number)
     record, resumed = make_unit(stage, unit, slot=slot, stopped=failures.stopped)
+    documents = record.totals.get("documents", 0)
     if resumed:
-        slot.keep(documents=record.totals.get("documents", 0), bytes=unit.bytes)
-    if last:
-        counter("units_resumed" if resumed else "units_made").inc()
+        slot.keep(documents=documents, bytes=unit.bytes)
     if last and resumed:
-        counter("documents_kept").inc(record.totals.get("documents", 0))
-        counter("bytes_kept").inc(unit.bytes)
+        add_to_metrics(units_resumed=1, documents_kept=documents, bytes_kept=unit.bytes)
+    elif last:
+        add_to_metrics(units_made=1)
     return [keyed(pack((unit.number, record)))]
 
 

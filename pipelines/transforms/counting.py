@@ -33,7 +33,7 @@ from pipelines.elements import (
 )
 from pipelines.errors import RecordError
 from pipelines.failures import FailureChannel, job_errors
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.option import split_arguments, takes
 from pipelines.settings import SHARDS, PretokenSettings
 
@@ -209,12 +209,11 @@ class _CountTexts(BatchDoFn):
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._drain()
         totals = self._counters.totals
-        for name, number in (
-            ("documents_counted", totals.documents),
-            ("pretokens_counted", totals.pretokens),
-            ("text_bytes_counted", totals.bytes),
-        ):
-            counter(name).inc(number)
+        add_to_metrics(
+            documents_counted=totals.documents,
+            pretokens_counted=totals.pretokens,
+            text_bytes_counted=totals.bytes,
+        )
 
     def _drain(self, time: Any = None) -> Iterator[Any]:
         for window, message in self._counters.drain(1 if self._singly else SHARDS):

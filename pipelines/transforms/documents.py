@@ -22,7 +22,7 @@ from pipelines.elements import (
 )
 from pipelines.encode.passthrough import find_passthrough, name_and_type
 from pipelines.errors import ConfigError, RecordError
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.option import list_of, split_arguments, takes
 from pipelines.settings import EncodeSettings, InputSettings
 from pipelines.tables import Table
@@ -116,10 +116,9 @@ def _read(element: bytes, *, as_tables: bool) -> Iterator[Any]:
     """Yield the documents of a split, and the bad records among them."""
     split, options = unpack(element)
     for block in read_split(split, options):
-        counter("dead_letters").inc(len(block.bad))
+        add_to_metrics(dead_letters=len(block.bad))
         yield from block.bad
-        counter("documents_read").inc(len(block))
-        counter("bytes_read").inc(block.input_bytes)
+        add_to_metrics(documents_read=len(block), bytes_read=block.input_bytes)
         table = table_of(block, options.keep)
         if not as_tables:
             yield from rows_of(table)

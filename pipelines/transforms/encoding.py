@@ -36,7 +36,7 @@ from pipelines.elements import (
     unpack,
 )
 from pipelines.errors import ConfigError, RecordError
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.option import list_of
 from pipelines.settings import EncodeSettings
 from pipelines.tables import Table
@@ -297,13 +297,12 @@ class _Encode(BatchDoFn):
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._drain()
         self._encoders.clear()
-        for name, number in (
-            ("documents_encoded", self._documents),
-            ("tokens_encoded", self._ids),
-            ("cache_hits", self._use.hits),
-            ("cache_misses", self._use.misses),
-        ):
-            counter(name).inc(number)
+        add_to_metrics(
+            documents_encoded=self._documents,
+            tokens_encoded=self._ids,
+            cache_hits=self._use.hits,
+            cache_misses=self._use.misses,
+        )
 
     def _drain(self) -> Iterator[Any]:
         """Yield the elements that wait, each in its own window, at its own time."""

@@ -14,7 +14,7 @@ from pipelines.elements import SUM_UP_COUNTS, require_one_pane
 from pipelines.errors import ConfigError, InputError
 from pipelines.extension import load_extended, located
 from pipelines.failures import job_errors
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.option import list_of, split_arguments, takes
 from pipelines.settings import SHARDS, PretokenSettings, TrainSettings
 from pipelines.train import check_training, trained
@@ -125,5 +125,5 @@ def _train(
         return []
     extend = load_extended(training)
     tokenizer = trained([lambda: found], training, pretokens.special_tokens, extend=extend)
-    counter("merges_trained").inc(len(tokenizer.merges))
+    add_to_metrics(merges_trained=len(tokenizer.merges))
     return [tokenizer]

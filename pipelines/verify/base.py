@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.errors import InputError, JobError, VerificationError
-from pipelines.metrics import counter
+from pipelines.metrics import add_to_metrics
 from pipelines.output.names import MANIFEST
 from pipelines.run import metric
 from pipelines.settings import OutputSettings
@@ -95,8 +95,7 @@ class Check:
         documents = made.totals.get("documents", 0)
         if self.reads:
             slot.update(documents=documents, bytes=unit.bytes)
-            counter("documents_read").inc(documents)
-            counter("bytes_read").inc(unit.bytes)
+            add_to_metrics(documents_read=documents, bytes_read=unit.bytes)
         return made
 
     def fold(self, records: Sequence[Record]) -> None:
@@ -123,7 +122,7 @@ class VerifyJob(Job):
 
     def finish(self) -> None:
         """Count the output as verified; a runner that lost a check does not reach this step."""
-        counter("outputs_verified").inc()
+        add_to_metrics(outputs_verified=1)
 
 
 @dataclass(frozen=True, kw_only=True)
