@@ -181,6 +181,20 @@ def with_storage(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return called
 
 
+@beam.ptransform_fn  # type: ignore[untyped-decorator]  # Beam has no types
+def call_once(begin: Any, function: Callable[..., Any], *arguments: Any, types: Any = Any) -> Any:
+    """Call a function once, with None and the arguments; return a PCollection of its result.
+
+    Args:
+        begin: a pipeline.
+        function: called in a worker, which reaches stores as in `StorageDoFn`.
+        *arguments: small and picklable values, and side inputs.
+        types: the type of the result.
+    """
+    start = begin | "Start" >> beam.Create([None], reshuffle=False)
+    return start | "Call" >> beam.Map(with_storage(function), *arguments).with_output_types(types)
+
+
 class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """A transform that fails at the first bad element, or has an output for all, as Beam's do."""
 

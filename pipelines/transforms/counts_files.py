@@ -16,7 +16,7 @@ from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.check_parts import shard_of, stored_sets, stored_shards
 from pipelines.count.results import write_manifest, write_shard
 from pipelines.count.steps import count_job, count_plan
-from pipelines.elements import pack, require_global_window, unpack, with_storage
+from pipelines.elements import call_once, pack, require_global_window, unpack, with_storage
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.option import split_arguments, takes
@@ -87,26 +87,15 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         """Merge the counts by shard, write the shards and the manifest."""
         require_global_window(counts, "WriteCounts writes one directory")
         begin, job = counts.pipeline, replace(self._job, run=uuid.uuid4().hex)
-        prepared = (
-            begin
-            | "Start" >> beam.Create([None], reshuffle=False)
-            | "Prepare directory" >> beam.Map(with_storage(_prepare), self._output, job)
-        )
+        prepared = begin | "Prepare directory" >> call_once(_prepare, self._output, job)
         parts = gathered(
             counts, shards=job.settings.shards, label="WriteCounts", every_shard=True
         ) | "Write shards" >> beam.FlatMap(
             with_storage(_write_shard), job, beam.pvalue.AsSingleton(prepared)
         ).with_output_types(bytes)
-        return (
-            begin
-            | "End" >> beam.Create([None], reshuffle=False)
-            | "Write manifest"
-            >> beam.Map(
-                with_storage(_write_manifest),
-                job,
-                beam.pvalue.AsIter(parts),
-                *self._totals,
-            ).with_output_types(dict[str, Any])
+        results, types = beam.pvalue.AsIter(parts), dict[str, Any]
+        return begin | "Write manifest" >> call_once(
+            _write_manifest, job, results, *self._totals, types=types
         )
 
 

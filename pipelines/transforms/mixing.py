@@ -68,18 +68,12 @@ class MixCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             require_one_pane(
                 counts, "MixCounts weighs the counts of each window once", remedy=SUM_UP_COUNTS
             )
-            sizes.append(
-                counts
-                | f"Size in {name}" >> beam.Map(_size, self._of).with_output_types(int)
-                | f"Size of {name}" >> beam.CombineGlobally(sum).without_defaults()
-                | f"Name {name}"
-                >> beam.Map(lambda size, name: (name, size), name).with_output_types(
-                    tuple[str, int]
-                )
-            )
+            size = beam.Map(_size, name, self._of).with_output_types(tuple[str, int])
+            sizes.append(counts | f"Size in {name}" >> size)
         factors = (
             sizes
             | "Sizes" >> beam.Flatten()
+            | "Size of each" >> beam.CombinePerKey(sum)
             | "By name" >> beam.CombineGlobally(beam.combiners.ToDictCombineFn()).without_defaults()
             | "Weights" >> beam.Map(_factors, self._shares)
         )
@@ -92,10 +86,10 @@ class MixCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         return weighed | "Mix" >> beam.Flatten()
 
 
-def _size(counted: tuple[bytes, int], of: _Of) -> int:
-    """Return the part of the source's size that is of one pre-token."""
+def _size(counted: tuple[bytes, int], name: str, of: _Of) -> tuple[str, int]:
+    """Return the source, and the part of its size that is of one pre-token."""
     pretoken, count = counted
-    return count * len(pretoken) if of == "bytes" else count
+    return name, count * len(pretoken) if of == "bytes" else count
 
 
 def _weighed(

@@ -23,6 +23,7 @@ from pipelines.corpus.keys import row_hashes
 from pipelines.corpus.reading import text_bytes
 from pipelines.corpus.splits import Split
 from pipelines.elements import (
+    call_once,
     check_field,
     pack,
     require_global_window,
@@ -150,14 +151,10 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             "parts": self.parts,
             "run": uuid.uuid4().hex,
         }
-        job = beam.pvalue.AsSingleton(
-            begin
-            | "Start" >> beam.Create([None], reshuffle=False)
-            | "Prepare directory"
-            >> beam.Map(
-                with_storage(_prepare), self._source, self._side_input, self._output, asked
-            ).with_output_types(bytes)
+        prepared = call_once(
+            *(_prepare, self._source, self._side_input, self._output, asked), types=bytes
         )
+        job = beam.pvalue.AsSingleton(begin | "Prepare directory" >> prepared)
         names = (self.id_field, self.ids_field, self.text_field)
         size = {"min_batch_size": _GATHERED_IDS, "max_batch_size": _GATHERED_IDS}
         rows = (
@@ -175,13 +172,8 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             | "Group parts" >> beam.GroupByKey()
             | "Write parts" >> beam.Map(with_storage(_write_part), job).with_output_types(bytes)
         )
-        return (
-            begin
-            | "End" >> beam.Create([None], reshuffle=False)
-            | "Write manifest"
-            >> beam.Map(
-                with_storage(_write_manifest), job, beam.pvalue.AsIter(written)
-            ).with_output_types(dict[str, Any])
+        return begin | "Write manifest" >> call_once(
+            _write_manifest, job, beam.pvalue.AsIter(written), types=dict[str, Any]
         )
 
 
