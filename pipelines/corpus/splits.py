@@ -142,14 +142,12 @@ def plan_splits(
         The splits in the order of the files; their parts are numbered from 0.
 
     Raises:
-        ConfigError: ``split_size`` is not positive, or makes more than `MAX_PARTS` splits.
+        ConfigError: ``split_size`` makes more than `MAX_PARTS` splits.
     """
     files = list(files)
     if split_size is None:
         usual = default_split_size(sum(file.size for file in files))
         split_size = _fitting_size(files, usual, whole=whole)
-    if split_size < 1:
-        raise ConfigError(f"split size {split_size} is not a positive number of bytes")
     if (splits := _count_splits(files, split_size, whole=whole)) > MAX_PARTS:
         raise ConfigError(
             f"`split_size` {split_size} makes {splits:,} splits of the input, and the maximum is "

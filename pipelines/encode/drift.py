@@ -74,6 +74,17 @@ class Measured:
         """Return the unseen pre-tokens in a million; None if no pre-tokens were counted."""
         return 1e6 * self.unseen / self.pretokens if self.pretokens else None
 
+    def figures(self, trained: float | None) -> dict[str, Any]:
+        """Return what a row of drift says of the texts; ``trained`` is of the training."""
+        return {
+            "text_bytes": self.text_bytes,
+            "tokens": self.tokens,
+            "bytes_per_token": self.bytes_per_token,
+            "trained_bytes_per_token": trained,
+            "single_byte_share": self.single_byte_share,
+            "unseen_per_million": self.unseen_per_million,
+        }
+
 
 def check_baseline(directory: str, tokenizer: Tokenizer) -> None:
     """Check that a directory holds counts of pre-tokens, split as the tokenizer splits texts.
@@ -230,12 +241,7 @@ def note_drift(
     time = dt.datetime.fromtimestamp(now, dt.timezone.utc)
     row = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "text_bytes": new.text_bytes,
-        "tokens": new.tokens,
-        "bytes_per_token": new.bytes_per_token,
-        "trained_bytes_per_token": trained,
-        "single_byte_share": new.single_byte_share,
-        "unseen_per_million": new.unseen_per_million,
+        **new.figures(trained),
         "warnings": said,
         "sums": asdict(sums),
     }

@@ -206,11 +206,4 @@ class _Row(StorageDoFn):
             self._trained = trained_bytes_per_token(self._path)
 
     def process(self, sums: Measured) -> Iterator[beam.Row]:
-        yield beam.Row(
-            text_bytes=sums.text_bytes,
-            tokens=sums.tokens,
-            bytes_per_token=sums.bytes_per_token,
-            trained_bytes_per_token=self._trained,
-            single_byte_share=sums.single_byte_share,
-            unseen_per_million=sums.unseen_per_million,
-        )
+        yield beam.Row(**sums.figures(self._trained))

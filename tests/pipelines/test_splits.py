@@ -84,12 +84,6 @@ def test_the_default_size_follows_the_corpus(total: int, expected: int) -> None:
     assert default_split_size(total) == expected
 
 
-@pytest.mark.parametrize("split_size", [0, -1])
-def test_a_split_size_that_is_not_positive_is_refused(split_size: int) -> None:
-    with pytest.raises(ConfigError, match=f"{split_size}"):
-        plan_splits([file(10)], split_size)
-
-
 def test_more_splits_than_five_digits_tell_are_refused_with_a_size_that_fits() -> None:
     files = [file(10**12), file(7, compression="gz")]
     with pytest.raises(

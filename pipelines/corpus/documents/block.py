@@ -18,7 +18,7 @@ from pipelines.corpus.documents.types import parse_type
 from pipelines.errors import ConfigError
 from pipelines.formats import FILE_FORMATS
 from pipelines.option import changed
-from pipelines.settings import LARGEST_RECORD, MAX_RECORD
+from pipelines.settings import MAX_RECORD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -87,13 +87,6 @@ class ReadOptions:
     source_fields: tuple[SourceFields, ...] = ()
 
     def __post_init__(self) -> None:
-        if not 1 <= self.max_record_bytes <= LARGEST_RECORD:
-            raise ConfigError(
-                f"max_record_bytes {self.max_record_bytes} is not between 1 and {LARGEST_RECORD} "
-                "(one value of a Parquet file holds no more)"
-            )
-        if self.block_bytes < 1:
-            raise ConfigError(f"block_bytes {self.block_bytes} is not a positive number of bytes")
         try:
             for one in (self, *(self.of_source(source.name) for source in self.source_fields)):
                 (one.text_field + (one.id_field or "")).encode()
