@@ -10,7 +10,7 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import zstandard
 
@@ -29,26 +29,6 @@ XZ_MEMORY = 256 << 20  # `xz -9` needs 65 MiB to unpack
 
 class DamagedDataError(Exception):
     """Compressed data that cannot be unpacked; the message says why and where."""
-
-
-class ByteStream(Protocol):
-    """The unpacked bytes of a file from some offset on."""
-
-    def read(self, size: int, /) -> bytes:
-        """Read the next ``size`` bytes; fewer only at the end."""
-        ...
-
-
-class _Member(Protocol):
-    """One gzip member, Zstandard frame, bzip2 or xz stream being unpacked."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    @property
-    def needs_input(self) -> bool: ...
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
 class UnpackedStream:
@@ -218,8 +198,8 @@ class _ZstdFrame:
 
 
 _ERRORS = (zlib.error, zstandard.ZstdError, lzma.LZMAError, OSError, EOFError, ValueError)
-_CODECS: dict[Compression, tuple[str, Callable[[], _Member], bytes]] = {
-    # name, one member, what may fill up a file after its members
+_CODECS: dict[Compression, tuple[str, Callable[[], Any], bytes]] = {
+    # name, one member (with the interface of `bz2.BZ2Decompressor`), what may fill up a file
     "gz": ("gzip", _GzipMember, b"\0"),
     "zst": ("Zstandard", _ZstdFrame, b""),
     "bz2": ("bzip2", bz2.BZ2Decompressor, b""),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from bpe import _native
 from bpe._arrow import binary_rows, int64_array
 from pipelines.corpus.documents.block import RAW_BYTES, BadRecord, Block, ReadOptions, text_block
-from pipelines.corpus.documents.compression import ByteStream, DamagedDataError, UnpackedStream
+from pipelines.corpus.documents.compression import DamagedDataError, UnpackedStream
 from pipelines.corpus.documents.stored import LostFileError, StoredBytes
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _first_line(stored: StoredBytes, source: FileRange) -> int | None:
 
 
 def _pieces(
-    source: FileRange, options: ReadOptions, stream: ByteStream, *, begin: int
+    source: FileRange, options: ReadOptions, stream: UnpackedStream | StoredBytes, *, begin: int
 ) -> Iterator[_Piece]:
     """Yield whole lines from ``begin`` to the end of the range, or of the compressed file."""
     last = sys.maxsize if isinstance(stream, UnpackedStream) else source.end - 1
