@@ -19,7 +19,7 @@ import numpy as np
 from bpe._codec import from_jsonable, to_jsonable
 from pipelines import storage
 from pipelines.errors import ConfigError
-from pipelines.export.numbers import choice_hashes, in_validation, range_of
+from pipelines.export.numbers import choice_hashes, range_of
 from pipelines.export.plan import spans_of, stored_pins
 from pipelines.export.source import read_blocks, read_sizes
 from pipelines.output.names import DATA, TRAIN, VALIDATION, fingerprint, json_bytes
@@ -57,7 +57,8 @@ class Selection:
 
     def validation(self, keys: Hashes) -> npt.NDArray[np.bool_]:
         """Return, for each document, True if the document is held out for validation."""
-        return in_validation(keys, self.plan.validation)
+        mask: npt.NDArray[np.bool_] = keys < np.uint64(int(self.plan.validation * (1 << 64)))
+        return mask
 
     def takes(self, block: IdBlock, epoch: int | None) -> npt.NDArray[np.bool_]:
         """Return, for each document, True if the epoch of its source takes it; None: validation."""

@@ -277,7 +277,7 @@ def bucket_documents(
             if stopped():
                 raise StoppedError
             tables += read_segment(join(stage.work, name), segment)
-        yield from _sorted(tables, sources, layout=stage.plan.row_layout)
+        yield from _sorted(tables, sources, layout=stage.plan)
 
 
 def _sorted(

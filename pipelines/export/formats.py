@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pipelines.export.format import PartWriter
-    from pipelines.export.rows import ExportLayout
+    from pipelines.export.manifest import ExportHeader
     from pipelines.settings import ExportFormat
     from pipelines.stage.record import StoredFile
 
@@ -25,7 +25,7 @@ PARTS: dict[ExportFormat, type[PartWriter]] = {
     "mds": MdsPart,
     "litdata": LitdataPart,
 }
-INDEXES: dict[ExportFormat, Callable[[Sequence[StoredFile], ExportLayout, str], bytes]] = {
+INDEXES: dict[ExportFormat, Callable[[Sequence[StoredFile], ExportHeader], bytes]] = {
     "mds": mds_index,
     "litdata": litdata_index,
 }

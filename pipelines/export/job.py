@@ -96,7 +96,7 @@ def index_files(header: ExportHeader, records: Sequence[Record]) -> dict[str, by
     for half, name in ((TRAIN, EXPORT_INDEX), (VALIDATION, f"{VALIDATION}/{EXPORT_INDEX}")):
         files = [file for record in records for file in files_of(record, half)]
         if of_format is not None and (files or half == TRAIN):
-            found[name] = of_format(files, header.row_layout, header.fingerprint)
+            found[name] = of_format(files, header)
     return found
 
 

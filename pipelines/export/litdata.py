@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pipelines.encode.rows import Ids, Numbers
-    from pipelines.export.rows import ExportLayout
+    from pipelines.export.manifest import ExportHeader
     from pipelines.stage.record import StoredFile
 
 _TYPES = {"uint16": "no_header_numpy:5", "uint32": "no_header_numpy:6"}
@@ -45,13 +45,12 @@ class LitdataPart(ShardedPart):
         return ids.astype(self.id_type, copy=False)
 
 
-def litdata_index(files: Sequence[StoredFile], layout: ExportLayout, mark: str) -> bytes:
+def litdata_index(files: Sequence[StoredFile], header: ExportHeader) -> bytes:
     """Return the contents of ``index.json``, which lists the chunks.
 
     Args:
         files: the chunks.
-        layout: the layout of the rows.
-        mark: the fingerprint of the export.
+        header: the settings of the export.
     """
     chunks = [
         {
@@ -63,14 +62,15 @@ def litdata_index(files: Sequence[StoredFile], layout: ExportLayout, mark: str) 
         for one in files
     ]
     config = {
-        "chunk_bytes": layout.settings.shard_size,
+        "chunk_bytes": header.settings.shard_size,
         "chunk_size": None,
         "compression": None,
-        "data_format": [_TYPES[layout.id_type]],
+        "data_format": [_TYPES[header.id_type]],
         "data_spec": _ONE_LEAF,
         "encryption": None,
         "item_loader": "TokensLoader",
     }
     # litdata keeps copies of chunks for as long as this text is the same.
-    value = {"chunks": chunks, "config": config, "updated_at": fingerprint([chunks, mark])}
+    updated = fingerprint([chunks, header.fingerprint])
+    value = {"chunks": chunks, "config": config, "updated_at": updated}
     return json.dumps(value, sort_keys=True).encode()

@@ -157,14 +157,14 @@ class _Part:
     ) -> None:
         self.section, self.outputs = section, outputs
         self._stage, self._stopped = stage, stopped
-        layout, settings = stage.plan.row_layout, stage.plan.settings
+        settings = stage.plan.settings
         self._size = settings.pack if settings.joins else None
-        self._maker = row_maker(layout)
+        self._maker = row_maker(stage.plan)
         self._writer: PartWriter | None = None
         if section.part >= 0:
             folder = section.folder(settings.to)
             name = f"{folder}/{section.stem}" if folder else section.stem
-            self._writer = PARTS[settings.to](name, layout, outputs=outputs, stack=stack)
+            self._writer = PARTS[settings.to](name, stage.plan, outputs=outputs, stack=stack)
         self.totals = {**vars(RowTotals())}
         # Of joined rows: ids that end a row of the section before; None: all from here on are ours.
         self._skip: int | None = None

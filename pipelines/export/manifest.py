@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-import pyarrow as pa
-
 from bpe._codec import to_jsonable
 from bpe.files import with_checksum
 from pipelines import storage
-from pipelines.corpus.documents.types import parse_type
 from pipelines.export.rows import ExportLayout
 from pipelines.option import changed
 from pipelines.output.names import MANIFEST, fingerprint, manifest_from, read_manifest_object
@@ -44,7 +41,7 @@ class ExportedTokenizer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportHeader:
+class ExportHeader(ExportLayout):
     """The settings that make two runs the same export: the head of plan and manifest.
 
     Attributes:
@@ -81,18 +78,6 @@ class ExportHeader:
         del head["kind"], head["version"]
         settings = {"to": self.settings.to, **changed(self.settings)}
         return {name: to_jsonable(value) for name, value in {**head, "settings": settings}.items()}
-
-    @property
-    def passthrough(self) -> tuple[pa.Field, ...]:
-        """Return the columns that pass through."""
-        return tuple(pa.field(name, parse_type(kind)) for name, kind in self.columns.items())
-
-    @property
-    def row_layout(self) -> ExportLayout:
-        """Return the layout of the rows, without the id that fills rows."""
-        return ExportLayout(
-            settings=self.settings, id_type=self.id_type, passthrough=self.passthrough
-        )
 
     @property
     def fingerprint(self) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from pipelines.encode.rows import Numbers
+    from pipelines.export.manifest import ExportHeader
     from pipelines.export.rows import ExportLayout
     from pipelines.stage.record import StoredFile
 
@@ -71,11 +72,11 @@ class MdsPart(ShardedPart):
         return np.frombuffer(b"".join(pieces), np.uint8)
 
 
-def mds_index(files: Sequence[StoredFile], layout: ExportLayout, mark: str) -> bytes:  # noqa: ARG001 - of the protocol
+def mds_index(files: Sequence[StoredFile], header: ExportHeader) -> bytes:
     """Return the contents of ``index.json``, which lists the shards."""
     shards = [
         {
-            **json.loads(_config(layout)),
+            **json.loads(_config(header)),
             "raw_data": {
                 "basename": base_name(one),
                 "bytes": one.bytes,

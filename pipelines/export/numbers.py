@@ -10,17 +10,9 @@ from bpe.splitmix import mix64, numbers_at
 from pipelines.corpus.keys import seed64
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     import numpy.typing as npt
 
     from bpe.splitmix import Hashes
-
-
-def in_validation(keys: Hashes, share: Fraction) -> npt.NDArray[np.bool_]:
-    """Return, for each ``key``, True if its document is held out for validation."""
-    mask: npt.NDArray[np.bool_] = keys < np.uint64(int(share * (1 << 64)))
-    return mask
 
 
 def choice_hashes(keys: Hashes, *, source: str, seed: int) -> Hashes:

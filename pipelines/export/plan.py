@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.export.manifest import ExportManifest
-    from pipelines.export.rows import ExportLayout
     from pipelines.settings import ExportSettings
 
 UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB of ids
@@ -92,11 +91,6 @@ class ExportPlan(ExportHeader):
     def selects(self) -> bool:
         """Return True if documents may be held out, or chosen, which takes a pass over sizes."""
         return self.settings.chooses or self.validation > 0
-
-    @property
-    def row_layout(self) -> ExportLayout:
-        """Return the layout of the rows, with the id that fills rows."""
-        return replace(super().row_layout, pad=self.pad)
 
     @property
     def validation(self) -> Fraction:

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from bpe._native import best_fit
+from pipelines.corpus.documents.types import parse_type
 from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, flat, list_type, lists_of
 from pipelines.errors import RecordError
 from pipelines.export.columns import LIST, added_columns
-from pipelines.settings import MAX_PACK
+from pipelines.settings import MAX_PACK, ExportSettings
 
 if TYPE_CHECKING:
     from pipelines.encode.rows import Ids, Numbers
-    from pipelines.settings import ExportSettings
 
 CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
 OFFSET, LENGTH = "offset", "length"
@@ -31,21 +31,25 @@ WINDOW_DOCUMENTS = 1 << 19
 MAX_ROW_DOCUMENTS = MAX_PACK + (1 << 20)  # as many empty ones as others
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExportLayout:
-    """The layout of the rows of an export.
+    """The layout of the rows of an export, which follows from fields of its plan.
 
     Attributes:
         settings: how documents become rows.
         id_type: ``uint16`` or ``uint32``.
-        passthrough: the columns that pass through.
+        columns: the types of the columns that pass through, by name.
         pad: the id that fills packed rows, or None.
     """
 
     settings: ExportSettings
     id_type: str
-    passthrough: tuple[pa.Field, ...] = ()
+    columns: Any
     pad: int | None = None
+
+    @property
+    def passthrough(self) -> tuple[pa.Field, ...]:
+        """Return the columns that pass through."""
+        return tuple(pa.field(name, parse_type(kind)) for name, kind in self.columns.items())
 
     @property
     def describes(self) -> bool:

@@ -103,7 +103,7 @@ def read_blocks(
     first = tokens = 0
     size = _AHEAD_TOKENS if ahead else _BLOCK_TOKENS
     rows = min(max(size * pin.documents // max(pin.tokens, 1), 1), _SIZES_AT_ONCE)
-    names, about = [ID, *plan.columns, KEY, INPUT_IDS], plan.row_layout.about
+    names, about = [ID, *plan.columns, KEY, INPUT_IDS], plan.about
     for batch in _batches(plan, pin, names, rows, verify=not ahead, stopped=stopped):
         columns = [
             batch[column.name]
