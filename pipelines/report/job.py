@@ -102,9 +102,10 @@ def report(
     began = time.monotonic()
     with job_errors():
         options(Execution())
-        directory, sources = find_sources(path)
+        sources = find_sources(path)
+        directory = sources["directory"]
         target = _target(output, directory, overwrite=overwrite)
-        material = gather(directory, sources, tokenizer, sample_parts, progress)
+        material = gather(sources, tokenizer, sample_parts, progress)
         compared = [sources["comparison"]] if "comparison" in sources else []
         compared += map(storage.located, comparisons)
         with progress.stage("page", None):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bpe.training_report import Training
-from pipelines import storage
 from pipelines.count.directory import read_counts_sets
 from pipelines.count.sets import added_up, manifest_of_sets
 from pipelines.encode.manifest import read_encoded
@@ -16,13 +14,14 @@ from pipelines.output.names import TOKENIZER
 from pipelines.report.counted_facts import batches_of_memory, counted_facts, read_batches
 from pipelines.report.encoded_facts import read_encoded_facts
 from pipelines.storage import join
-from pipelines.tokenizer_files import load_tokenizer
+from pipelines.tokenizer_files import load_tokenizer, read_training
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bpe import Tokenizer
     from bpe.counts.manifest import CountsManifest
+    from bpe.training_report import Training
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.export.manifest import ExportManifest
     from pipelines.progress import Progress
@@ -68,7 +67,6 @@ class Material:
 
 
 def gather(
-    directory: str,
     sources: Mapping[str, str],
     tokenizer: Tokenizer | None,
     sample_parts: int | None,
@@ -77,7 +75,6 @@ def gather(
     """Read the material of a report.
 
     Args:
-        directory: the directory of the report.
         sources: the paths to read, from `pipelines.report.sources.find_sources`.
         tokenizer: the tokenizer of the sources, if already loaded.
         sample_parts: the greatest number of parts of a corpus to read; None for all.
@@ -88,10 +85,7 @@ def gather(
     """
     if tokenizer is None and "tokenizer" in sources:
         tokenizer = load_tokenizer(sources["tokenizer"])
-    training = None
-    if "training" in sources:
-        path = sources["training"]
-        training = Training.read(storage.read(path), where=path)
+    training = read_training(sources["tokenizer"]) if "training" in sources else None
     if tokenizer is not None and training is not None:
         tokenizer = tokenizer.with_training(training)
     counts = encoded = None
@@ -104,7 +98,7 @@ def gather(
             )
         encoded = _encoded(sources["encoded"], tokenizer, sample_parts, progress)
     return Material(
-        directory=directory,
+        directory=sources["directory"],
         tokenizer=tokenizer,
         training=training,
         counts=counts,

@@ -12,14 +12,14 @@ from pipelines.output.state import complete_outputs
 from pipelines.storage import join
 
 
-def find_sources(path: str) -> tuple[str, dict[str, str]]:
+def find_sources(path: str) -> dict[str, str]:
     """Find the contents of ``path``: a job's directory, a tokenizer or a comparison.
 
     Returns:
-        The named directory, or the directory of the named file; and the path of each source that
-        is there, by name: ``tokenizer``, a file; ``training``, the ``training.json`` of this
-        tokenizer; ``counts``, ``encoded`` and ``export``, directories; ``comparison``, a file
-        that ``bpe compare --output`` wrote.
+        The path of each source that is there, by name: ``tokenizer``, a file; ``training``, the
+        ``training.json`` of this tokenizer; ``counts``, ``encoded`` and ``export``, directories;
+        ``comparison``, a file that ``bpe compare --output`` wrote. And always ``directory``: the
+        named one, or that of the named file.
 
     Raises:
         InputError: the path has no source, or an incomplete output.
@@ -30,7 +30,7 @@ def find_sources(path: str) -> tuple[str, dict[str, str]]:
     if _is_file(directory):
         tokenizer, directory = directory, directory.rpartition("/")[0]
         if is_comparison(tokenizer):
-            return directory, {"comparison": tokenizer}
+            return {"directory": directory, "comparison": tokenizer}
         is_trained = tokenizer == join(directory, TOKENIZER)
     else:
         found = complete_outputs(directory, "counts", "tokenizer", "encoded", "export")
@@ -40,7 +40,8 @@ def find_sources(path: str) -> tuple[str, dict[str, str]]:
     files = {"tokenizer": tokenizer} | (
         {"training": join(directory, TRAINING)} if is_trained else {}
     )
-    return directory, outputs | {name: file for name, file in files.items() if storage.exists(file)}
+    present = {name: file for name, file in files.items() if storage.exists(file)}
+    return {"directory": directory, **outputs, **present}
 
 
 def _is_file(path: str) -> bool:
