@@ -157,14 +157,15 @@ def rewrite(ids: Path, number: int, change: Callable[[pa.Table], pa.Table]) -> N
     """Change rows of a part, and let the manifest agree with the new file."""
     path = part(ids, number)
     table = change(open_part(path).read())
-    sums = {"documents": len(table), "tokens": sum(table["num_tokens"].to_pylist())}
     pq.write_table(table, path, write_page_checksum=True)
-    written = storage.digest(str(path))
+    tokens = sum(table["num_tokens"].to_pylist())
+    made = {**vars(storage.digest(str(path))), "documents": len(table), "tokens": tokens}
 
     def edit(manifest: dict[str, Any]) -> None:
-        entry = manifest["parts"][number]
-        entry.update(bytes=written.bytes, sha256=written.sha256)
-        entry.update(sums)
+        manifest["parts"][number].update(made)
+        for name in made.keys() - {"sha256"}:
+            manifest["totals"][name] = sum(one[name] for one in manifest["parts"])
+        del manifest["duplicate_ids"]
 
     edit_manifest(ids, edit)
 
@@ -226,17 +227,6 @@ def test_rows_that_are_not_those_of_the_input_are_named(
     tokenizer = bpe.Tokenizer.load(model)
     change, message = CHANGES[how]
     rewrite(ids, 1, lambda table: change(table, tokenizer))
-    edit_manifest(
-        ids,
-        lambda m: (
-            m.pop("duplicate_ids")
-            and m["totals"].update(
-                documents=sum(p["documents"] for p in m["parts"]),
-                tokens=sum(p["tokens"] for p in m["parts"]),
-                bytes=sum(p["bytes"] for p in m["parts"]),
-            )
-        ),
-    )
     jobs.verify(directory=str(ids))  # the files agree with each other
     with pytest.raises(VerificationError, match=message):
         jobs.verify(directory=str(ids), inputs=corpus.inputs())
@@ -296,12 +286,9 @@ def test_dead_letters_of_counts_are_those_of_the_last_run(tmp_path: Path) -> Non
     assert not [*(tmp_path / "counts" / "dead-letters").iterdir()]
 
 
-@pytest.mark.parametrize(("total", "again"), [("pretokens", r"\d+"), ("documents", "131")])
-def test_totals_of_counts_are_those_of_their_input(
-    corpus: Corpus, counts: Path, total: str, again: str
-) -> None:
-    edit_manifest(counts, lambda m: m["totals"].update({total: 9}))
-    with pytest.raises(VerificationError, match=rf"{total[:3]}.*: 9.* {again}"):
+def test_totals_of_counts_are_those_of_their_input(corpus: Corpus, counts: Path) -> None:
+    edit_manifest(counts, lambda m: m["totals"].update(pretokens=9))
+    with pytest.raises(VerificationError, match=r"says pre-tokens: 9; counting again gives \d+"):
         jobs.verify(directory=str(counts), inputs=corpus.inputs())
 
 
