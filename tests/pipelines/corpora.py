@@ -25,6 +25,7 @@ from pipelines.output.names import (
 from pipelines.planned import planned_splits
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
+    AppendSettings,
     CountSettings,
     EncodeSettings,
     Execution,
@@ -236,16 +237,18 @@ def count(
     *,
     execution: Execution = ONE,
     pretokens: PretokenSettings | None = None,
-    track_order: bool = False,
-    prune_below: int = 1,
-    **choice: bool,
+    appending: AppendSettings = AppendSettings(),  # noqa: B008  # immutable
+    overwrite: bool = False,
+    resume: bool = False,
+    **settings: Any,
 ) -> jobs.CountSummary:
     return jobs.count(
         inputs=inputs,
         pretokens=pretokens or PretokenSettings(),
-        output=_output(output, **choice),
-        settings=CountSettings(track_order=track_order, prune_below=prune_below),
+        output=_output(output, overwrite=overwrite, resume=resume),
+        settings=CountSettings(**settings),
         execution=execution,
+        appending=appending,
     )
 
 

@@ -14,11 +14,10 @@ import pytest
 import bpe
 from bpe.counts import PretokenCounts
 from pipelines.count.directory import group_directories, load_counts, read_counts_manifest
-from pipelines.count.job import count
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
-from pipelines.settings import CountSettings, InputSettings, OutputSettings, PretokenSettings
+from pipelines.settings import CountSettings, InputSettings
 from tests.jobs import verify
-from tests.pipelines.corpora import ONE, dead_letters, sentence, tree
+from tests.pipelines.corpora import ONE, count, dead_letters, sentence, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,32 +50,19 @@ def write(folder: Path, format_: str, records: list[dict[str, Any]]) -> Path:
 
 
 def grouped(
-    source: Path,
-    output: Path,
-    *,
-    by: str = "lang",
-    split_size: int | None = 700,
-    max_failures: int = 0,
-    overwrite: bool = False,
-    resume: bool = False,
-    **settings: Any,
+    source: Path, output: Path, *, split_size: int = 700, max_failures: int = 0, **asked: Any
 ) -> CountSummary:
-    return count(
-        inputs=InputSettings(
-            patterns=(str(source),), split_size=split_size, max_failures=max_failures
-        ),
-        pretokens=PretokenSettings(),
-        output=OutputSettings(directory=str(output), overwrite=overwrite, resume=resume),
-        settings=CountSettings(**{"group_by": by, "shards": 2, **settings}),
-        execution=ONE,
+    inputs = InputSettings(
+        patterns=(str(source),), split_size=split_size, max_failures=max_failures
     )
+    return count(inputs, output, **{"group_by": "lang", "shards": 2, **asked})
 
 
 @pytest.mark.parametrize("by", ["lang", "meta.lang"])
 @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
 def test_each_group_has_the_counts_of_its_documents(tmp_path: Path, format_: str, by: str) -> None:
     source = write(tmp_path / "corpus", format_, RECORDS)
-    summary = grouped(source, tmp_path / "out", by=by, shards=3)
+    summary = grouped(source, tmp_path / "out", group_by=by, shards=3)
     texts = defaultdict(list)
     for record in RECORDS:
         texts[str(record["lang"])].append(str(record["text"]))
@@ -99,14 +85,13 @@ def test_all_groups_together_are_the_corpus(tmp_path: Path, prune_below: int) ->
     assert [file.name for file in manifest.inputs] == ["0.jsonl", "1.jsonl"]
     assert everything.totals.documents == len(RECORDS)
     ordered = [record["text"] for record in [*RECORDS[::2], *RECORDS[1::2]]]
-    expected = bpe.count_pretokens(ordered)
+    expected = bpe.count_pretokens(ordered, track_order=True)
     if prune_below == 1:
         assert dict(everything.items()) == dict(expected.items())
-        seen = bpe.count_pretokens(ordered, track_order=True)
-        assert (
-            everything.pretokens.take(everything.first_seen_rows()).to_pylist()
-            == seen.pretokens.take(seen.first_seen_rows()).to_pylist()
+        found, seen = (
+            one.pretokens.take(one.first_seen_rows()).to_pylist() for one in (everything, expected)
         )
+        assert found == seen
     else:
         assert everything.prune is not None
         lost = expected.totals.pretokens - sum(everything.counts.to_pylist())

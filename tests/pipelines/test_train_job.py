@@ -58,7 +58,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("pretokens", "options"),
     [
-        pytest.param(O200K, {"vocab_size": 330, "ties": "gpt2-max"}, id="vocabulary"),
         pytest.param(
             *(O200K, {"vocab_size": 300, "ties": "first-seen", "prune_below": 60}), id="pruned"
         ),
