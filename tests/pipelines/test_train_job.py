@@ -17,10 +17,12 @@ from pipelines.errors import ConfigError, InputError, JobError, OutputError
 from pipelines.progress import SlotWriter
 from pipelines.settings import CountsInput, PretokenSettings, TrainSettings
 from pipelines.tokenizer_files import load_tokenizer, write_tokenizer
-from tests.pipelines.corpora import ONE, Corpus, count, train, tree, write_jsonl
+from tests.pipelines.corpora import Corpus, count, train, tree, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipelines.summaries import TrainSummary
 
 
 @pytest.mark.parametrize(
@@ -55,31 +57,21 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+CHARACTERS = bpe.CharacterLevel(unknown="<unk>")
+
+
 @pytest.mark.parametrize(
     ("pretokens", "options"),
     [
-        pytest.param(
-            *(O200K, {"vocab_size": 300, "ties": "first-seen", "prune_below": 60}), id="pruned"
-        ),
-        pytest.param(
+        (O200K, {"vocab_size": 300, "ties": "first-seen", "prune_below": 60}),
+        (
             WORDS,
-            {
-                "max_merges": 60,
-                "ties": "first-seen",
-                "model": bpe.CharacterLevel(unknown="<unk>"),
-                "initial_alphabet": ("ж",),
-                "prune_below": 2,
-            },
-            id="characters",
+            {"max_merges": 60, "model": CHARACTERS, "initial_alphabet": ("ж",), "prune_below": 2},
         ),
-        pytest.param(
-            *(WORDS, {"vocab_size": 200, "model": bpe.WordPiece(), "min_frequency": 2}),
-            id="word pieces",
-        ),
-        pytest.param(
-            None, {"vocab_size": 330, "ties": "id-min", "extend": "base"}, id="a tokenizer extended"
-        ),
+        (WORDS, {"vocab_size": 200, "model": bpe.WordPiece(), "min_frequency": 2}),
+        (None, {"vocab_size": 330, "ties": "id-min", "extend": "base"}),
     ],
+    ids=["pruned", "characters", "word pieces", "a tokenizer extended"],
 )
 def test_the_tokenizer_is_the_one_trained_in_memory(
     corpus: Corpus,
@@ -92,30 +84,29 @@ def test_the_tokenizer_is_the_one_trained_in_memory(
     asked, given = dict(options), dict(options)
     if "extend" in options:
         asked["extend"], given["extend"] = str(base), bpe.Tokenizer.load(base)
+    training = TrainSettings(**asked)
     summary = train(
-        *(tmp_path / "model",),
-        inputs=corpus.inputs(),
-        training=TrainSettings(**asked),
-        pretokens=pretokens,
+        tmp_path / "model", inputs=corpus.inputs(), training=training, pretokens=pretokens
     )
     cut = pretokens or O200K
-    counts = bpe.count_pretokens(
-        corpus.texts,
-        pretokenizer=cut.pretokenizer or "gpt2",
-        special_tokens=cut.special_tokens,
-        track_order=True,
-    )
+    special = {"special_tokens": cut.special_tokens, "track_order": True}
+    counts = bpe.count_pretokens(corpus.texts, pretokenizer=cut.cut, **special)
     expected = bpe.train(counts, **given)
-    training = expected.training
-    assert training is not None
+    report = expected.training
+    assert report is not None
     made = tree(tmp_path / "model")
     assert made["tokenizer.json"].decode() == expected.to_json(dialect="beam-bpe")
-    assert made["training.json"].decode() == training.to_json()
+    assert made["training.json"].decode() == report.to_json()
     assert summary.sha256 == expected.sha256
-    assert (summary.vocab_size, summary.merges) == (len(expected), len(training.merges))
-    assert (summary.tokens, summary.initial_tokens) == (training.tokens, training.initial_tokens)
+    assert (summary.vocab_size, summary.merges) == (len(expected), len(report.merges))
+    assert (summary.tokens, summary.initial_tokens) == (report.tokens, report.initial_tokens)
     assert summary.documents == len(corpus.documents)
-    assert summary.bytes_per_token == training.bytes_per_token
+    assert summary.bytes_per_token == report.bytes_per_token
+
+
+def train_on(output: Path, *counts: Path | str, **asked: Any) -> TrainSummary:
+    """Train on counts, which may have a weight or a share behind a colon."""
+    return train(output, counts=tuple(CountsInput.parse(str(one)) for one in counts), **asked)
 
 
 SHARED_TEXTS = {"c1": "low low lower lowest", "c2": "newest " * 700, "c3": "wide ok"}
@@ -132,12 +123,8 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_shares_of_counts_become_weights(sources: Path, tmp_path: Path) -> None:
-    counted = ("c1:33.4%", "c2:33.3%", "c3:33.3%")
-    summary = train(
-        tmp_path / "model",
-        counts=tuple(CountsInput.parse(f"{sources}/{one}") for one in counted),
-        training=TrainSettings(vocab_size=262),
-    )
+    counted = (f"{sources}/{one}" for one in ("c1:33.4%", "c2:33.3%", "c3:33.3%"))
+    summary = train_on(tmp_path / "model", *counted, training=TrainSettings(vocab_size=262))
     assert summary.documents == 3
     training = bpe.Training.load(tmp_path / "model" / "training.json")
     shares = [source.bytes_share for source in training.mix]
@@ -185,27 +172,22 @@ def test_counts_that_do_not_fit_are_refused(
     sources: Path, tmp_path: Path, asked: str, of: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises((ConfigError, InputError), match=reason):
-        train(
-            tmp_path / "model",
-            counts=tuple(CountsInput.parse(f"{sources}/{source}") for source in asked.split()),
-            **of,
-        )
+        train_on(tmp_path / "model", *(f"{sources}/{one}" for one in asked.split()), **of)
     assert not (tmp_path / "model").exists()
 
 
 def test_counts_may_lie_in_the_output_directory(corpus: Corpus, tmp_path: Path) -> None:
     count(corpus.inputs(), tmp_path / "model" / "counts")
-    source = (CountsInput(directory=str(tmp_path / "model" / "counts")),)
-    train(tmp_path / "model", counts=source)
+    train_on(tmp_path / "model", tmp_path / "model" / "counts")
     before = tree(tmp_path)
-    train(tmp_path / "model", counts=source, overwrite=True)
+    train_on(tmp_path / "model", tmp_path / "model" / "counts", overwrite=True)
     assert tree(tmp_path) == before
 
 
 def test_counts_of_an_earlier_training_are_not_left_beside_another_tokenizer(
     sources: Path, copied: Path
 ) -> None:
-    train(copied, counts=(CountsInput(directory=str(sources / "c1")),), overwrite=True)
+    train_on(copied, sources / "c1", overwrite=True)
     assert set(tree(copied)) == {".plan.json", "tokenizer.json", "training.json"}
 
 
@@ -214,11 +196,7 @@ def test_counts_that_are_read_are_never_removed(copied: Path, tmp_path: Path) ->
     before = tree(tmp_path)
     for source, output in (("model/counts", "model/counts"), ("link", "model"), ("link", "link")):
         with pytest.raises(OutputError, match="read by this job and is in its output directory"):
-            train(
-                tmp_path / output,
-                counts=(CountsInput(directory=str(tmp_path / source)),),
-                overwrite=True,
-            )
+            train_on(tmp_path / output, tmp_path / source, overwrite=True)
         assert tree(tmp_path) == before
 
 
@@ -227,9 +205,8 @@ def test_counts_behind_a_link_are_not_removed(corpus: Corpus, tmp_path: Path) ->
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "counts").symlink_to(tmp_path / "mine")
     before = tree(tmp_path / "mine")
-    source = (CountsInput(directory=str(tmp_path / "mine")),)
     with pytest.raises(OutputError, match="holds 'counts', and no"):
-        train(tmp_path / "model", counts=source, overwrite=True)
+        train_on(tmp_path / "model", tmp_path / "mine", overwrite=True)
     assert tree(tmp_path / "mine") == before
 
 
@@ -241,8 +218,7 @@ def test_counts_of_a_training_that_failed_are_made_again(corpus: Corpus, copied:
     assert tree(copied) == before
     (copied / "tokenizer.json").unlink()
     (copied / "counts" / "manifest.json").unlink()  # killed while it counted
-    other = TrainSettings(vocab_size=301)
-    train(copied, inputs=corpus.inputs(), training=other)
+    train(copied, inputs=corpus.inputs(), training=TrainSettings(vocab_size=301))
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -252,15 +228,9 @@ def test_other_counts_of_a_training_that_failed_are_kept(
     (copied / "tokenizer.json").unlink()
     (copied / "training.json").unlink()
     before = tree(copied)
-    with pytest.raises(
-        OutputError, match=r"counts: cannot resume: .* pretokenizer was .*`overwrite`"
-    ):
-        train(
-            copied,
-            inputs=corpus.inputs(),
-            pretokens=PretokenSettings(pretokenizer="words"),
-            resume=resume,
-        )
+    message = r"counts: cannot resume: .* pretokenizer was .*`overwrite`"
+    with pytest.raises(OutputError, match=message):
+        train(copied, inputs=corpus.inputs(), pretokens=WORDS, resume=resume)
     counts = {name: data for name, data in before.items() if name.startswith("counts/")}
     assert counts.items() <= tree(copied).items()
 
@@ -283,11 +253,9 @@ def test_counts_that_a_training_reads_are_not_made_again(corpus: Corpus, copied:
 def test_counts_without_an_order_have_no_pair_that_came_first(
     sources: Path, tmp_path: Path
 ) -> None:
-    counts = (CountsInput(directory=str(sources / "c1")),)
+    training = TrainSettings(vocab_size=300, ties="first-seen")
     with pytest.raises(ConfigError, match="first-seen"):
-        train(
-            tmp_path / "m", counts=counts, training=TrainSettings(max_merges=1, ties="first-seen")
-        )
+        train_on(tmp_path / "model", sources / "c1", training=training)
 
 
 def test_there_must_be_something_to_train_on(tmp_path: Path) -> None:
@@ -310,16 +278,14 @@ def test_progress_hears_of_merges(corpus: Corpus, tmp_path: Path) -> None:
 
 def test_counts_that_are_there(corpus: Corpus, base: Path, tmp_path: Path) -> None:
     count(corpus.inputs(), tmp_path / "counts", pretokens=O200K)
-    source = (CountsInput(directory=str(tmp_path / "counts")),)
     training = TrainSettings(max_merges=20, extend=str(base))
-    train(tmp_path / "one", counts=source, training=training, execution=ONE)
+    train_on(tmp_path / "one", tmp_path / "counts", training=training)
     train(tmp_path / "two", inputs=corpus.inputs(), training=training)
     for name in ("tokenizer.json", "training.json"):
         assert tree(tmp_path / "one")[name] == tree(tmp_path / "two")[name]
     bpe.count_pretokens(["low lower"]).save(tmp_path / "others")
-    source = (CountsInput(directory=str(tmp_path / "others")),)
     with pytest.raises(JobError, match=r"counts were split with gpt2, but .* splits with o200k"):
-        train(tmp_path / "three", counts=source, training=training)
+        train_on(tmp_path / "three", tmp_path / "others", training=training)
     assert not (tmp_path / "three").exists()
 
 

@@ -74,10 +74,21 @@ def swapped(folder: Path) -> InputSettings:
 
 @pytest.fixture(scope="module")
 def counted(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The counts of each source."""
+    """The counts of each source; tokenizers that count the tokens of shares, or cannot."""
     path = tmp_path_factory.mktemp("counted")
     for name in ("web", "code"):
         count(plain(folder, name), path / name, track_order=True)
+    counts = bpe.count_pretokens([sentence(1, 90)])
+    plain_one = bpe.train(counts, vocab_size=280)
+    runs = bpe.count_runs([sentence(1, 90)], tokenizer=plain_one)
+    words = bpe.count_pretokens(["low"], pretokenizer="words")
+    for name, tokenizer in (
+        ("plain", plain_one),
+        ("words", bpe.train(words, vocab_size=257)),
+        ("superwords", bpe.train_superwords(runs, tokenizer=plain_one, superwords=2)),
+        ("characters", bpe.train(counts, max_merges=2, model=bpe.CharacterLevel())),
+    ):
+        tokenizer.save(path / f"{name}.json", dialect="beam-bpe")
     return path
 
 
@@ -105,12 +116,12 @@ def by_themselves(
 
 @pytest.mark.parametrize("share_of", long_but(SHARES_OF, "bytes", "tokens"))
 def test_the_tokenizer_is_that_of_the_counts_of_each_source(
-    folder: Path, counted: Path, others: Path, tmp_path: Path, share_of: ShareOf
+    folder: Path, counted: Path, tmp_path: Path, share_of: ShareOf
 ) -> None:
     training = replace(TRAINING, ties="first-seen", prune_below=4)
     settings: dict[str, Any] = {"share_of": share_of, "training": training}
     if share_of == "tokens":
-        settings["share_tokenizer"] = str(others / "plain.json")
+        settings["share_tokenizer"] = str(counted / "plain.json")
     summary = train(tmp_path / "model", inputs=named(folder), mix=MIX, **settings)
     made = (tmp_path / "model" / "tokenizer.json").read_bytes()
     assert made == by_themselves(counted, tmp_path / "each", **settings)
@@ -179,28 +190,6 @@ def test_superwords_are_of_the_same_mix(folder: Path, counted: Path, tmp_path: P
     assert [source.bytes_share for source in recorded.mix] == pytest.approx([0.7, 0.3], rel=1e-4)
 
 
-@pytest.fixture(scope="module")
-def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tokenizers that count the tokens of shares, or cannot; a source without documents."""
-    path = tmp_path_factory.mktemp("others")
-    texts = [sentence(1, 90)]
-    plain = bpe.train(bpe.count_pretokens(texts), vocab_size=280)
-    runs = bpe.count_runs(texts, tokenizer=plain)
-    words = bpe.count_pretokens(["low"], pretokenizer="words")
-    for name, tokenizer in (
-        ("plain", plain),
-        ("words", bpe.train(words, vocab_size=257)),
-        ("superwords", bpe.train_superwords(runs, tokenizer=plain, superwords=2)),
-        (
-            "characters",
-            bpe.train(bpe.count_pretokens(texts), max_merges=2, model=bpe.CharacterLevel()),
-        ),
-    ):
-        tokenizer.save(path / f"{name}.json", dialect="beam-bpe")
-    (path / "nothing.jsonl").touch()
-    return path
-
-
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -208,35 +197,37 @@ def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ({"mix": ("web=70%", "text=30%")}, "is of no source of the mix"),
         ({"mix": ("web=100%", "web=0%")}, "web is given twice"),
         ({"share_of": "tokens"}, "give `share_tokenizer` FILE"),
-        ({"share_tokenizer": "plain"}, "`share_tokenizer` goes with `share_of` tokens"),
-        ({"share_of": "tokens", "share_tokenizer": "words"}, "the corpus was split with gpt2"),
-        ({"share_of": "tokens", "share_tokenizer": "superwords"}, "has superwords"),
+        ({"share_tokenizer": "plain.json"}, "`share_tokenizer` goes with `share_of` tokens"),
+        ({"share_of": "tokens", "share_tokenizer": "words.json"}, "the corpus was split with gpt2"),
+        ({"share_of": "tokens", "share_tokenizer": "superwords.json"}, "has superwords"),
         (
-            {"share_of": "tokens", "share_tokenizer": "characters"},
+            {"share_of": "tokens", "share_tokenizer": "characters.json"},
             "has no token for unknown characters",
         ),
-        ({"inputs": None, "counts": "web"}, "goes with `input` NAME=PATTERN"),
-        ({"inputs": "nothing"}, "source=web: no bytes were counted: it can have no share"),
+        (
+            {"inputs": None, "counts": (CountsInput(directory="web"),)},
+            "goes with `input` NAME=PATTERN",
+        ),
     ],
 )
 def test_what_is_no_mix_is_refused(
     folder: Path,
     counted: Path,
-    others: Path,
     tmp_path: Path,
     settings: dict[str, Any],
     reason: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = {"inputs": named(folder), "mix": MIX, **settings}
-    if asked["inputs"] == "nothing":
-        code = [one for one in named(folder).patterns if one.startswith("code")]
-        asked["inputs"] = InputSettings(patterns=(*code, f"web={others}/nothing.jsonl"))
-    if "share_tokenizer" in asked:
-        asked["share_tokenizer"] = f"{others}/{asked['share_tokenizer']}.json"
-    if "counts" in asked:
-        asked["counts"] = (CountsInput(directory=str(counted / "web")),)
-    with pytest.raises((ConfigError, InputError), match=reason):
-        train(tmp_path / "model", **asked)
-    counted_first = settings.get("inputs") == "nothing"
-    assert (tmp_path / "model").exists() == counted_first
+    monkeypatch.chdir(counted)
+    with pytest.raises(ConfigError, match=reason):
+        train(tmp_path / "model", **{"inputs": named(folder), "mix": MIX, **settings})
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_source_without_documents_can_have_no_share(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "nothing.jsonl").touch()
+    code = [one for one in named(folder).patterns if one.startswith("code")]
+    inputs = InputSettings(patterns=(*code, f"web={tmp_path}/nothing.jsonl"))
+    with pytest.raises(InputError, match="source=web: no bytes were counted: it can have no share"):
+        train(tmp_path / "model", inputs=inputs, mix=MIX)
     assert not (tmp_path / "model" / "tokenizer.json").exists()
