@@ -9,7 +9,6 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from apache_beam.testing import util
 from apache_beam.transforms.window import TimestampedValue
-from apache_beam.utils.timestamp import Timestamp
 
 from pipelines.errors import RecordError
 
@@ -78,12 +77,6 @@ def _collect(value: Any, number: int) -> None:
 def at_times(*elements: tuple[Any, float]) -> beam.PTransform:
     """Elements, each at a time in seconds."""
     return beam.Create([TimestampedValue(value, time) for value, time in elements])
-
-
-def starts_of(windows: Any, time: float) -> list[float]:
-    """When the windows of an element begin, in seconds."""
-    assigned = windows.assign(windows.AssignContext(Timestamp(time)))
-    return [float(window.start) for window in assigned]
 
 
 def windowed(values: Any, *, label: str = "Windows") -> Any:

@@ -60,21 +60,16 @@ def test_a_counter_that_is_emptied_often_counts_the_same(
     assert tree(tmp_path / "out") == tree(counted)
 
 
-def test_runs_merge_in_any_order_and_grouping() -> None:
+def test_counts_of_a_shard_are_merged_as_they_come() -> None:
     texts = [f"word{i % 37} {i % 5}" for i in range(300)]
-    runs = [counts_to_ipc(bpe.count_pretokens([text]).sorted_counts) for text in texts]
     combine = AddCounts(FailureChannel())
-    halves = []
-    for half in (runs[::2], runs[1::2][::-1]):
-        accumulator = combine.create_accumulator()
-        for run in half:
-            accumulator = combine.add_input(accumulator, run)
-            assert len(accumulator) < 40  # it is compacted on the way
-        halves.append(combine.compact(accumulator))
-    together = combine.merge_accumulators([*halves, combine.create_accumulator()])
-    assert combine.extract_output(together) == counts_to_ipc(
-        bpe.count_pretokens(texts).sorted_counts
-    )
+    accumulator = combine.create_accumulator()
+    for text in texts:
+        run = counts_to_ipc(bpe.count_pretokens([text]).sorted_counts)
+        accumulator = combine.add_input(accumulator, run)
+        assert len(accumulator) < 40
+    together = counts_to_ipc(bpe.count_pretokens(texts).sorted_counts)
+    assert combine.extract_output(accumulator) == together
 
 
 def test_counts_past_64_bits_are_refused() -> None:

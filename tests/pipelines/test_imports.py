@@ -76,16 +76,9 @@ print(json.dumps({key: [first[key], second[key]] for key in first if first[key] 
 
 def changed(code: str, folder: Path) -> dict[str, object]:
     """The values that the code changes."""
-    done = subprocess.run(
-        [sys.executable, "-c", STATE + code + COMPARE],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    result: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
+    command = [sys.executable, "-c", STATE + code + COMPARE]
+    output = subprocess.check_output(command, cwd=folder, env=environment(), text=True)
+    result: dict[str, object] = json.loads(output.splitlines()[-1])
     return result
 
 
@@ -182,8 +175,5 @@ with beam.Pipeline(runner="FnApiRunner") as p:
     tables = p | "tables" >> ReadDocuments(["corpus.jsonl"], as_tables=True)
     _ = (names, tables | "of tables" >> encode) | beam.Flatten() | beam.Map(print)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "uint16" in done.stdout
+    output = subprocess.check_output([sys.executable, "-c", program], cwd=tmp_path, text=True)
+    assert "uint16" in output

@@ -89,7 +89,7 @@ def test_the_tokenizer_is_the_one_trained_in_memory(
         tmp_path / "model", inputs=corpus.inputs(), training=training, pretokens=pretokens
     )
     cut = pretokens or O200K
-    special = {"special_tokens": cut.special_tokens, "track_order": True}
+    special: dict[str, Any] = {"special_tokens": cut.special_tokens, "track_order": True}
     counts = bpe.count_pretokens(corpus.texts, pretokenizer=cut.cut, **special)
     expected = bpe.train(counts, **given)
     report = expected.training

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +161,10 @@ def test_elements_that_are_no_counts_end_the_pipeline() -> None:
 
 
 @both_modes
-def test_training_on_elements_is_training_on_counts(mode: str, tmp_path: Path) -> None:
+def test_training_on_elements_is_training_on_counts(
+    mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "_GATHERED", 7)
     cut: dict[str, Any] = {"pretokenizer": "o200k", "special_tokens": ["<|end|>"]}
     with pipeline(mode) as p:
         counts = p | beam.Create(TEXTS) | beam.Reshuffle() | CountPretokens(**cut)
@@ -173,16 +175,6 @@ def test_training_on_elements_is_training_on_counts(mode: str, tmp_path: Path) -
         found = shuffled | "Training" >> beam.Map(lambda one: (one, one.training.merges))
         assert expected.training is not None
         assert_that(found, equal_to([(expected, expected.training.merges)]))
-
-
-def test_training_does_not_depend_on_how_counts_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "_GATHERED", 7)
-    counts = Counter(dict(pairs(TEXTS)))
-    elements = [(pretoken, 1) for pretoken in counts.elements()]
-    expected = bpe.train(bpe.count_pretokens(TEXTS), vocab_size=300)
-    with pipeline() as p:
-        trained = p | beam.Create(elements[::-1]) | TrainTokenizer(vocab_size=300)
-        assert_that(trained, equal_to([expected]))
 
 
 def test_there_must_be_something_to_train_on() -> None:
