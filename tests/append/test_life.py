@@ -51,7 +51,6 @@ COMMANDS = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "in").mkdir()
     corpora.small_tokenizer(tmp_path / "tokenizer.json")
     write(tmp_path, "a", ["the quick", "brown fox"])
     return tmp_path
@@ -95,11 +94,8 @@ def verify(folder: Path, pattern: str = "*.jsonl") -> None:
 
 
 def write(folder: Path, name: str, texts: list[str], **more: object) -> None:
-    lines = [
-        json.dumps({"id": f"{name}{i}", "text": text, **more}) + "\n"
-        for i, text in enumerate(texts)
-    ]
-    (folder / "in" / f"{name}.jsonl").write_text("".join(lines))
+    records = ({"id": f"{name}{i}", "text": text, **more} for i, text in enumerate(texts))
+    corpora.write_rows(folder / "in" / f"{name}.jsonl", records)
 
 
 def documents(folder: Path) -> list[str]:
@@ -265,8 +261,6 @@ def killed(*_: object, **__: object) -> None:
 
 
 def test_sources_stand_in_the_order_of_their_patterns(folder: Path) -> None:
-    for name in ("web", "books"):
-        (folder / "in" / name).mkdir()
     patterns = tuple(f"{name}={folder}/in/{name}/*.jsonl" for name in ("web", "books"))
     for name in ("books/b1", "web/a1", "books/b0"):
         write(folder, name, ["fox"])
@@ -339,8 +333,7 @@ def test_it_goes_on_as_it_was_begun_or_not_at_all(folder: Path) -> None:
 
 def test_files_are_named_below_one_folder_for_good(folder: Path) -> None:
     for day in ("monday", "tuesday"):
-        (folder / "in" / day).mkdir()
-        (folder / "in" / day / "x.jsonl").write_text(json.dumps({"text": day}) + "\n")
+        write(folder, f"{day}/x", [day])
     encode(folder, "monday/*.jsonl")
     with pytest.raises(InputError, match=r"is not below .*monday/, the folder below which"):
         encode(folder, "tuesday/*.jsonl")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +23,7 @@ from tests.pipelines.corpora import (
     sentence,
     small_tokenizer,
     write_corpus,
+    write_rows,
 )
 
 if TYPE_CHECKING:
@@ -253,11 +253,9 @@ VARIANTS = {
 def prepare(folder: Path) -> None:
     """Make what the jobs read: a corpus, a tokenizer, counts and ids."""
     write_corpus(folder / "corpus")
-    (folder / "grouped").mkdir()
     for number in range(2):
         records = ({"text": sentence(i), "lang": GROUPS[i % 4]} for i in range(number, 60, 2))
-        lines = (json.dumps(record) + "\n" for record in records)
-        (folder / "grouped" / f"{number}.jsonl").write_text("".join(lines))
+        write_rows(folder / "grouped" / f"{number}.jsonl", records)
     small_tokenizer(folder / "tokenizer.json")
     count(Asked(folder=folder, output=str(folder / "counts")))
     encode(Asked(folder=folder, output=str(folder / "ids")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -30,6 +29,7 @@ from tests.pipelines.corpora import (
     patterns,
     sentence,
     write_corpus,
+    write_rows,
     write_jsonl,
 )
 
@@ -138,8 +138,8 @@ def test_every_format_is_compared_whatever_the_workers_and_the_splits(
 def test_by_a_column_of_either_format(models: Path, tmp_path: Path) -> None:
     languages = ["en", "de", None]
     rows = [{"text": text, "lang": languages[i % 3]} for i, text in enumerate(TEXTS)]
-    (corpus := tmp_path / "corpus").mkdir()
-    (corpus / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:20]))
+    corpus = tmp_path / "corpus"
+    write_rows(corpus / "a.jsonl", rows[:20])
     table = pa.Table.from_pylist(rows[20:])
     coded = table.set_column(1, "lang", table["lang"].dictionary_encode())
     pq.write_table(coded, corpus / "b.parquet")
@@ -157,9 +157,8 @@ def test_by_a_column_of_either_format(models: Path, tmp_path: Path) -> None:
 def pages(tmp_path: Path) -> Path:
     """A file of documents that each have a URL of their own."""
     records = ({"id": i, "text": "low", "tags": ["a"], "url": f"u{i}"} for i in range(6))
-    path = tmp_path / "c.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return path
+    write_rows(tmp_path / "c.jsonl", records)
+    return tmp_path / "c.jsonl"
 
 
 @pytest.mark.parametrize(

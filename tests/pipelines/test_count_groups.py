@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from pipelines.count.directory import group_directories, load_counts, read_count
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
 from pipelines.settings import CountSettings, InputSettings
 from tests.jobs import verify
-from tests.pipelines.corpora import ONE, count, dead_letters, sentence, tree
+from tests.pipelines.corpora import ONE, count, dead_letters, sentence, tree, write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,8 +38,7 @@ def write(folder: Path, format_: str, records: list[dict[str, Any]]) -> Path:
     for half in range(2):
         some = records[half::2]
         if format_ == "jsonl":
-            lines = "".join(json.dumps(record) + "\n" for record in some)
-            (folder / f"{half}.jsonl").write_text(lines, encoding="utf-8")
+            write_rows(folder / f"{half}.jsonl", some)
         else:
             rows = [(one["text"], str(one["lang"])) for one in some]
             columns = [{"text": text, "lang": lang, "meta": {"lang": lang}} for text, lang in rows]

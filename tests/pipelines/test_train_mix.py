@@ -24,7 +24,7 @@ from pipelines.settings import (
     TrainSettings,
 )
 from tests import jobs
-from tests.pipelines.corpora import ONE, count, sentence, train, tree
+from tests.pipelines.corpora import ONE, count, sentence, train, tree, write_rows
 from tests.shared_data import long_but
 
 if TYPE_CHECKING:
@@ -43,10 +43,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         source.mkdir()
         texts = [sentence(100 * number + i, 3 + i % 9) for i in range(20)]
         if number < 2:
-            lines = "".join(
-                json.dumps({"id": i, "text": text}) + "\n" for i, text in enumerate(texts)
-            )
-            (source / "a.jsonl").write_text(lines, encoding="utf-8")
+            records = ({"id": i, "text": text} for i, text in enumerate(texts))
+            write_rows(source / "a.jsonl", records)
         else:
             for i in range(number):
                 (source / f"{i}.txt").write_text(texts[i], encoding="utf-8")

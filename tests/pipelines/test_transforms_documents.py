@@ -33,7 +33,7 @@ from tests.pipelines.beam_runs import (
     pipeline,
     windowed,
 )
-from tests.pipelines.corpora import Corpus, sentence
+from tests.pipelines.corpora import Corpus, sentence, write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,19 +91,15 @@ def test_a_slice_of_a_table_is_as_long_as_it_looks() -> None:
     assert coder.to_type_hint() is Table
 
 
-def jsonl(path: Path, *records: Any) -> str:
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return str(path)
-
-
 def test_columns_are_kept_whatever_their_names(tmp_path: Path) -> None:
     first = {"body": "low", "n": 7, "lang": "en", "tags": ["x"], "class": 1}
-    file = jsonl(tmp_path / "a.jsonl", first, {"body": "new", "n": 8, "a key": "k", "tags": []})
+    second = {"body": "new", "n": 8, "a key": "k", "tags": []}
+    write_rows(tmp_path / "a.jsonl", [first, second])
     place = len(json.dumps(first)) + 1
     keep = ["lang:string", "n", "tags:list<string>"]
     expected = [["a.jsonl:0", "low", "en", 7, ["x"]], [f"a.jsonl:{place}", "new", None, 8, []]]
     with pipeline() as p:
-        read = partial(ReadDocuments, [file], text_field="body")
+        read = partial(ReadDocuments, [str(tmp_path)], text_field="body")
         tables = p | "Tables" >> read(keep=keep, as_tables=True)
         values = tables | beam.FlatMap(lambda one: [[*row.values()] for row in one.to_pylist()])
         assert_that(values, equal_to(expected), "tables")
