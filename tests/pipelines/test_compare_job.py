@@ -29,8 +29,8 @@ from tests.pipelines.corpora import (
     patterns,
     sentence,
     write_corpus,
-    write_rows,
     write_jsonl,
+    write_rows,
 )
 
 if TYPE_CHECKING:

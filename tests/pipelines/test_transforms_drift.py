@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,12 @@ import bpe
 from pipelines import EncodeDocuments, MeasureDrift, TrainTokenizer
 from pipelines.encode.drift import trained_bytes_per_token
 from pipelines.errors import ConfigError
-from pipelines.settings import CountsInput, InputSettings, TrainSettings
+from pipelines.settings import CountsInput, TrainSettings
 from tests.pipelines.beam_runs import assert_that, at_times, both_modes, pipeline
-from tests.pipelines.corpora import count, train
+from tests.pipelines.corpora import count, train, write_jsonl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 KNOWN, STRANGE = ["the lazy dog", "lazy dogs"], ["żółć źdźbło"]
@@ -30,10 +30,8 @@ KNOWN, STRANGE = ["the lazy dog", "lazy dogs"], ["żółć źdźbło"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with ``counts``, a ``model`` trained on them, and other counts, ``words``."""
     folder = tmp_path_factory.mktemp("drift")
-    (folder / "corpus.jsonl").write_text(
-        "".join(json.dumps({"text": text}) + "\n" for text in KNOWN), "utf-8"
-    )
-    count(InputSettings(patterns=(str(folder / "corpus.jsonl"),)), folder / "counts")
+    corpus = write_jsonl(folder / "corpus" / "c.jsonl", KNOWN)
+    count(corpus.inputs(), folder / "counts")
     counts = CountsInput(directory=str(folder / "counts"))
     bpe.count_pretokens(KNOWN, pretokenizer="words").save(folder / "words")
     train(folder / "model", counts=(counts,), training=TrainSettings(vocab_size=270))
@@ -94,20 +92,18 @@ def trained(**options: Any) -> bpe.Tokenizer:
     return bpe.train(counts, vocab_size=280, **options)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(
-            lambda folder: bpe.Tokenizer.load(folder / "model" / "tokenizer.json"),
-            id="a loaded file does not know its training",
-        ),
-        pytest.param(lambda _: trained(), id="special tokens are left out"),
-        pytest.param(
-            lambda _: trained(model=bpe.CharacterLevel(byte_fallback=True)),
-            id="bytes of a fallback are single bytes",
-        ),
-    ],
-)
+TOKENIZERS: dict[str, Callable[[Path], bpe.Tokenizer]] = {
+    "a loaded file does not know its training": lambda folder: bpe.Tokenizer.load(
+        folder / "model" / "tokenizer.json"
+    ),
+    "special tokens are left out": lambda _: trained(),
+    "bytes of a fallback are single bytes": lambda _: trained(
+        model=bpe.CharacterLevel(byte_fallback=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("make", TOKENIZERS.values(), ids=TOKENIZERS)
 def test_a_tokenizer_by_value_without_a_baseline(folder: Path, make: Any) -> None:
     tokenizer, texts = make(folder), [*KNOWN, "жук"]
     end = "<|end|>" if tokenizer.special_tokens else None

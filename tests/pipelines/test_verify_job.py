@@ -69,6 +69,7 @@ def part(ids: Path, number: int = 2) -> Path:
     return sorted(ids.glob("data/train-*"))[number]
 
 
+LETTERS = {"file": dead_letters_file(0, 9), "records": 0, "bytes": 0, "sha256": ""}
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "half-written file": (
         lambda ids: (ids / f".{part(ids).name}.{'0' * 32}.tmp").touch(),
@@ -93,12 +94,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         r"names \d+ inputs, its parts are of \d+",
     ),
     "dead letters": (
-        lambda ids: edit_manifest(
-            ids,
-            lambda m: m["dead_letters"].append(
-                {"file": dead_letters_file(0, 9), "records": 0, "bytes": 0, "sha256": ""}
-            ),
-        ),
+        lambda ids: edit_manifest(ids, lambda m: m["dead_letters"].append(LETTERS)),
         "is missing, the manifest names it",
     ),
 }
