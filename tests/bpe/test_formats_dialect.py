@@ -34,6 +34,9 @@ def cut_by(*patterns: str, **more: Any) -> bpe.Tokenizer:
 
 NEVER_SPLIT = bpe.Pretokenizer("words", never_split=("url", r"\d+"))
 AB_END = (["a", "b", "</w>", "b</w>", "ab</w>"], [("b", "</w>"), ("a", "b</w>")])
+AMBIGUOUS = byte_tokenizer(" a", "Ġa", joins=[" |a"], special_tokens={"Ġa": 257})
+SPACE = byte_tokenizer(" a", "b a", joins=[" |a", "b| a"], added_tokens={"b a": 257})
+LOOKED_UP = byte_tokenizer("Ġx", special_tokens={"Ġx": 256}, ignore_merges=True)
 
 
 @pytest.mark.parametrize(
@@ -56,18 +59,9 @@ AB_END = (["a", "b", "</w>", "b</w>", "ab</w>"], [("b", "</w>"), ("a", "b</w>")]
         (cut_by(r"a|(?=b)|c"), "can match the empty string"),
         (cut_by(r"(?:a?|b)c{0,2}"), "can match the empty string"),
         # Tokens that are spelled there like other bytes.
-        (
-            byte_tokenizer(" a", "Ġa", joins=[" |a"], special_tokens={"Ġa": 257}),
-            "both the tokens 256 and 257",
-        ),
-        (
-            byte_tokenizer(" a", "b a", joins=[" |a", "b| a"], added_tokens={"b a": 257}),
-            "'b a': it is spelled there like other bytes",
-        ),
-        (
-            byte_tokenizer("Ġx", special_tokens={"Ġx": 256}, ignore_merges=True),
-            "'Ġx': it is spelled there like other bytes",
-        ),
+        (AMBIGUOUS, "both the tokens 256 and 257"),
+        (SPACE, "'b a': it is spelled there like other bytes"),
+        (LOOKED_UP, "'Ġx': it is spelled there like other bytes"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

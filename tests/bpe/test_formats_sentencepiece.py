@@ -177,21 +177,18 @@ def test_tokens_that_no_text_needs() -> None:
     assert not known, known
 
 
+UNDERSCORES = {"type": "Replace", "pattern": {"String": " "}, "content": "_"}
 METASPACE = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first", "split": True}
 
 
 @pytest.mark.parametrize(
     ("place", "value", "named"),
     [
-        (
-            "normalizer",
-            {"type": "Replace", "pattern": {"String": " "}, "content": "_"},
-            "the normalizer 'Replace' is not supported",
-        ),
+        ("normalizer", UNDERSCORES, "the normalizer 'Replace' is not supported"),
         (
             "pre_tokenizer",
             METASPACE | {"replacement": "_"},
-            "pre_tokenizer.replacement: '_' is not supported",
+            "replacement: '_' is not supported",
         ),
         ("pre_tokenizer", METASPACE, "prepend_scheme: first is not supported with a normalizer"),
         ("decoder", {"type": "Fuse"}, "decoder: decodes in another way .*ByteFallback"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SPECIAL = ("<s>", "</s>", "<pad>", "<unk>", "<|im_start|>", "<|im_end|>")
+CONFIG = "tokenizer_config.json"
 TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
 TEXTS = ["low lower lowest", "the newest </s> <s>", "", "日本 é\n"]
 
@@ -124,14 +125,10 @@ def test_forms_of_other_writers(plain: bpe.Tokenizer, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("tokenizer_config.json", "[]", "expected an object"),
+        (CONFIG, "[]", "expected an object"),
         ("special_tokens_map.json", '{"eos_token": {}}', "eos_token.content: expected a string"),
-        ("tokenizer_config.json", '{"chat_template": [1]}', "chat_template[0]: expected an object"),
-        (
-            "tokenizer_config.json",
-            '{"bos_token": "<s>", "add_bos_token": 1}',
-            "add_bos_token: expected true or false",
-        ),
+        (CONFIG, '{"chat_template": [1]}', "chat_template[0]: expected an object"),
+        (CONFIG, '{"bos_token": "<s>", "add_bos_token": 1}', "add_bos_token: expected true or"),
     ],
 )
 def test_broken_files_are_named(

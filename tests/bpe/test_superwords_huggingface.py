@@ -122,12 +122,8 @@ def test_a_run_ends_where_words_would_be_joined() -> None:
     tokenizer = english("o200k")
     assert tokenizer.token_id("er") is None
     merges = [*tokenizer.merges, (ord("e"), ord("r"), len(tokenizer))]
-    joins = bpe.Tokenizer(
-        tokens=[*tokenizer.tokens, b"er"],
-        merges=merges,
-        superwords=tokenizer.superwords,
-        pretokenizer=tokenizer.pretokenizer,
-    )
+    more = {"tokens": [*tokenizer.tokens, b"er"], "merges": merges, "training": None}
+    joins = bpe.Tokenizer(**tokenizer.parts.__getstate__() | more)
     for text in (" I'verust", " I've been rust", " of the I'verust of the"):
         assert ids_of(written(joins), text) == joins.encode(text)
 

@@ -119,15 +119,12 @@ def test_the_hash_is_that_of_the_file(tmp_path: Path) -> None:
 
 def test_saving_replaces_a_file_whole_or_leaves_it(tmp_path: Path) -> None:
     path = tmp_path / "deeper" / "x.tiktoken"
-    without = ["special-tokens", "added-tokens"]
-    make().save(path, leave_out=without)
+    byte_tokenizer("ab", joins=["a|b"]).save(path)
     before = path.read_bytes()
     with pytest.raises(TokenizerError, match="the normalizer nfc"):
-        make(pretokenizer=bpe.Pretokenizer("gpt2", normalizer=("nfc",))).save(
-            path, leave_out=without
-        )
+        byte_tokenizer(pretokenizer=bpe.Pretokenizer("gpt2", normalizer=("nfc",))).save(path)
     assert path.read_bytes() == before
-    make(tokens=BYTES, merges=(), special_tokens={}, added_tokens={}).save(path)
+    byte_tokenizer().save(path)
     assert path.read_bytes() != before
     assert [file.name for file in path.parent.iterdir()] == ["x.tiktoken"]
 

@@ -16,23 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_files_keep_it(tmp_path: Path) -> None:
-    counts = bpe.count_pretokens(["low lower lowest new newer"] * 3, special_tokens=["<s>"])
-    old = train(counts, vocab_size=262)
-    old.save(tmp_path / "old.json")
-    more = bpe.count_pretokens(["die neue niedrige Niederung"] * 2)
-    new = train(more, extend=Tokenizer.load(tmp_path / "old.json"), vocab_size=270)
-    extends = known(training_of(new).extends)
-    assert (extends.sha256, extends.vocab_size, extends.merges) == (old.sha256, 262, 5)
-    new.save(tmp_path / "new.json")
-    training_of(new).save(tmp_path / "training.json")
-    assert Tokenizer.load(tmp_path / "new.json") == new
-    assert bpe.Training.load(tmp_path / "training.json") == training_of(new)
-    with pytest.raises(TokenizerError, match="is not between"):
-        new.truncated(len(old) - 1)
-
-
-def test_hugging_face_reads_it_where_special_tokens_stand_among_the_others() -> None:
+def test_files_keep_it_and_hugging_face_reads_them(tmp_path: Path) -> None:
+    """Also where special tokens stand among the others."""
     text = "low lower lowest, new newer newest; die neue niedrige Niederung"
     first = train(bpe.count_pretokens([text[:30]] * 2), vocab_size=262)
     old = Tokenizer(
@@ -41,11 +26,21 @@ def test_hugging_face_reads_it_where_special_tokens_stand_among_the_others() -> 
         pretokenizer=first.pretokenizer,
         special_tokens={"<|end|>": 262},
     )
-    new = train(bpe.count_pretokens([text]), extend=old, vocab_size=280)
+    old.save(tmp_path / "old.json")
+    counts = bpe.count_pretokens([text])
+    new = train(counts, extend=Tokenizer.load(tmp_path / "old.json"), vocab_size=280)
+    extends = known(training_of(new).extends)
+    assert (extends.sha256, extends.vocab_size, extends.merges) == (old.sha256, 263, 6)
+    new.save(tmp_path / "new.json")
+    training_of(new).save(tmp_path / "training.json")
+    assert Tokenizer.load(tmp_path / "new.json") == new
+    assert bpe.Training.load(tmp_path / "training.json") == training_of(new)
     theirs = written(new)
     assert ids_of(theirs, text) == new.encode(text)
     assert theirs.encode("<|end|>").ids == [262]
     assert max(new.encode(text)) > 262
+    with pytest.raises(TokenizerError, match="is not between"):
+        new.truncated(len(old) - 1)
 
 
 OLD = train(bpe.count_pretokens(["low lower lowest"], special_tokens=["<s>"]), vocab_size=260)

@@ -131,7 +131,7 @@ PIECES = bpe.train(bpe.count_pretokens(CORPUS), max_merges=3, model=bpe.WordPiec
         ({"tokenizer": PIECES}, "are for byte-level tokenizers, this one is of WordPiece"),
         (
             {"superwords": None, "boundless": True, "tokenizer": BARE},
-            "`boundless` needs the counts of the tokenizer's merges",
+            "`boundless` needs the counts",
         ),
     ],
 )
