@@ -36,7 +36,6 @@ TIGHT = ReadOptions(max_record_bytes=6, block_bytes=4)
 with_options = pytest.mark.parametrize(
     "options",
     long_but([ReadOptions(), SMALL, TIGHT], SMALL, TIGHT),
-    ids=["plain", "small", "tight"],
 )
 
 

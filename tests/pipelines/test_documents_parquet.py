@@ -122,7 +122,6 @@ def test_a_malformed_id_makes_a_bad_record(tmp_path: Path) -> None:
     ("ids", "expected"),
     [
         (pa.array([1, 2**64 - 1], pa.uint64()), ["1", "18446744073709551615"]),
-        (pa.array([1, -1], pa.int8()), ["1", "-1"]),
         (pa.array(["a", "b"]).dictionary_encode(), ["a", "b"]),
         (pa.array([b"ab", b"cd"], pa.binary(2)), ["ab", "cd"]),
         (pa.array(["a", None], pa.large_string()), ["a"]),
@@ -145,10 +144,8 @@ def test_ids_of_any_fitting_type(tmp_path: Path, ids: pa.Array, expected: list[s
     [
         (pa.array([True, None]), "is of type bool, neither a string nor a number"),
         (pa.array([[1], None]), "neither a string nor a number"),
-        (pa.array([{"a": 1}, None]), "neither a string nor a number"),
         (pa.array([datetime(2026, 1, 1, tzinfo=timezone.utc), None]), "is of type timestamp"),
         (pa.array([float("nan"), None]), "is nan, which is no number"),
-        (pa.array([float("-inf"), None]), "is -inf, which is no number"),
     ],
 )
 def test_what_cannot_be_an_id_makes_a_bad_record(

@@ -38,7 +38,6 @@ from tests.pipelines.corpora import (
     encode,
     encode_request,
     make_units,
-    small_tokenizer,
     tree,
     write_jsonl,
 )
@@ -54,27 +53,23 @@ TEXTS = [f"the quick brown fox {i}" for i in range(40)]
 
 @dataclass(frozen=True)
 class Place:
-    """A corpus of one file, and a tokenizer next to it."""
+    """A corpus of one file, and a tokenizer."""
 
     folder: Path
+    model: Path
 
     @property
     def inputs(self) -> InputSettings:
         return InputSettings(patterns=(str(self.folder / "in"),), split_size=400)
-
-    @property
-    def model(self) -> Path:
-        return self.folder / "t.json"
 
     def add(self, name: str = "z.jsonl") -> None:
         write_jsonl(self.folder / "in" / name, ["a file that was added later"])
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path, model: Path) -> Place:
     write_jsonl(tmp_path / "in" / "a.jsonl", TEXTS)
-    small_tokenizer(tmp_path / "t.json")
-    return Place(tmp_path)
+    return Place(tmp_path, model)
 
 
 def run_job(request: Job) -> Any:
@@ -221,7 +216,7 @@ def test_nothing_is_done_before_the_pipeline_runs(
     _ = p | counts
     _ = p | ids
     assert tree(place.folder) == before
-    assert {path.name for path in place.folder.iterdir()} == {"in", "t.json"}
+    assert {path.name for path in place.folder.iterdir()} == {"in"}
     monkeypatch.chdir("/")
     with pytest.raises(Exception, match=r"no file matches|cannot read the tokenizer"):
         p.run()
