@@ -22,8 +22,8 @@ from bpe._native import add_counts
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import counts_from_ipc, counts_from_table, counts_table
 from bpe.errors import EncodingError
-from pipelines.corpus.documents.block import use_good_rows, without
-from pipelines.count.steps import FLUSH_BYTES, shard_messages
+from pipelines.corpus.documents.block import use_good_rows
+from pipelines.count.steps import FLUSH_BYTES, count_texts, shard_messages
 from pipelines.encode.rows import with_ends
 from pipelines.encode.tokens import check_special_tokens, end_ids, in_tokens
 from pipelines.encode.tokens import id_type as smallest_id_type
@@ -405,13 +405,7 @@ class TextCounters(Generic[Key, Element]):
         if key not in self._counters:
             self._counters[key] = self._make()
         reasons: dict[int, str] = {}
-        pretokens, bad = use_good_rows((texts,), self._counters[key].add, reasons.__setitem__)
-        texts = without(texts, bad)
-        self.totals += Totals(
-            documents=len(texts),
-            bytes=pc.sum(pc.binary_length(texts)).as_py() or 0,
-            pretokens=pretokens,
-        )
+        self.totals += count_texts((texts,), self._counters[key], reasons.__setitem__)
         return dict(sorted(reasons.items()))
 
 
@@ -479,15 +473,26 @@ def counts_of_messages(messages: Iterable[bytes], pretokens: PretokenSettings) -
     """
     try:
         counts = add_counts([counts_from_ipc(message) for message in messages])
-        total = counts.total()
     except OverflowError as error:
         raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
     return PretokenCounts(
         sorted_counts=counts,
         pretokenizer=pretokens.cut,
         special_tokens=pretokens.special_tokens,
-        totals=Totals(bytes=pretoken_bytes(counts), pretokens=total),
+        totals=totals_of(counts),
     )
+
+
+def totals_of(counts: SortedCounts) -> Totals:
+    """Return the bytes and the number of all pre-tokens; the number of texts is unknown.
+
+    Raises:
+        InputError: a sum passes 2^63 - 1.
+    """
+    try:
+        return Totals(bytes=pretoken_bytes(counts), pretokens=counts.total())
+    except OverflowError as error:
+        raise InputError(f"{error}: the counts do not fit 64 bits") from error
 
 
 def pretoken_bytes(counts: SortedCounts) -> int:

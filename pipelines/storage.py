@@ -362,8 +362,7 @@ def _named(path: str, kind: type[InputError | OutputError], what: str) -> Iterat
     except JobError:
         raise
     except OSError as error:
-        changes = kind is OutputError and what != "list"
-        help_ = _REMEDIES.get(error.errno or 0, "") if changes else ""
+        help_ = _REMEDIES.get(error.errno or 0, "") if kind is OutputError else ""
         raise kind(f"{path}: cannot {what}: {reason(error)}{help_}") from error
     except Exception as error:
         if is_local(path):

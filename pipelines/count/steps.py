@@ -324,8 +324,24 @@ def count_block(block: Block, job: CountJob, counts: AnyCounter, set_aside: SetA
         The totals of the documents that were counted.
     """
     columns = (block.texts, _places(block)) if job.settings.track_order else (block.texts,)
-    pretokens, bad = use_good_rows(columns, counts.add, partial(set_aside, block))
-    texts = without(block.texts, bad)
+    return count_texts(columns, counts, partial(set_aside, block))
+
+
+def count_texts(
+    columns: tuple[pa.Array, ...], counts: AnyCounter, set_aside: Callable[[int, str], object]
+) -> Totals:
+    """Count texts, and set aside the texts that cannot be counted.
+
+    Args:
+        columns: the texts and, if order is tracked, their places.
+        counts: the counter.
+        set_aside: called for each bad text with its row and the reason.
+
+    Returns:
+        The totals of the texts that were counted.
+    """
+    pretokens, bad = use_good_rows(columns, counts.add, set_aside)
+    texts = without(columns[0], bad)
     return Totals(documents=len(texts), bytes=text_bytes(texts), pretokens=pretokens)
 
 

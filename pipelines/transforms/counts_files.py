@@ -11,7 +11,7 @@ import apache_beam as beam
 from bpe.counts import require_pretokens
 from bpe.counts.files import counts_from_ipc
 from bpe.counts.manifest import Totals
-from pipelines.batches import count_pairs, pretoken_bytes
+from pipelines.batches import count_pairs, totals_of
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.check_parts import shard_of, stored_sets, stored_shards
 from pipelines.count.results import write_manifest, write_shard
@@ -105,12 +105,7 @@ def _prepare(_: None, output: OutputSettings, job: CountJob) -> None:
 
 def _write_shard(element: tuple[int, bytes], job: CountJob, _: None) -> Iterator[bytes]:
     job.plan()  # of another job by now: this one ends
-    counts = counts_from_ipc(element[1])
-    try:
-        totals = Totals(bytes=pretoken_bytes(counts), pretokens=counts.total())
-    except OverflowError as error:
-        raise InputError(f"{error}: the counts do not fit 64 bits") from error
-    yield pack(totals)
+    yield pack(totals_of(counts_from_ipc(element[1])))
     yield from map(pack, write_shard(*element, job))
 
 
