@@ -120,13 +120,7 @@ BERT = [*itertools.product((False, True), (False, True), (None, False, True), (F
 
 @pytest.mark.parametrize(("clean", "han", "strip", "lower"), BERT if LONG else BERT[::5])
 def test_every_bert_normalizer(clean: bool, han: bool, strip: bool | None, lower: bool) -> None:
-    check(
-        with_parts(
-            normalizer=normalizers.BertNormalizer(
-                clean_text=clean, handle_chinese_chars=han, strip_accents=strip, lowercase=lower
-            )
-        )
-    )
+    check(with_parts(normalizer=normalizers.BertNormalizer(clean, han, strip, lower)))
 
 
 def test_added_tokens_that_are_the_same_in_normalized_text_are_refused() -> None:

@@ -142,15 +142,12 @@ def test_many_words_that_begin_alike_in_a_long_run() -> None:
     assert ids_of(written(tokenizer), text) == tokenizer.encode(text)
 
 
+MARKED = bpe.Pretokenizer("gpt2", normalizer=("prepend-mark",))
 NOT_EXACT: list[tuple[tuple[str, str], dict[str, Any], str]] = [
     ((" a", " b"), {"pretokenizer": bpe.Pretokenizer(pattern=r" ?\w")}, "one of gpt2"),
     ((" a", " b"), {"pretokenizer": bpe.Pretokenizer("gpt2", never_split=("url",))}, "never_split"),
     ((" a", " b"), {"ignore_merges": True}, "ignore_merges"),
-    (
-        (" a", " b"),
-        {"pretokenizer": bpe.Pretokenizer("gpt2", normalizer=("prepend-mark",))},
-        "adds nothing before",
-    ),
+    ((" a", " b"), {"pretokenizer": MARKED}, "adds nothing before"),
     ((" a", "1"), {}, "words with letters alone, and one merges b'1'"),
     (("a", "b"), {}, "no pre-token holds both parts of one, and one may hold 'a' and 'b'"),
 ]

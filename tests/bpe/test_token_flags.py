@@ -163,6 +163,5 @@ def test_extending_is_refused() -> None:
     [({"<z>": TokenFlags(lstrip=True)}, "no special or added"), ({"<m>": 1}, "not TokenFlags")],
 )
 def test_flags_of_no_token(flags: Any, named: str) -> None:
-    state = loaded(theirs({"<m>": TokenFlags()}, special=True)).parts.__getstate__()
     with pytest.raises(TokenizerError, match=named):
-        bpe.Tokenizer(**state | {"token_flags": flags})
+        byte_tokenizer("<m>", special_tokens={"<m>": 256}, token_flags=flags)

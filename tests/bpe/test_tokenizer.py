@@ -12,7 +12,6 @@ import pytest
 
 import bpe
 from bpe.errors import BpeError, EncodingError, TokenizerError
-from tests.bpe.texts import library_sources
 from tests.bpe.vocabularies import BYTES, byte_tokenizer, small_tokenizer
 
 if TYPE_CHECKING:
@@ -149,13 +148,6 @@ def test_unreachable_tokens() -> None:
     tokens, joins = ("th", "he", "the", "xyz"), ["t|h", "h|e", "t|he"]
     assert byte_tokenizer(*tokens, joins=joins).unreachable() == [258, 259]
     assert byte_tokenizer(*tokens, joins=joins, ignore_merges=True).unreachable() == []
-
-
-def test_a_trained_tokenizer_reaches_all_its_tokens() -> None:
-    texts = [source.decode("utf-8", "replace") for source in library_sources(300_000)]
-    tokenizer = bpe.train(bpe.count_pretokens(texts, pretokenizer="cl100k"), vocab_size=2000)
-    assert len(tokenizer) == 2000
-    assert tokenizer.unreachable() == []
 
 
 def test_tokens_are_spelled_as_in_the_file() -> None:
