@@ -58,6 +58,7 @@ GOOD: dict[Any, dict[str, Any]] = {
         (BPETokenize, {"tokenizer": None}, "tokenizer is None"),
         (CountCorpus, {"pretokenizer": "gpt3"}, "'gpt3' is unknown"),
         (CountCorpus, {"special_tokens": "<|end|>"}, "special_tokens is one string"),
+        (CountCorpus, {"inputs": []}, "no input"),
         (CountCorpus, {"output": ""}, "`output` is empty"),
         (CountPretokens, {"pretokenizer": "gpt3"}, "'gpt3' is unknown .did you"),
         (CountPretokens, {"pattern": "("}, "does not compile|missing"),
