@@ -308,18 +308,19 @@ def pieces(tokenizers: list[Tokenizer], text: bytes) -> list[bytes]:
     return [text[begin:end] for begin, end in pairwise(sorted(set.intersection(*places)))]
 
 
-def test_differences_are_those_of_all_pieces(models: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("examples", [1, 7])
+def test_differences_are_those_of_all_pieces(models: Path, tmp_path: Path, examples: int) -> None:
     names = ("small.json", "large.json", "words.json")
     tokenizers = load(models, *names)
     corpus = write_jsonl(tmp_path / "corpus" / "c.jsonl", TEXTS)
-    result = compare(corpus.folder, models, names=names, examples=3)
+    result = compare(corpus.folder, models, names=names, examples=examples)
     counts = Counter(one for text in TEXTS for one in pieces(tokenizers, text.encode()))
     for found, other in zip(result["differences"], tokenizers[1:], strict=True):
         more = {p: len(other.encode(p)) - len(tokenizers[0].encode(p)) for p in counts}
         assert found["pieces_with_fewer_tokens"] == sum(n for p, n in counts.items() if more[p] < 0)
         assert found["pieces_with_more_tokens"] == sum(n for p, n in counts.items() if more[p] > 0)
         assert found["pieces_with_as_many_tokens"] == sum(counts[p] for p in counts if not more[p])
-        greatest = sorted(counts, key=lambda p: (-abs(counts[p] * more[p]), p))[:3]
-        examples = [(visible(p), counts[p], counts[p] * more[p]) for p in greatest]
+        greatest = sorted(counts, key=lambda p: (-abs(counts[p] * more[p]), p))
+        shown = [(visible(p), counts[p], counts[p] * more[p]) for p in greatest[:examples]]
         keys = ("piece", "count", "more_tokens")
-        assert [tuple(one[key] for key in keys) for one in found["examples"]] == examples
+        assert [tuple(one[key] for key in keys) for one in found["examples"]] == shown
