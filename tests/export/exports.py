@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow.parquet as pq
@@ -13,23 +12,19 @@ import pyarrow.parquet as pq
 from bpe import Tokenizer
 from pipelines.export.job import ExportJob
 from pipelines.export.plan import pinned_before, plan_export
-from pipelines.progress import UNSEEN, SlotWriter
+from pipelines.progress import SlotWriter
 from pipelines.settings import ExportSettings, InputSettings, OutputSettings
 from pipelines.stage.stage import make_unit
-from pipelines.stage.work import temporary_work
-from pipelines.verify.base import Verification
-from pipelines.verify.export import verify_export
 from tests import jobs
 from tests.export import oracle, readers
 from tests.export.oracle import Document, Options, Row
-from tests.pipelines.corpora import ONE, make_units
+from tests.pipelines.corpora import ONE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from pipelines.settings import Execution, ExportFormat
-    from pipelines.stage.stage import Stage
     from pipelines.summaries import ExportSummary
 
 FORMATS: tuple[ExportFormat, ...] = ("parquet", "bin", "megatron", "mds", "litdata")
@@ -105,27 +100,9 @@ def export_plainly(
     return units
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlainVerification(Verification):
-    """A verification without Beam."""
-
-    def run(self, *checks: Stage, **_: Any) -> None:
-        for stage in checks:
-            stage.fold(make_units(stage))
-
-
-def verify_plainly(output: Path, sources: Mapping[str, Path] | None = None) -> None:
-    """Check an export without Beam, given its sources against them."""
-    with temporary_work("verify", "") as work:
-        verify_export(
-            PlainVerification(
-                directory=str(output),
-                inputs=inputs_of(sources) if sources else None,
-                work=work,
-                execution=ONE,
-                progress=UNSEEN,
-            )
-        )
+def verify(output: Path, sources: Mapping[str, Path] | None = None) -> None:
+    """Check an export, given its sources against them."""
+    jobs.verify(directory=str(output), inputs=inputs_of(sources) if sources else None)
 
 
 def inputs_of(sources: Mapping[str, Path | str]) -> InputSettings:

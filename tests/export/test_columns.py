@@ -16,8 +16,7 @@ from transformers import AutoTokenizer
 import bpe
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, InputSettings
-from tests import jobs
-from tests.export.exports import export_and_check, export_plainly, rows
+from tests.export.exports import export_and_check, export_plainly, rows, verify
 from tests.export.oracle import Options
 from tests.pipelines.corpora import encode, sentence
 from tests.pipelines.test_keep import jsonl
@@ -71,8 +70,7 @@ def test_a_number_that_is_none_is_the_same_when_it_is_made_again(ids: Ids, tmp_p
     values: Rows = [{"score": float("nan")}, {"score": 1.5}] * 4
     source = encoded(tmp_path, ids("web") / "tokenizer.json", values, keep=("score:double",))
     export_plainly({"one": source}, tmp_path / "out", Options(pack=16))
-    inputs = InputSettings(patterns=(f"one={source}",))
-    assert jobs.verify(directory=str(tmp_path / "out"), inputs=inputs).compared
+    verify(tmp_path / "out", {"one": source})
 
 
 def test_other_ids_are_refused(ids: Ids, tmp_path: Path) -> None:

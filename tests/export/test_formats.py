@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from tests.export.exports import (
     inputs_of,
 )
 from tests.export.oracle import Options
-from tests.pipelines.corpora import END, FOUR, ONE, TWO, encode, sentence, tree, write_jsonl
+from tests.pipelines.corpora import END, encode, sentence, tree, write_jsonl
 from tests.pipelines.object_store import ObjectStore
 from tests.shared_data import LONG
 
@@ -88,21 +87,7 @@ def test_parts_of_empty_documents_are_there(ids: Ids, tmp_path: Path, to: str, s
             assert sum(map(np.size, found(tmp_path / name, to))) == 33 * rows > 0
 
 
-TWICE = replace(ONE, beam_args=("--direct_runner_bundle_repeat=2",))
-
-
-# Parquet on other workers: tests/contract/test_promises.py.
-@pytest.mark.parametrize("to", FORMATS if LONG else ["mds"])
-def test_workers_change_no_byte(ids: Ids, tmp_path: Path, to: str) -> None:
-    """However many there are, and where they do everything twice."""
-    sources = {"web": ids("web"), "code": ids("code")}
-    options = Options(pack=16, shuffle=1, validation="20%", mix={"web": "60%", "code": "40%"})
-    export_plainly(sources, tmp_path / "plain", options, to=to)
-    for number, workers in enumerate((ONE, FOUR, TWICE) if LONG else (TWO, TWICE)):
-        export(sources, tmp_path / str(number), options, to=to, execution=workers)
-        assert tree(tmp_path / str(number)) == tree(tmp_path / "plain")
-
-
+# On other workers: tests/contract/test_promises.py and, all formats, tests/cluster.
 def test_in_a_store_it_is_the_same(ids: Ids, tmp_path: Path) -> None:
     options = Options(pack=16, shuffle=1, validation="20%", token_budget=900)
     for path in ids("web").rglob("*"):

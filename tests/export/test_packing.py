@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from tests.export.conftest import Ids
 
 
-lengths = st.lists(st.integers(0, 9), max_size=14)
-
-
 @st.composite
 def shapes(draw: Any) -> dict[str, Any]:
     """Options of packed rows that go together."""
@@ -47,7 +44,7 @@ def shapes(draw: Any) -> dict[str, Any]:
 
 @examples(40)
 @given(
-    sizes=lengths,
+    sizes=st.lists(st.integers(0, 9), max_size=14),
     shape=shapes() | st.builds(lambda n: {"max_tokens": n}, st.integers(1, 5)),
     unit_tokens=st.sampled_from([1, 6, 20, 10**6]),
     split_size=st.sampled_from([60, 200, None]),
