@@ -1,21 +1,25 @@
-"""Counters of jobs on the page of a Flink cluster."""
+"""Counters of jobs, as runners tell them: on Flink's page, and in progress."""
 
 from __future__ import annotations
 
+import io
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.progress import LineProgress
+from pipelines.run import run
+from pipelines.settings import Execution
+from pipelines.stage.beam import RunJob
 from tests.cli.process import ROOT
+from tests.pipelines.corpora import count_request, sentence, write_jsonl
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.cluster.conftest import Pool, Standalone
-    from tests.cluster.jobs import Job
-
-pytestmark = pytest.mark.long
+    from tests.cluster.jobs import Job, Submission
 
 
 def documented(step: str) -> set[str]:
@@ -30,6 +34,7 @@ def documented(step: str) -> set[str]:
     }
 
 
+@pytest.mark.long
 def test_counters_of_all_steps(
     job: Job, standalone: Standalone, pool: Pool, tmp_path: Path
 ) -> None:
@@ -38,3 +43,15 @@ def test_counters_of_all_steps(
     for step in ("count", "train", "encode"):
         (name,) = (name for name in shown if name.startswith(f"bpe-{step}-"))
         assert documented(step) - shown[name] == set()
+
+
+def test_progress_is_that_of_the_runners_counters(on_prism: Submission, tmp_path: Path) -> None:
+    """Where workers tell nothing, as on machines of their own."""
+    corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i, 60) for i in range(400)])
+    size = (corpus.folder / "docs.jsonl").stat().st_size
+    request = count_request(corpus.inputs(), tmp_path / "out")
+    execution = Execution(beam_args=("--runner=PortableRunner", *on_prism.for_beam))
+    with LineProgress(io.StringIO(), interval=60).stage("count", size) as stage:
+        run(lambda p, failures: p | RunJob(request, failures), execution=execution, stage=stage)
+        now = stage.snapshot()
+    assert (now.documents, now.bytes) == (400, size)

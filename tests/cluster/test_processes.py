@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import ROOT
-from tests.cluster.processes import Program, ProgramError, free_ports, is_running, wait_until
+from tests.cluster.processes import Program, is_running, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,14 +57,3 @@ def test_everything_ends_when_whoever_started_it_is_killed(tmp_path: Path) -> No
         assert is_running(child)
         driver.send_signal(signal.SIGKILL)
     wait_until(lambda: not is_running(child), "the end of the child")
-
-
-def test_a_program_that_fails_says_why(tmp_path: Path) -> None:
-    fails = [sys.executable, "-c", "raise SystemExit('no such mountain')"]
-    with (
-        Program("climber", fails, folder=tmp_path) as program,
-        pytest.raises(ProgramError, match="no such mountain"),
-    ):
-        program.wait_for(free_ports(1)[0])
-    with pytest.raises(ProgramError, match="No such file"):
-        Program("ghost", [str(tmp_path / "ghost")], folder=tmp_path)

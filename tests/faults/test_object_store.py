@@ -7,7 +7,7 @@ import json
 import os
 import re
 import signal
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -76,12 +76,12 @@ def test_a_whole_job_that_was_killed_is_resumed(
     store.put(mixed.corpus, "whole/corpus/")
     run = mixed.command(tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus")
     run += store.flags
-    parts = Parts(store, "whole/out/encoded/")
+    parts = partial(recorded, store, "whole/out/encoded/")
     with running(*run) as process:
-        until(parts.names, process)
+        until(parts, process)
         process.kill()
         ended(process)
-    finished, killed_at = parts.names(), store.log.stat().st_size
+    finished, killed_at = parts(), store.log.stat().st_size
     expected = mixed.made()
     left = store.tree("whole/out/")
     assert "encoded/manifest.json" not in left
@@ -113,18 +113,10 @@ def test_a_whole_job_that_was_killed_is_resumed(
     assert list(json.loads(done.stdout)) == ["counts", "tokenizer", "encoded"]
 
 
-@dataclass(frozen=True)
-class Parts:
+def recorded(store: Store, prefix: str) -> set[str]:
     """The parts below ``prefix`` that have a record, which makes them finished."""
-
-    store: Store
-    prefix: str
-
-    def names(self) -> set[str]:
-        records = f"{self.prefix}records/"
-        listed = self.store.client.list_objects_v2(Bucket=BUCKET, Prefix=f"{records}train-")
-        names = (item["Key"].removeprefix(records) for item in listed.get("Contents", ()))
-        return {f"data/{name.removesuffix('.json')}.parquet" for name in names}
+    names = store.tree(f"{prefix}records/train-")
+    return {f"data/train-{name.removesuffix('.json')}.parquet" for name in names}
 
 
 @pytest.mark.long
@@ -135,8 +127,7 @@ def test_the_first_of_two_jobs_ends_when_the_second_replaces_its_run_id(
     prefix = f"two-{how.strip('-')}/ids"
     out = f"s3://{BUCKET}/{prefix}"
     with running(*small.command("encode", out, *store.flags)) as first:
-        parts = Parts(store, f"{prefix}/")
-        until(parts.names, first)
+        until(partial(recorded, store, f"{prefix}/"), first)
         os.killpg(first.pid, signal.SIGSTOP)
         refused = bpe(*small.command("encode", out, *store.flags), status=1)
         assert "bpe encode, which is not finished" in refused.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -27,7 +28,6 @@ from tests.pipelines.corpora import ONE, TWO, dead_letters, decoded, encode, wri
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.settings import InputSettings
     from tests.pipelines.corpora import Corpus
 
 SLOW = r"(x|a|aa)+(?<!z)$"
@@ -61,19 +61,17 @@ def test_counting_sets_such_documents_aside(
 ) -> None:
     out = tmp_path / "counts"
 
-    def counted(inputs: InputSettings) -> jobs.CountSummary:
-        return jobs.count(
-            inputs=inputs,
-            pretokens=PretokenSettings(pattern=SLOW),
-            settings=jobs.CountSettings(group_by=group_by),
-            output=OutputSettings(directory=str(out), overwrite=True),
-            execution=ONE,
-        )
-
+    counted = partial(
+        jobs.count,
+        pretokens=PretokenSettings(pattern=SLOW),
+        settings=jobs.CountSettings(group_by=group_by),
+        output=OutputSettings(directory=str(out), overwrite=True),
+        execution=ONE,
+    )
     with pytest.raises(RecordError, match=r"docs\.jsonl, record at byte .*too slow"):
-        counted(corpus.inputs(max_failures=1))
+        counted(inputs=corpus.inputs(max_failures=1))
     inputs = corpus.inputs(max_failures=2, split_size=None)
-    done = counted(inputs)
+    done = counted(inputs=inputs)
     assert (done.documents, done.failures) == (len(GOOD), 2)
     assert all(reason.startswith(REASON) for reason in reasons(out))
     if group_by is None:
