@@ -90,11 +90,6 @@ def probes() -> dict[str, list[Probe]]:
     }
 
 
-@pytest.fixture(scope="module")
-def code_points() -> tuple[str, str]:
-    return every_code_point()
-
-
 def check(name: str, text: str, probes: Iterable[Probe]) -> None:
     data = text.encode()
     if len(data) < 2:
@@ -139,11 +134,9 @@ def test_hard_text_is_cut_as_by_tiktoken(text: str, probes: dict[str, list[Probe
 
 
 @pytest.mark.parametrize("name", SCHEMES)
-def test_every_code_point_is_cut_as_by_tiktoken(
-    name: str, probes: dict[str, list[Probe]], code_points: tuple[str, str]
-) -> None:
+def test_every_code_point_is_cut_as_by_tiktoken(name: str, probes: dict[str, list[Probe]]) -> None:
     # Bit 7 sees the cuts between ASCII and others, bit 6 those between a last and a first byte.
-    assigned, others = code_points
+    assigned, others = every_code_point()
     beside_ascii = [one for one in probes[name] if one.bit == 7]
     check(name, others, beside_ascii)
     check(name, assigned, [*beside_ascii, *(one for one in probes[name] if one.bit == 6)][:3])

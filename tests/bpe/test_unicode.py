@@ -7,7 +7,7 @@ import pyarrow as pa
 import unicodedata2
 
 from bpe._arrow import text_column
-from bpe._native import UNICODE_VERSION, malformed_rows
+from bpe._native import malformed_rows
 from tests.bpe.texts import MALFORMED, code_points, is_doubtful
 from tests.shared_data import ROOT
 
@@ -31,10 +31,6 @@ def test_the_tables_are_those_the_script_makes() -> None:
         [sys.executable, script, "--check"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_the_version_of_unicode_is_stated() -> None:
-    assert UNICODE_VERSION == "16.0.0"
 
 
 def test_the_regex_package_differs_only_where_unicode_moved_on() -> None:
