@@ -21,6 +21,7 @@ from tests.pipelines.corpora import write_jsonl
 if TYPE_CHECKING:
     from pathlib import Path
 
+REFERENCE = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
 
 
@@ -52,15 +53,15 @@ def lines_of(text: str) -> list[str]:
 
 
 def test_the_reference_config_names_every_option() -> None:
-    text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
-    named = [one[1] for line in lines_of(text) if (one := re.match(r"(?:# )?([a-z_]+):", line))]
+    named = [
+        one[1] for line in lines_of(REFERENCE) if (one := re.match(r"(?:# )?([a-z_]+):", line))
+    ]
     keys = {name for command in (run, count, encode) for name in option_keys(command)}
     assert sorted(named) == sorted(keys)
 
 
 def test_the_reference_config_tells_how_to_append(tmp_path: Path) -> None:
-    text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
-    _, section = re.split(r"^# --- .*docs/appending.*$", text, flags=re.MULTILINE)
+    _, section = re.split(r"^# --- .*docs/appending.*$", REFERENCE, flags=re.MULTILINE)
     lines = "".join(f"{line.removeprefix('# ')}\n" for line in lines_of(section))
     (tmp_path / "append.yaml").write_text(lines)
     keys = option_keys(encode) | option_keys(count)
@@ -73,15 +74,13 @@ def test_the_reference_config_tells_how_to_append(tmp_path: Path) -> None:
 
 
 def test_the_reference_config_holds_defaults_but_for_what_is_marked() -> None:
-    text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
-    chosen = set(re.findall(r"^([a-z_]+):.*# chosen$", text, re.MULTILINE))
+    chosen = set(re.findall(r"^([a-z_]+):.*# chosen$", REFERENCE, re.MULTILINE))
     keys = option_keys(run)
-    for name, value in yaml.safe_load(text).items():
+    for name, value in yaml.safe_load(REFERENCE).items():
         assert (name in chosen) == (value not in (keys[name].default, [keys[name].default])), name
 
 
 def test_the_reference_config_names_every_choice() -> None:
-    text = (ROOT / "configs" / "reference.yaml").read_text("utf-8")
-    words = set(re.findall(r"[\w-]+(?:\.\w+)*", text))
+    words = set(re.findall(r"[\w-]+(?:\.\w+)*", REFERENCE))
     for name, spec in option_keys(run).items():
         assert {*spec.choices} <= words, name

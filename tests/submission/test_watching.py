@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import pytest
 from apache_beam.metrics.monitoring_infos import int64_user_counter
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_job_api_pb2 as api
-from apache_beam.portability.api import beam_job_api_pb2_grpc
 from apache_beam.runners.portability.portable_runner import PipelineResult
 
 from pipelines.progress import LineProgress
@@ -20,9 +17,6 @@ from pipelines.run import observe
 from pipelines.submission.job import where_to_look
 from pipelines.submission.workers import workers_of
 from tests.cli.streams import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FLINK = "Flink's web UI, port 8081 of its JobManager"
 SPARK = "Spark's web UI, port 8080 of its master"
@@ -67,17 +61,20 @@ def test_where_a_job_can_be_looked_at(flags: tuple[str, ...], said: str) -> None
     assert where_to_look(result_of(), made, workers_of(made)) == f"job job-7{on}{said}"
 
 
-class Service(beam_job_api_pb2_grpc.JobServiceServicer):  # type: ignore[misc]  # Beam has no types
-    """A job server that runs nothing: it answers with the counters that it was given."""
+class Service:
+    """The client of a job server that answers with the counters that it was given, or fails."""
 
     def __init__(self) -> None:
-        self.counters: dict[str, tuple[int, ...]] = {}
-        self.state = api.JobState.RUNNING
+        self.counters: dict[str, tuple[int, ...]] | None = {}
 
-    def GetState(self, _request: Any, _context: Any) -> Any:  # noqa: N802 - the name of the call
-        return api.JobStateEvent(state=self.state)
+    def GetState(self, _request: Any) -> Any:  # noqa: N802 - the name of the call
+        if self.counters is None:
+            raise grpc.RpcError
+        return api.JobStateEvent(state=api.JobState.RUNNING)
 
-    def GetJobMetrics(self, _request: Any, _context: Any) -> Any:  # noqa: N802
+    def GetJobMetrics(self, _request: Any) -> Any:  # noqa: N802
+        if self.counters is None:
+            raise grpc.RpcError
         infos = [
             int64_user_counter("bpe", name, number, ptransform=f"step {step}")
             for name, numbers in self.counters.items()
@@ -86,27 +83,11 @@ class Service(beam_job_api_pb2_grpc.JobServiceServicer):  # type: ignore[misc]  
         return api.GetJobMetricsResponse(metrics=api.MetricResults(attempted=infos))
 
 
-@contextlib.contextmanager
-def served() -> Iterator[tuple[Service, PipelineResult]]:
-    """A job server on a free port, and a job that it has."""
-    service = Service()
-    server = grpc.server(ThreadPoolExecutor(4))
-    beam_job_api_pb2_grpc.add_JobServiceServicer_to_server(service, server)
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    try:
-        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield service, result_of(beam_job_api_pb2_grpc.JobServiceStub(channel))
-    finally:
-        server.stop(None).wait()
-
-
 def test_progress_is_that_of_the_runners_counters_where_workers_tell_nothing() -> None:
     stream = io.StringIO()
-    with (
-        served() as (service, result),
-        LineProgress(stream, interval=0.01).stage("count", 4_000_000) as stage,
-    ):
+    service = Service()
+    result = result_of(service)
+    with LineProgress(stream, interval=0.01).stage("count", 4_000_000) as stage:
         observe(result, stage)
         wait_for(r"bpe: count: running for \d", stream)
         service.counters = {"documents_read": (10, 5), "bytes_read": (900_000, 100_000)}
@@ -127,9 +108,10 @@ def test_progress_is_that_of_the_runners_counters_where_workers_tell_nothing() -
 
 def test_a_job_does_not_fail_by_a_server_that_does_not_answer() -> None:
     with LineProgress(io.StringIO(), interval=60).stage("count", 10) as stage:
-        with served() as (service, result):
-            service.counters = {"documents_read": (1,), "bytes_read": (10,)}
-            observe(result, stage)
-            assert stage.snapshot().documents == 1
-        observe(result, stage)
+        service = Service()
+        service.counters = {"documents_read": (1,), "bytes_read": (10,)}
+        observe(result_of(service), stage)
+        assert stage.snapshot().documents == 1
+        service.counters = None
+        observe(result_of(service), stage)
         assert (stage.snapshot().state, stage.snapshot().documents) == ("RUNNING", 1)

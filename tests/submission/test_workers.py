@@ -21,7 +21,7 @@ from pipelines.submission.checks import (
     reach_job_server,
     ready,
 )
-from pipelines.submission.workers import Workers, is_loopback, workers_of
+from pipelines.submission.workers import Workers, workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,20 +75,6 @@ def test_options_tell_where_workers_are(asked: Sequence[str], kind: str, address
 
 
 @pytest.mark.parametrize(
-    ("address", "here"),
-    [
-        ("localhost:8099", True),
-        ("127.0.0.2:1", True),
-        ("[::1]:8099", True),
-        ("10.0.0.1:8099", False),
-        ("flink-jobmanager:8081", False),
-    ],
-)
-def test_which_addresses_are_of_this_machine(address: str, here: bool) -> None:
-    assert is_loopback(address) == here
-
-
-@pytest.mark.parametrize(
     ("asked", "lack"),
     [
         (("FnApiRunner",), False),
@@ -135,7 +121,8 @@ def test_local_files_are_refused_where_workers_cannot_see_them(tmp_path: Path) -
         (DOCKER, "they run in containers"),
         (("PortableRunner", "--job_endpoint=127.0.0.1:1"), "they run in containers"),
         (DATAFLOW, "Dataflow's workers"),
-        (("PortableRunner", "--job_endpoint=h:1", "--environment_type=PROCESS"), "other machines"),
+        ((*PROCESS, "--job_endpoint=flink:8081"), "other machines"),
+        ((*PROCESS, "--job_endpoint=10.0.0.1:1"), "other machines"),
     ):
         with pytest.raises(ConfigError, match=why) as caught:
             check_paths(workers(*asked), reads=[corpus], writes=output)
@@ -156,9 +143,10 @@ def test_files_that_workers_see_are_fine(tmp_path: Path) -> None:
         check_paths(workers(*DOCKER), reads=[corpus], writes=output, shared=beside)
 
 
-def test_a_cluster_on_this_machine_is_only_noted(tmp_path: Path) -> None:
-    corpus = str(tmp_path / "a.txt")
-    note = check_paths(workers(*PROCESS), reads=[corpus], writes=str(tmp_path / "out"))
+@pytest.mark.parametrize("host", ["127.0.0.2", "localhost", "[::1]"])
+def test_a_cluster_on_this_machine_is_only_noted(tmp_path: Path, host: str) -> None:
+    corpus, here = str(tmp_path / "a.txt"), workers(*PROCESS, f"--job_endpoint={host}:8099")
+    note = check_paths(here, reads=[corpus], writes=str(tmp_path / "out"))
     assert note.startswith(f"{corpus} (and 1 more) is on this machine")
 
 
