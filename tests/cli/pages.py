@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cli.process import ROOT, command, execute
+from tests.cli.process import BPE, ROOT, execute
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# ([\w./-]+\.(?:yaml|txt|jsonl))\n")
@@ -65,7 +65,7 @@ def make_command(folder: Path) -> dict[str, Any]:
     """Put ``bpe`` and ``python`` into ``bin/`` of a folder; what the environment needs for it."""
     for name in ("bin", "home"):
         (folder / name).mkdir(exist_ok=True)
-    for name, words in (("bpe", command()), ("python", [sys.executable])):
+    for name, words in (("bpe", BPE), ("python", [sys.executable])):
         program = folder / "bin" / name
         program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
         program.chmod(0o755)

@@ -1,46 +1,27 @@
-"""Runs ``bpe`` as users do: a process of its own.
+"""Runs ``bpe`` as users do.
 
-``BPE_FRESH=1`` starts each from nothing; else most are forks of one that has imported Beam.
+``BPE_FRESH=1`` starts a process for each command; else most run in the process of the test, which
+has imported Beam, and one worker does a job: two cost three times as much.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import functools
 import io
 import os
 import pty
-import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import IO, Any
 from unittest.mock import patch
 
 from pipelines.cli import main
-from tests.cli import forked
 from tests.shared_data import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
 BPE = [sys.executable, "-m", "pipelines.cli"]
-
-
 FRESH = LONG or bool(os.environ.get("BPE_FRESH"))
-
-
-@functools.cache
-def _server() -> tuple[Path, subprocess.Popen[bytes]]:
-    """The socket of the process whose forks the commands are, and that process."""
-    path = Path(tempfile.mkdtemp(prefix="bpe-"), "socket")
-    atexit.register(shutil.rmtree, path.parent)
-    return path, forked.start(path, ROOT)
-
-
-def command() -> list[str]:
-    """The beginning of a command line of ``bpe``."""
-    return BPE if FRESH else [sys.executable, "-IS", forked.__file__, str(_server()[0])]
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -78,33 +59,18 @@ def execute(
 
 
 def bpe(
-    *arguments: str | Path | bytes, inside: tuple[str, ...] = (), **how: Any
+    *arguments: str | Path | bytes,
+    cwd: Path | None = None,
+    status: int | None = 0,
+    inside: tuple[str, ...] = (),
+    **how: Any,
 ) -> subprocess.CompletedProcess[str]:
-    """`execute` ``bpe``; ``inside`` is a command that runs another one, in a place of its own."""
-    is_fresh = inside or "BPE_FRESH" in how or any(name[:6] == "PYTHON" for name in how)
-    return execute(*inside, *(BPE if is_fresh else command()), *arguments, **how)
+    """Run ``bpe`` as `execute` does; in this process, on one core, unless its environment differs.
 
-
-def refused(
-    message: str, *arguments: str | Path, cwd: Path, status: tuple[int, ...] = (1, 2)
-) -> None:
-    """Run ``bpe``, which must say why it fails, print nothing else, and make no file in ``cwd``."""
-    before = set(cwd.rglob("*"))
-    done = in_process(*arguments, cwd=cwd, status=None)
-    assert done.returncode in status, done.stdout
-    assert message in " ".join(done.stderr.split())
-    assert done.stderr.count("bpe: error: ") == 1
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-    assert set(cwd.rglob("*")) == before
-
-
-def in_process(
-    *arguments: str | Path | bytes, cwd: Path | None = None, status: int | None = 0
-) -> subprocess.CompletedProcess[str]:
-    """Run a command that only reads, or is refused, as `bpe` does, but in this process."""
-    if FRESH:
-        return bpe(*arguments, cwd=cwd, status=status)
+    ``inside`` is a command that runs another one, in a place of its own.
+    """
+    if FRESH or inside or how.keys() - {"stdin", "seconds"}:
+        return execute(*inside, *BPE, *arguments, cwd=cwd, status=status, **how)
     words, folder = [os.fsdecode(one) for one in arguments], Path.cwd()
     written = io.BytesIO(), io.BytesIO()
     out, err = (io.TextIOWrapper(one, "utf-8", write_through=True) for one in written)
@@ -112,6 +78,8 @@ def in_process(
     try:
         with (
             patch.dict(os.environ, COLUMNS="100", BPE_DEBUG=""),
+            patch("os.sched_getaffinity", return_value={0}, create=True),
+            patch("sys.stdin", io.StringIO(how.get("stdin", ""))),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):
@@ -124,13 +92,27 @@ def in_process(
     return subprocess.CompletedProcess(words, done, stdout, stderr)
 
 
+def refused(
+    message: str, *arguments: str | Path, cwd: Path, status: tuple[int, ...] = (1, 2)
+) -> None:
+    """Run ``bpe``, which must say why it fails, print nothing else, and make no file in ``cwd``."""
+    before = set(cwd.rglob("*"))
+    done = bpe(*arguments, cwd=cwd, status=None)
+    assert done.returncode in status, done.stdout
+    assert message in " ".join(done.stderr.split())
+    assert done.stderr.count("bpe: error: ") == 1
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert set(cwd.rglob("*")) == before
+
+
 def on_a_terminal(
     *arguments: str | Path, cwd: Path | None = None, stdout: IO[bytes] | None = None, **env: str
 ) -> str:
     """The output of ``bpe`` on a terminal, which is its stdout too unless that is a file."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        [*command(), *arguments],
+        [*BPE, *arguments],
         cwd=cwd,
         env=environment(**env),
         stdout=stdout or slave,

@@ -15,9 +15,7 @@ from pipelines import settings
 from pipelines.cli import convert, options
 from pipelines.cli.commands import NAMES, command_of
 from pipelines.option import declared
-from tests.cli import process
-from tests.cli.process import ROOT, execute, refused
-from tests.cli.process import in_process as bpe
+from tests.cli.process import ROOT, bpe, execute, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,7 +193,7 @@ def test_wrong_command_lines_say_what_is_wrong(
 def test_a_failed_job_shows_its_traceback_on_demand(tmp_path: Path) -> None:
     for done in (
         bpe(*COUNT, "--traceback", cwd=tmp_path, status=1),
-        process.bpe(*COUNT, cwd=tmp_path, status=1, BPE_DEBUG="1"),
+        bpe(*COUNT, cwd=tmp_path, status=1, BPE_DEBUG="1"),
     ):
         assert "Traceback (most recent call last)" in done.stderr
         assert "\nbpe: error: " in done.stderr

@@ -9,7 +9,7 @@ import pytest
 
 import bpe
 from bpe.diff import Agreement, Fit, MovedMerge, agreement, compare, fit
-from tests.cli.process import in_process as run
+from tests.cli.process import bpe as run
 from tests.cli.process import refused
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ import pytest
 
 import bpe as library
 from tests.bpe.vocabularies import BYTES
-from tests.cli.process import in_process as bpe
-from tests.cli.process import refused
+from tests.cli.process import bpe, refused
 
 if TYPE_CHECKING:
     from pathlib import Path

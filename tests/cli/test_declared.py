@@ -11,8 +11,7 @@ from pipelines import EncodeCorpus
 from pipelines.cli.commands import NAMES, as_options
 from pipelines.option import declared
 from pipelines.settings import EncodeSettings, InputSettings
-from tests.cli import process
-from tests.cli.process import in_process as bpe
+from tests.cli.process import bpe
 
 
 def test_help_is_in_groups_and_leaves_out_what_is_advanced() -> None:
@@ -40,7 +39,7 @@ def test_errors_name_the_option_that_the_declaration_names() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_help_fits_a_screen(name: str) -> None:
-    short = process.bpe(name, "--help", COLUMNS="80").stdout
+    short = bpe(name, "--help", COLUMNS="80").stdout
     shown = [line for line in short.splitlines() if re.match(r" {2}(-\w, )?--", line)]
     assert len(shown) <= {"train": 30}.get(name, 24)
     assert len(short.splitlines()) <= 60

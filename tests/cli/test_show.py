@@ -11,9 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 import bpe as library
-from tests.cli import process
-from tests.cli.process import in_process as bpe
-from tests.cli.process import on_a_terminal, refused
+from tests.cli.process import bpe, on_a_terminal, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,9 +125,7 @@ def test_show_as_json(work: Path) -> None:
 
 
 def test_show_takes_any_bytes_and_any_terminal(work: Path) -> None:
-    done = process.bpe(
-        "show", "model/tokenizer.json", b"\xff\xe4x", cwd=work, PYTHONIOENCODING="ascii"
-    )
+    done = bpe("show", "model/tokenizer.json", b"\xff\xe4x", cwd=work, PYTHONIOENCODING="ascii")
     assert done.stdout.startswith("\\xff\\xe4x\n")
 
 
