@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tempfile
 from typing import TYPE_CHECKING
 
-import pytest
+from tests.shared_data import missing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,10 +24,7 @@ def browser() -> str:
     """Chromium, or one like it; where there is none the test is skipped, or fails in CI."""
     found = next(filter(None, map(shutil.which, _NAMES)), None)
     if found is None:
-        message = "no Chromium here (Debian: apt-get install chromium)"
-        if os.environ.get("BPE_BROWSER_REQUIRED"):
-            pytest.fail(message)
-        pytest.skip(message)
+        missing("no Chromium here (Debian: apt-get install chromium)", "BPE_BROWSER_REQUIRED")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,13 @@ LONG = bool(os.environ.get("BPE_LONG"))  # make test-long: all of what make test
 def long_but(values: Iterable[Any], *short: Any) -> list[Any]:
     """Parameters of a test, of which the short form takes only some."""
     return [one if one in short else pytest.param(one, marks=pytest.mark.long) for one in values]
+
+
+def missing(what: str, required: str) -> NoReturn:
+    """Skip the calling test, or let it fail where a variable of the environment requires it."""
+    if os.environ.get(required, "0") not in ("", "0"):
+        pytest.fail(what)
+    pytest.skip(what)
 
 
 def shared_file(relative: str) -> Path:

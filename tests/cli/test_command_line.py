@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -36,12 +37,16 @@ def test_help_lists_the_commands_in_the_order_of_a_job() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_command_explains_itself_with_an_example(name: str) -> None:
-    done = bpe(name, "--help")
-    assert f"Usage: bpe {name}" in done.stdout
-    example = done.stdout.split("Example:\n")[1]
-    assert f"  bpe {name} " in example
-    assert done.stdout == bpe(name, "-h").stdout
+def test_each_command_explains_itself_on_a_screen_with_an_example(name: str) -> None:
+    short = bpe(name, "--help", COLUMNS="80").stdout
+    assert f"Usage: bpe {name}" in short
+    assert f"  bpe {name} " in short.split("Example:\n")[1]
+    assert bpe(name, "--help").stdout == bpe(name, "-h").stdout
+    shown = [line for line in short.splitlines() if re.match(r" {2}(-\w, )?--", line)]
+    assert len(shown) <= {"train": 30}.get(name, 24)
+    assert len(short.splitlines()) <= 60
+    if "--help-all" in short:
+        assert len(short) < len(bpe(name, "--help-all").stdout) / 2
 
 
 @pytest.mark.parametrize("name", NAMES)

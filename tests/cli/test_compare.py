@@ -163,7 +163,6 @@ def test_tables_on_a_terminal(compared: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        ("model --input hostile", 2, "two tokenizers"),
         ("model nowhere.json --input hostile", 1, "nowhere.json"),
         ("model tiny --input hostile --by nothing", 2, "--by nothing: "),
         ("a.json", 2, "name two tokenizers to compare, or more"),

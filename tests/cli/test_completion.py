@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ import pytest
 from pipelines.cli.commands import NAMES, command_of
 from tests.cli.pages import blocks, commands_of, make_command
 from tests.cli.process import ROOT, execute, refused
+from tests.shared_data import missing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,10 +70,7 @@ def shell(name: str) -> str:
     """The shell; where it is not there the test is skipped, or fails in CI."""
     found = shutil.which(name)
     if found is None:
-        message = f"no {name} here (Debian: apt-get install {name})"
-        if os.environ.get("BPE_SHELLS_REQUIRED"):
-            pytest.fail(message)
-        pytest.skip(message)
+        missing(f"no {name} here (Debian: apt-get install {name})", "BPE_SHELLS_REQUIRED")
     return found
 
 

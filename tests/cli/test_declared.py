@@ -8,7 +8,7 @@ import re
 import pytest
 
 from pipelines import EncodeCorpus
-from pipelines.cli.commands import NAMES, as_options
+from pipelines.cli.commands import as_options
 from pipelines.option import declared
 from pipelines.settings import EncodeSettings, InputSettings
 from tests.cli.process import bpe
@@ -35,13 +35,3 @@ def test_a_transform_takes_what_its_settings_declare() -> None:
 def test_errors_name_the_option_that_the_declaration_names() -> None:
     said = "`split_size`, `special_tokens`, `leave_out`, `shared_paths`, `tea`"
     assert as_options(said) == ("--split-size, --special-token, --leave-out, --shared-path, `tea`")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_help_fits_a_screen(name: str) -> None:
-    short = bpe(name, "--help", COLUMNS="80").stdout
-    shown = [line for line in short.splitlines() if re.match(r" {2}(-\w, )?--", line)]
-    assert len(shown) <= {"train": 30}.get(name, 24)
-    assert len(short.splitlines()) <= 60
-    if "--help-all" in short:
-        assert len(short) < len(bpe(name, "--help-all").stdout) / 2

@@ -17,7 +17,7 @@ import bpe as library
 from pipelines.settings import CountsInput
 from tests.cli.process import BPE, bpe, execute, on_a_terminal
 from tests.pipelines.corpora import encoded_manifest
-from tests.shared_data import LONG
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -179,11 +179,10 @@ def test_a_bar_on_a_terminal_and_the_summary_apart(work: Path, tmp_path: Path) -
     assert (tmp_path / "summary").read_bytes().startswith(b"counted   100 documents")
 
 
-MODULES = ["click", "apache_beam.coders"]
-MORE_MODULES = ["yaml", "numpy", "grpc", "apache_beam", "pyarrow"]
+MODULES = ["click", "apache_beam.coders", "yaml", "numpy", "grpc", "apache_beam", "pyarrow"]
 
 
-@pytest.mark.parametrize("module", MODULES + MORE_MODULES * LONG)
+@pytest.mark.parametrize("module", long_but(MODULES, "click", "apache_beam.coders"))
 def test_interrupting_an_import_ends_with_a_line(tmp_path: Path, module: str) -> None:
     (tmp_path / "a.txt").write_text("some words")
     start = f"""

@@ -75,35 +75,25 @@ def test_a_transform_writes_the_roles(folder: Path) -> None:
     assert library.Tokenizer.load(folder / "written").roles == tokenizer.roles
 
 
-@pytest.mark.long
-def test_a_job_with_roles(folder: Path) -> None:
+def test_a_job_with_roles_pads_packed_rows(folder: Path) -> None:
     (folder / "template.jinja").write_text("{{ messages[0]['content'] }}", "utf-8")
     (folder / "job.yaml").write_text(
-        "input: corpus.jsonl\noutput: out\nvocab_size: 280\nbos: <s>\neos: </s>\n"
-        "special_token: <sep>\nchat_template: template.jinja\nappend_token: eos\n",
-        "utf-8",
-    )
-    bpe("run", "job.yaml", cwd=folder)
-    theirs = AutoTokenizer.from_pretrained(folder / "out")
-    assert theirs.chat_template == "{{ messages[0]['content'] }}"
-    assert all(row[-1] == theirs.eos_token_id for row in rows(folder, "out/encoded"))
-    # What an earlier job recorded does not remain.
-    bpe(*TRAIN, "--output", "out", "--overwrite", cwd=folder)
-    assert not (folder / "out" / "tokenizer_config.json").exists()
-
-
-def test_the_role_pad_fills_packed_rows(folder: Path) -> None:
-    (folder / "job.yaml").write_text(
-        "input: corpus.jsonl\noutput: out\ntrain: {vocab_size: 280, pad: <pad>, eos: </s>}\n"
-        "append_token: eos\nexport: {to: parquet, pack: 64, pack_remainder: pad}\n",
+        "input: corpus.jsonl\noutput: out\nappend_token: eos\nchat_template: template.jinja\n"
+        "train: {vocab_size: 280, bos: <s>, eos: </s>, pad: <pad>}\n"
+        "export: {to: parquet, pack: 64, pack_remainder: pad}\n",
         "utf-8",
     )
     done = bpe("run", "job.yaml", cwd=folder)
-    pad = library.Tokenizer.load(folder / "out").special_tokens["<pad>"]
+    theirs = AutoTokenizer.from_pretrained(folder / "out")
+    assert theirs.chat_template == "{{ messages[0]['content'] }}"
+    assert all(row[-1] == theirs.eos_token_id for row in rows(folder, "out/encoded"))
     (row,) = rows(folder, "out/export")
-    padding = row.count(pad)
-    assert (len(row), row[-padding:]) == (64, [pad] * padding)
+    padding = row.count(theirs.pad_token_id)
+    assert (len(row), row[-padding:]) == (64, [theirs.pad_token_id] * padding)
     assert f"{padding} tokens of padding" in done.stdout
+    # What an earlier job recorded does not remain.
+    bpe(*TRAIN, "--output", "out", "--overwrite", cwd=folder)
+    assert not (folder / "out" / "tokenizer_config.json").exists()
 
 
 ENCODE = ("encode", "--input", "corpus.jsonl", "--tokenizer", "tokenizer.json")

@@ -20,7 +20,7 @@ from tests.cli.process import bpe, refused
 from tests.cli.reports import section, sections, table, text
 from tests.cli.runs_corpus import END, texts, words_of, write_corpus
 from tests.pipelines.beam_runs import pipeline
-from tests.pipelines.corpora import tree, write_rows
+from tests.pipelines.corpora import write_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,6 +84,9 @@ def test_how_runs_are_found(work: Path, tmp_path: Path) -> None:
     manifest.write_text(json.dumps(with_checksum(value)), "utf-8")
     wrong = bpe(*verify, cwd=work, status=1)
     assert f"max_pair={value['cut']['max_pair']}); counting again gives CutRuns(" in wrong.stderr
+    count = ("count", "--input", "corpus", "--output", tmp_path / "runs", "--overwrite")
+    bpe(*count, cwd=work)
+    assert not (tmp_path / "runs" / "tokenizer.json").exists()
 
 
 def test_verify_knows_runs(work: Path, tmp_path: Path) -> None:
@@ -217,15 +220,3 @@ def test_a_transform_counts_runs(work: Path, tmp_path: Path) -> None:
         CountCorpus(inputs=["x"], output="y", tokenizer=words, special_tokens=[END])
     with pytest.raises(CountsError, match="not of pre-tokens"), pipeline() as p:
         p | ReadCounts(str(tmp_path / "runs"))
-
-
-@pytest.mark.long
-def test_a_tokenizer_that_is_lost_is_put_back(work: Path, tmp_path: Path) -> None:
-    shutil.copytree(work / "runs", tmp_path / "runs")
-    again = (*COUNT, "--input", "corpus", "--output", tmp_path / "runs", "--resume")
-    (tmp_path / "runs" / "tokenizer.json").unlink()
-    assert "complete already" not in bpe(*again, cwd=work).stdout
-    assert tree(tmp_path / "runs") == tree(work / "runs")
-    assert "complete already" in bpe(*again, cwd=work).stdout
-    bpe("count", "--input", "corpus", "--output", tmp_path / "runs", "--overwrite", cwd=work)
-    assert not (tmp_path / "runs" / "tokenizer.json").exists()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from tests.cluster.package import staged
 from tests.cluster.processes import wait_until
 from tests.cluster.setup import missing_tools
 from tests.cluster.spark import Spark
+from tests.shared_data import missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,10 +35,7 @@ def require_pieces() -> None:
     """Skip the test, or fail it where a cluster is required, unless all pieces are here."""
     lacking = [*missing_tools(), *(f"{name} is not here: make cluster" for name in cache.missing())]
     if lacking:
-        told = "no cluster: " + "; ".join(lacking)
-        if os.environ.get("BPE_CLUSTER_REQUIRED", "0") not in ("", "0"):
-            pytest.fail(told)
-        pytest.skip(told)
+        missing(f"no cluster: {'; '.join(lacking)}", "BPE_CLUSTER_REQUIRED")
 
 
 @pytest.fixture(scope="session")
