@@ -142,16 +142,17 @@ def plan_splits(
         The splits in the order of the files; their parts are numbered from 0.
 
     Raises:
-        ConfigError: ``split_size`` makes more than `MAX_PARTS` splits.
+        ConfigError: ``split_size`` makes more than `MAX_PARTS` splits, or each size does.
     """
     files = list(files)
     if split_size is None:
         usual = default_split_size(sum(file.size for file in files))
         split_size = _fitting_size(files, usual, whole=whole)
     if (splits := _count_splits(files, split_size, whole=whole)) > MAX_PARTS:
+        fitting = _fitting_size(files, split_size, whole=whole)
         raise ConfigError(
             f"`split_size` {split_size} makes {splits:,} splits of the input, and the maximum is "
-            f"{MAX_PARTS:,}: use {_fitting_size(files, split_size, whole=whole)} bytes or more"
+            f"{MAX_PARTS:,}: use {fitting} bytes or more"
         )
 
     groups: list[list[FileRange]] = []
@@ -179,22 +180,34 @@ def plan_splits(
 
 def _count_splits(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:
     """Return the number of splits that `plan_splits` makes."""
-    splits, room = 0, -1
+    splits, room, room_of = 0, -1, ("", "")
     for file in files:
         if file.can_be_cut and not whole and file.size > split_size:
             splits += -(-file.size // split_size)
             room = -1
-        elif file.size <= room:
+        elif file.size <= room and (file.format, file.source) == room_of:
             room -= file.size
         else:
             splits += 1
-            room = split_size - file.size
+            room, room_of = split_size - file.size, (file.format, file.source)
     return splits
 
 
 def _fitting_size(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:
-    """Double ``split_size`` until there are at most `MAX_PARTS` splits."""
-    while _count_splits(files, split_size, whole=whole) > MAX_PARTS:
+    """Double ``split_size`` until there are at most `MAX_PARTS` splits.
+
+    Raises:
+        ConfigError: there are more for any size, as each change of format begins a split.
+    """
+    total = sum(file.size for file in files)
+    while (splits := _count_splits(files, split_size, whole=whole)) > MAX_PARTS:
+        if split_size > total:
+            raise ConfigError(
+                f"the files of the input change from one format or source to another so often, in "
+                f"the order of their names, that they make {splits:,} splits, and the maximum is "
+                f"{MAX_PARTS:,}: give the files of each format an input of their own with a name, "
+                "--input NAME=PATTERN"
+            )
         split_size *= 2
     return split_size
 

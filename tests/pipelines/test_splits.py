@@ -93,6 +93,9 @@ def test_more_splits_than_five_digits_tell_are_refused_with_a_size_that_fits() -
     assert 50_000 < len(plan_splits(files, 16777216)) <= MAX_PARTS
     with pytest.raises(ConfigError, match="use 20 bytes or more"):
         plan_splits([file(10)] * (MAX_PARTS + 1), 10)
+    formats = [file(10), file(10, format="jsonl")] * (MAX_PARTS // 2 + 1)
+    with pytest.raises(ConfigError, match=r"100,000 splits.* 99,999: give the files of each"):
+        plan_splits(formats)
 
 
 @pytest.mark.parametrize("compression", long_but(["none", "gz"], "gz"))
