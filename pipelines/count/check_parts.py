@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from bpe._inputs_file import inputs_file_names
 from bpe._native import add_counts
 from bpe.counts import check_agreement
-from bpe.counts.pretokens import shifted
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
@@ -34,12 +33,10 @@ class StoredPart:
     Attributes:
         directory: the directory of the counts.
         part: the entry of the manifest.
-        first_place: the place of the set's first document in the corpus.
     """
 
     directory: str
     part: CountsPart
-    first_place: int
 
 
 def stored_sets(directory: str) -> list[CountsSet]:
@@ -89,14 +86,7 @@ def check_tokenizers(directory: str, sets: Sequence[CountsSet]) -> None:
 
 def stored_shards(sets: Sequence[CountsSet]) -> list[tuple[StoredPart, ...]]:
     """Return the parts of each shard, one of each set."""
-    columns: list[list[StoredPart]] = []
-    place = 0
-    for one in sets:
-        columns.append(
-            [StoredPart(one.directory, part, first_place=place) for part in one.manifest.parts]
-        )
-        if one.group_by is None:  # groups are of one corpus
-            place += one.manifest.order_span or 0
+    columns = ([StoredPart(one.directory, part) for part in one.manifest.parts] for one in sets)
     return list(zip(*columns, strict=True))
 
 
@@ -110,10 +100,9 @@ def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> SortedCoun
     for one in parts:
         path = join(one.directory, one.part.file)
         try:
-            counts = read_part_file(path, one.part, shard=shard, shards=shards)
+            found.append(read_part_file(path, one.part, shard=shard, shards=shards))
         except (CountsError, InputError) as error:
             raise VerificationError(str(error)) from error
-        found.append(shifted(counts, one.first_place))
     return add_counts(found)
 
 

@@ -115,16 +115,12 @@ def manifest_of_sets(sets: Sequence[CountsSet]) -> CountsManifest:
     for other in others:
         check_agreement(first.manifest, other.manifest, titles=(first.path, other.path))
     manifests = [one.manifest for one in sets]
-    spans = [one.order_span for one in manifests if one.order_span is not None]
-    if first.group_by is not None:
-        spans = spans[:1]  # all groups are of one corpus
     prunes = [one.prune for one in manifests if one.prune is not None]
     cuts = [one.cut for one in manifests if one.cut is not None]
     return replace(
-        first.manifest,
+        first.manifest,  # and its order, which several sets have only as groups of one corpus
         cut=functools.reduce(operator.add, cuts) if cuts else None,
         prune=functools.reduce(operator.add, prunes) if prunes else None,
-        order_span=sum(spans) if spans else None,
         totals=sum((one.totals for one in manifests), Totals()),
         inputs=tuple(sorted(file for one in manifests for file in one.inputs)),
         parts=tuple(part for one in manifests for part in one.parts),
