@@ -136,10 +136,10 @@ class Fuzzer:
     def begin(self, dice: random.Random, end: float) -> None:
         """Run seeds and what earlier runs kept, in any order, while there is time."""
         waiting: list[Input | Path] = [*self._corpus.iterdir()]
-        for seed in seeds():
+        for data, of_a_file in seeds():
             for name, target in self.targets.items():
-                if name == "load" or not seed.of_a_file:
-                    target.inputs.append(Input(name, dice.getrandbits(32), seed.data))
+                if name == "load" or not of_a_file:
+                    target.inputs.append(Input(name, dice.getrandbits(32), data))
         waiting += [given for target in self.targets.values() for given in target.inputs]
         dice.shuffle(waiting)
         for one in waiting:
@@ -172,21 +172,14 @@ class Fuzzer:
         )
 
 
-class Seed(NamedTuple):
-    """Data to begin with, and whether it is a tokenizer file."""
-
-    data: bytes
-    of_a_file: bool
-
-
-def seeds() -> Iterator[Seed]:
-    """Seeds of the repository, and tokenizer files of every format."""
+def seeds() -> Iterator[tuple[bytes, bool]]:
+    """Data to begin with, and whether it is a tokenizer file: of the repository and all formats."""
     for path in sorted(SEEDS.rglob("*")):
         if path.is_file():
-            yield Seed(path.read_bytes(), path.parent.name == "files")
+            yield path.read_bytes(), path.parent.name == "files"
     for files in FORMATS.values():
         for content in files.values():
-            yield Seed(content, of_a_file=True)
+            yield content, True
 
 
 def fuzz(seconds: float, seed: int, fuzzer: Fuzzer) -> None:

@@ -45,7 +45,6 @@ def test_every_kind_of_input_counts_the_same(texts: Any) -> None:
         (["a", None], CountsError, "text 1 is None"),
         (["a", 7], CountsError, "text 1 is 7"),
         (["a", "b\ud800"], EncodingError, "text 1 has a lone surrogate at character 1"),
-        (pa.array(["a", "b", None]), CountsError, "text 2 is null"),
         (pa.array(["a", "b", None])[1:], CountsError, "text 1 is null"),
         (pa.chunked_array([["a", "b"], ["c", None]]), CountsError, "text 3 is null"),
         (pa.array(["a", None]).dictionary_encode(), CountsError, "text 1 is null"),
@@ -78,9 +77,7 @@ def test_counts_from_items() -> None:
     [
         ({"": 1}, CountsError, "item 0 is empty"),
         ({"a": 0}, CountsError, "'a': 0 is not a count"),
-        ({"a": -1}, CountsError, "-1 is not a count"),
         ({"a": True}, CountsError, "True is not a count"),
-        ({"a": 1.5}, CountsError, "1.5 is not a count"),
         ({"a": 2**63}, CountsError, r"'a' passes 2\^63 - 1"),
         ([("a", LARGEST), (b"a", 1)], CountsError, r"passes 2\^63 - 1"),
         ([("a", LARGEST), (b"b", 1)], CountsError, r"sum of all counts passes 2\^63 - 1"),

@@ -238,11 +238,8 @@ def test_columns_of_any_kind(texts: Any) -> None:
         (b"low", "texts is a single text"),
         (5, "texts is 5: give a list of str, an Arrow array or a Series of strings"),
         (["low", 5], "text 1 is 5, not a str or bytes"),
-        (np.array([1, 2]), "text 0 is .*1.*, not a str or bytes"),
         (pd.Series([1, 2]), "not int64; cast it first"),
-        (pa.array([1]), "not int64; cast it first"),
         (pa.array([None, None]), "not null; cast it first"),
-        (pa.array([], pa.null()), "not null; cast it first"),
         (pa.array([["low"]]), "not list<item: string>; cast it first"),
     ],
 )
