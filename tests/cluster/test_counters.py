@@ -46,7 +46,7 @@ def test_counters_of_all_steps(
 
 
 def test_progress_is_that_of_the_runners_counters(on_prism: Submission, tmp_path: Path) -> None:
-    """Where workers tell nothing, as on machines of their own."""
+    """Workers tell nothing here, as on machines of their own."""
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i, 60) for i in range(400)])
     size = (corpus.folder / "docs.jsonl").stat().st_size
     request = count_request(corpus.inputs(), tmp_path / "out")
