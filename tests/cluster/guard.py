@@ -49,19 +49,13 @@ def _kill(child: int) -> bool:
     """Kill every process below this one; whether there was any."""
     found = descendants(os.getpid()) if sys.platform == "linux" else []
     for process in found:
-        _signal(process)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
     if sys.platform != "linux":
-        try:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            return False
     time.sleep(0.02)
     return bool(found)
-
-
-def _signal(process: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
 
 
 def descendants(ancestor: int) -> list[int]:
