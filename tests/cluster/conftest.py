@@ -114,6 +114,13 @@ def package(pieces: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return staged(tmp_path_factory.mktemp("package"))
 
 
+@pytest.fixture
+def submission(request: pytest.FixtureRequest) -> Submission:
+    """The runner that a test names."""
+    named: Submission = request.getfixturevalue(request.param)
+    return named
+
+
 @dataclass
 class Standalone:
     """A Flink cluster with a job server in front of it."""

@@ -18,20 +18,17 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("runner", ["flink_local", "on_prism"])
-def test_the_bytes_are_those_of_a_disk(
-    request: pytest.FixtureRequest, tmp_path: Path, runner: str
-) -> None:
+@pytest.mark.parametrize("submission", ["flink_local", "on_prism"], indirect=True)
+def test_the_bytes_are_those_of_a_disk(submission: Submission, tmp_path: Path) -> None:
     """Workers are threads of the command, and learn of the store from the job itself."""
-    submission: Submission = request.getfixturevalue(runner)
     write_corpus(tmp_path / "corpus")
     whole = WholeJob.of(tmp_path, split_size=4000, max_failures=BAD_RECORDS)
-    at = f"s3://{BUCKET}/{runner}"
+    at = f"s3://{BUCKET}/whole"
     with start_store(tmp_path) as store:
-        store.put(whole.corpus, f"{runner}/corpus/")
+        store.put(whole.corpus, "whole/corpus/")
         run = whole.command(tmp_path / "job.yaml", f"{at}/out", where=f"{at}/corpus")
         bpe(*run, *store.flags, *submission.options, seconds=SECONDS)
-        assert store.tree(f"{runner}/out/") == whole.made()
+        assert store.tree("whole/out/") == whole.made()
         assert store.unfinished() == []
         bpe(
             *("verify", f"{at}/out/encoded", "-q"),

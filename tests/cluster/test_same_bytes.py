@@ -27,9 +27,8 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return whole_job(tmp_path_factory.mktemp("whole"), superwords=20, max_run=3)
 
 
-@pytest.mark.parametrize("server", long_but(SERVERS, "on_prism"))
-def test_the_chain(request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str) -> None:
-    submission: Submission = request.getfixturevalue(server)
+@pytest.mark.parametrize("submission", long_but(SERVERS, "on_prism"), indirect=True)
+def test_the_chain(submission: Submission, job: Job, tmp_path: Path) -> None:
     job.run(tmp_path / "out", submission)
     job.check(tmp_path / "out")
     job.verify(tmp_path / "out", submission)
@@ -52,13 +51,10 @@ EXPORTS = {
 
 
 @long
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("submission", SERVERS, indirect=True)
 @pytest.mark.parametrize("name", EXPORTS)
-def test_an_export(
-    request: pytest.FixtureRequest, job: Job, tmp_path: Path, server: str, name: str
-) -> None:
+def test_an_export(submission: Submission, job: Job, tmp_path: Path, name: str) -> None:
     """The ids are two sources."""
-    submission: Submission = request.getfixturevalue(server)
     ids = job.disk / "encoded"
     rows = ("export", f"a={ids}", f"b={ids}", *EXPORTS[name], "-q", "--output")
     bpe(*rows, tmp_path / "here", *HERE.options, seconds=SECONDS)
@@ -71,9 +67,8 @@ def test_an_export(
 
 
 @long
-@pytest.mark.parametrize("server", SERVERS)
-def test_counts_by_group(request: pytest.FixtureRequest, tmp_path: Path, server: str) -> None:
-    submission: Submission = request.getfixturevalue(server)
+@pytest.mark.parametrize("submission", SERVERS, indirect=True)
+def test_counts_by_group(submission: Submission, tmp_path: Path) -> None:
     records = [
         {"text": sentence(i), "lang": ("de", "en", "日本")[i * i % 7 % 3]} for i in range(50)
     ]

@@ -66,21 +66,17 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 @pytest.mark.parametrize(
-    ("server", "number"),
+    ("submission", "number"),
     [
         ("on_prism", signal.SIGINT),
         pytest.param("flink_local", signal.SIGINT, marks=long),
         pytest.param("flink_local", signal.SIGTERM, marks=long),
     ],
+    indirect=["submission"],
 )
 def test_a_signal_cancels_the_job(
-    request: pytest.FixtureRequest,
-    corpus: Path,
-    tmp_path: Path,
-    server: str,
-    number: signal.Signals,
+    submission: Submission, corpus: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
-    submission: Submission = request.getfixturevalue(server)
     with counting(submission, corpus, tmp_path) as command:
         job = command.says(r"bpe: job (\S+) on PortableRunner")[1]
         wait_until(lambda: state_of(submission, job) == "RUNNING", "work", seconds=PATIENCE)

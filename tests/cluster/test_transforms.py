@@ -22,6 +22,7 @@ from tests.pipelines.test_transforms_windows import (
     compare_panes,
     stream_of,
 )
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     import contextlib
@@ -70,22 +71,21 @@ def written(folder: Path) -> list[tuple[str, list[int]]]:
     return sorted((row["text"], row["input_ids"]) for row in rows)
 
 
-def stream(folder: Path, submission: Submission) -> None:
+@pytest.mark.parametrize(
+    "submission", long_but(["on_prism", "flink_local"], "on_prism"), indirect=True
+)
+def test_a_stream(tmp_path: Path, submission: Submission) -> None:
     """Every document of every file is in a window's file once, and in the drift of one window."""
-    texts = write_program(folder)
+    texts = write_program(tmp_path)
     first, *others = texts
-    arrive(folder, [first])
-    with program(folder, submission) as process:
-        arrive(folder, others)
+    arrive(tmp_path, [first])
+    with program(tmp_path, submission) as process:
+        arrive(tmp_path, others)
         printed, errors = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, errors
     tokens = re.findall(r"^tokens (\d+) [\d.]+$", printed, re.MULTILINE)
     assert sum(map(int, tokens)) == sum(map(len, texts.values())), errors
-    assert written(folder) == sorted(texts.items())
-
-
-def test_a_stream_on_prism(on_prism: Submission, tmp_path: Path) -> None:
-    stream(tmp_path, on_prism)
+    assert written(tmp_path) == sorted(texts.items())
 
 
 @pytest.mark.long
@@ -101,11 +101,6 @@ def test_a_stream_that_is_killed_starts_again(on_prism: Submission, tmp_path: Pa
     assert process.returncode == 0, errors
     assert dict(written(tmp_path)) == texts  # some in the files of two windows, none in part
     assert all(texts[text] == ids for text, ids in written(tmp_path))
-
-
-@pytest.mark.long
-def test_a_stream_on_flink(flink_local: Submission, tmp_path: Path) -> None:
-    stream(tmp_path, flink_local)
 
 
 @pytest.mark.long

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pipelines.settings import Execution, ExportFormat
-    from pipelines.summaries import ExportSummary
+    from pipelines.settings import ExportFormat
 
 FORMATS: tuple[ExportFormat, ...] = ("parquet", "bin", "megatron", "mds", "litdata")
 UNIT = 300  # tokens: a fifth of a corpus here
@@ -37,19 +36,16 @@ def export(
     output: Path | str,
     options: Options = PLAIN,
     *,
-    to: str = "parquet",
-    fan_in: int = 256,
-    execution: Execution = ONE,
+    to: str,
     **of_format: Any,
-) -> ExportSummary:
+) -> None:
     """Run the job as the command does."""
-    return jobs.export(
+    jobs.export(
         sources=inputs_of(sources).patterns,
         output=OutputSettings(directory=str(output)),
         settings=settings_of(options, to, **of_format),
-        execution=execution,
+        execution=ONE,
         unit_tokens=UNIT,
-        fan_in=fan_in,
     )
 
 
