@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import bpe as library
 from tests.cli.process import bpe, refused
 from tests.pipelines.corpora import write_rows
 
@@ -16,18 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 END = "<|end|>"
-CONFIG = """
-input: docs.jsonl
-tokenizer: model/tokenizer.json
-output: configured
-append_token: <|end|>
-prepend_token: <|end|>
-keep: [lang, "score:float"]
-allow_special: all
-dropout: 0.25
-dropout_seed: 9
-id_type: uint32
-"""
 
 
 @pytest.fixture(scope="module")
@@ -43,27 +32,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_file_and_the_command_line_say_the_same(folder: Path) -> None:
-    (folder / "encode.yaml").write_text(CONFIG)
-    done = bpe("encode", "--config", "encode.yaml", "--json", cwd=folder)
-    summary = json.loads(done.stdout)
-    bpe(
-        *("encode", "--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json"),
+def test_rows_hold_what_options_say(folder: Path) -> None:
+    done = bpe(
+        *("encode", "--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json", "--json"),
         *("--output", "typed", "--append-token", END, "--prepend-token", END, "--keep", "lang"),
-        *("--keep", "score:float"),
-        *("--allow-special", "all", "--dropout", "0.25", "--dropout-seed", "9"),
-        *("--id-type", "uint32"),
+        *("--keep", "score:float", "--allow-special", "all", "--id-type", "uint32"),
+        *("--dropout", "0.25", "--dropout-seed", "9"),
         cwd=folder,
     )
-    name = "data/train-00000-of-00001.parquet"
-    parts = [pq.read_table(folder / output / name) for output in ("configured", "typed")]
-    assert parts[0].equals(parts[1])
-    assert parts[0].schema.field("input_ids").type.value_type == pa.uint32()
-    names = ["id", "lang", "score", "key", "input_ids", "num_tokens"]
-    assert parts[0].schema.names == names
-    assert parts[0].schema.field("score").type == pa.float32()
-    assert summary["documents"] == len(parts[0]) == 9
-    assert summary["tokens"] == sum(parts[0]["num_tokens"].to_pylist())
+    summary = json.loads(done.stdout)
+    rows = pq.read_table(folder / "typed" / "data" / "train-00000-of-00001.parquet")
+    assert rows.schema.names == ["id", "lang", "score", "key", "input_ids", "num_tokens"]
+    assert rows.schema.field("input_ids").type.value_type == pa.uint32()
+    assert rows.schema.field("score").type == pa.float32()
+    end = library.Tokenizer.load(folder / "model").special_tokens[END]
+    assert {(ids[0], ids[-1]) for ids in rows["input_ids"].to_pylist()} == {(end, end)}
+    assert summary["documents"] == len(rows) == 9
+    assert summary["tokens"] == sum(rows["num_tokens"].to_pylist())
 
 
 @pytest.mark.parametrize(

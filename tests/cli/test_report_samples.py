@@ -70,15 +70,6 @@ def blocks(page: Path) -> list[str]:
     return section(page, "samples").split("<h3>")[1:]
 
 
-def check_boxes(block: str, ids: list[int], tokenizer: library.Tokenizer) -> None:
-    boxes = _BOX.findall(block)
-    assert [int(box[2]) for box in boxes] == ids
-    special = set(tokenizer.special_tokens.values())
-    assert [bool(box[1]) for box in boxes] == [id_ in special for id_ in ids]
-    looks = [visible(tokenizer.token_bytes(id_)) for id_ in ids]
-    assert [html.unescape(box[3]) for box in boxes] == looks
-
-
 @pytest.mark.parametrize("split_size", [4096, pytest.param(1 << 30, marks=pytest.mark.long)])
 def test_documents_are_spread_over_the_corpus(
     folder: Path, tmp_path: Path, split_size: int
@@ -93,10 +84,15 @@ def test_documents_are_spread_over_the_corpus(
     lengths = [row["num_tokens"] for *_, row in rows]
     assert (min(lengths), max(lengths) > MOST_TOKENS) == (1, True)
     tokenizer = library.Tokenizer.load(folder / "tokenizer.json")
+    special = set(tokenizer.special_tokens.values())
     for block, (file, number, row) in zip(blocks(page), rows, strict=True):
-        check_boxes(block, row["input_ids"][:MOST_TOKENS], tokenizer)
-        colours = [int(box[0]) for box in _BOX.findall(block)]
-        assert colours == [place % 6 for place in range(len(colours))]
+        boxes, ids = _BOX.findall(block), row["input_ids"][:MOST_TOKENS]
+        assert [int(box[2]) for box in boxes] == ids
+        assert [bool(box[1]) for box in boxes] == [id_ in special for id_ in ids]
+        assert [html.unescape(box[3]) for box in boxes] == [
+            visible(tokenizer.token_bytes(id_)) for id_ in ids
+        ]
+        assert [int(box[0]) for box in boxes] == [place % 6 for place in range(len(boxes))]
         assert block.count("<br>") == block.count(">\\n</span><br>") == block.count(">\\n<")
         said = html.unescape(text(block))
         assert said.startswith(f"Document {row['id'].partition(' ')[0]}␣<b></script>")
