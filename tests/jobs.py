@@ -8,25 +8,9 @@ from pipelines.decode import decode
 from pipelines.encode.job import encode
 from pipelines.export.job import export
 from pipelines.recipes import train
-from pipelines.settings import CountSettings, CountsInput, EncodeSettings, Execution
-from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary, VerifySummary
+from pipelines.settings import Execution
 from pipelines.verify.job import verify as verify_on_all_cores
 
 verify = partial(verify_on_all_cores, execution=Execution(workers=1))
 
-__all__ = [
-    "CountSettings",
-    "CountSummary",
-    "CountsInput",
-    "EncodeSettings",
-    "EncodeSummary",
-    "TrainSummary",
-    "VerifySummary",
-    "compare",
-    "count",
-    "decode",
-    "encode",
-    "export",
-    "train",
-    "verify",
-]
+__all__ = ["compare", "count", "decode", "encode", "export", "train", "verify"]

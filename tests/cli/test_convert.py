@@ -80,6 +80,7 @@ def test_a_pattern_is_said_too(model: Path, tmp_path: Path) -> None:
         ("convert model x.json --special-token a --special-token a", 2, "given twice"),
         ("verify absent.json", 1, "absent.json: cannot read the tokenizer: No such"),
         ("verify half.json", 1, "half.json: is not JSON"),
+        ("decode model", 1, "holds a tokenizer"),
         ("verify model --input x", 2, "--input goes with encoded output or counts"),
         # Options are named, not arguments.
         ("show bare.tiktoken word", 1, "(for example --pretokenizer cl100k)"),

@@ -58,10 +58,3 @@ def test_a_run_that_had_nothing_to_train_on_does_not_either(folder: Path) -> Non
     (folder / "empty.txt").touch()
     bpe("run", "job.yaml", "--input", "empty.txt", cwd=folder, status=1)
     assert "20 documents" in bpe("run", "job.yaml", "--input", "a.jsonl", cwd=folder).stdout
-
-
-@pytest.mark.long
-def test_a_tokenizer_is_verified_but_holds_nothing_to_decode(folder: Path) -> None:
-    bpe("train", "--input", "a.jsonl", "--vocab-size", "270", "--output", "model", cwd=folder)
-    assert "270 tokens" in bpe("verify", "model", cwd=folder).stdout
-    assert "holds a tokenizer" in bpe("decode", "model", cwd=folder, status=1).stderr

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pipelines.settings import (
     CountSettings,
     CountsInput,
+    EncodeSettings,
     ExportSettings,
     InputSettings,
     OutputSettings,
@@ -141,7 +142,7 @@ def encode(asked: Asked) -> Any:
     return jobs.encode(
         inputs=asked.corpus,
         tokenizer=str(asked.folder / "tokenizer.json"),
-        encoding=jobs.EncodeSettings(
+        encoding=EncodeSettings(
             append_token=END, dropout=0.3, id_type="uint32" if asked.other else "auto"
         ),
         **asked.settings,

@@ -17,7 +17,7 @@ import bpe
 from bpe.regex import search
 from pipelines.compare.tokenizers import ComparedTokenizer
 from pipelines.errors import RecordError
-from pipelines.settings import EncodeSettings, OutputSettings, PretokenSettings
+from pipelines.settings import CountSettings, EncodeSettings, OutputSettings, PretokenSettings
 from pipelines.transforms.counting import CountPretokens
 from pipelines.transforms.encoding import EncodeDocuments
 from tests import jobs
@@ -64,7 +64,7 @@ def test_counting_sets_such_documents_aside(
     counted = partial(
         jobs.count,
         pretokens=PretokenSettings(pattern=SLOW),
-        settings=jobs.CountSettings(group_by=group_by),
+        settings=CountSettings(group_by=group_by),
         output=OutputSettings(directory=str(out), overwrite=True),
         execution=ONE,
     )

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import Split
     from pipelines.planned import CorpusRequest
     from pipelines.stage.stage import Stage
+    from pipelines.summaries import CountSummary, EncodeSummary, TrainSummary
 
 END = "<|end|>"
 MODES: dict[str, EncodeSettings] = {  # one at least for each way in which rows can differ
@@ -241,7 +242,7 @@ def count(
     overwrite: bool = False,
     resume: bool = False,
     **settings: Any,
-) -> jobs.CountSummary:
+) -> CountSummary:
     return jobs.count(
         inputs=inputs,
         pretokens=pretokens or PretokenSettings(),
@@ -261,7 +262,7 @@ def train(
     overwrite: bool = False,
     resume: bool = False,
     **more: Any,
-) -> jobs.TrainSummary:
+) -> TrainSummary:
     return jobs.train(
         pretokens=pretokens or PretokenSettings(),
         training=training or TrainSettings(vocab_size=300),
@@ -280,7 +281,7 @@ def encode(
     overwrite: bool = False,
     resume: bool = False,
     **more: Any,
-) -> jobs.EncodeSummary:
+) -> EncodeSummary:
     return jobs.encode(
         inputs=inputs,
         tokenizer=str(tokenizer),

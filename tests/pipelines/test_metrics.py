@@ -15,10 +15,9 @@ from pipelines import CountCorpus, EncodeCorpus
 from pipelines.compare.job import CompareRequest
 from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.failures import FailureChannel
-from pipelines.settings import OutputSettings, TrainSettings
+from pipelines.settings import CountsInput, OutputSettings, TrainSettings
 from pipelines.stage.beam import RunJob
 from pipelines.train import TrainRequest
-from tests import jobs
 from tests.cli.process import ROOT
 from tests.pipelines.corpora import small_tokenizer, write_corpus, write_jsonl
 
@@ -60,7 +59,7 @@ def test_counting_and_training(tmp_path: Path) -> None:
     }
     request = TrainRequest(
         output=OutputSettings(directory=str(tmp_path / "model")),
-        counts=(jobs.CountsInput(directory=str(output)),),
+        counts=(CountsInput(directory=str(output)),),
         special_tokens=(),
         training=TrainSettings(vocab_size=280),
     )
