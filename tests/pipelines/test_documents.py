@@ -131,16 +131,7 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
         list(read_blocks(source, ReadOptions()))
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"max_record_bytes": 0},
-        {"max_record_bytes": 2**31},
-        {"block_bytes": 0},
-        {"text_field": "\ud800"},
-        {"id_field": "\udfff"},
-    ],
-)
+@pytest.mark.parametrize("changes", [{"text_field": "\ud800"}, {"id_field": "\udfff"}])
 def test_options_are_checked(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         ReadOptions(**changes)
