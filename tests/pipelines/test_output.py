@@ -114,6 +114,18 @@ def test_what_is_foreign_is_refused_and_stays(begun: Path, name: str) -> None:
     assert f"'{name}'" in said or f"'{name.rpartition('/')[0]}'" in said
 
 
+@pytest.mark.parametrize("name", ["report.html", "lang=en"])
+def test_a_link_is_foreign_whatever_it_leads_to(tmp_path: Path, name: str) -> None:
+    """Else what a folder of a group leads to would be removed."""
+    counts = replace(PLAN, kind="counts", settings={"group_by": "lang"})
+    prepare(settings(tmp_path / "out"), counts)
+    away = tmp_path / "away" / "lang=en"
+    write(away / "manifest.json")
+    (tmp_path / "out" / name).symlink_to(away if name == away.name else away / "manifest.json")
+    refused(tmp_path / "out", f"'{name}', which bpe count does not leave there", counts)
+    assert names(away) == {"manifest.json"}
+
+
 def test_what_a_job_has_left_is_refused_with_what_helps(begun: Path) -> None:
     message = (
         "holds the output of bpe encode, which is not finished: repeat its command with "
