@@ -99,7 +99,9 @@ def test_pruning_is_in_whole_occurrences_whatever_the_scale(tmp_path: Path) -> N
     assert (manifest["scale"], manifest["pruned"]["max_pair"]) == (2, 3)
     assert PretokenCounts.load(tmp_path / "counts") == pruned
     assert pruned.pruned(2) == pruned
-    assert dict(pruned.pruned(5).items()) == {b"low": 15}
+    again = pruned.pruned(5)
+    assert (dict(again.items()), known(again.prune).below) == ({b"low": 15}, 10)
+    assert len(pruned.pruned(2**70)) == 0
 
 
 @pytest.mark.parametrize("below", [0, -1, 1.5, "2", True])
