@@ -272,10 +272,18 @@ class IdEncoder:
         )
         chunks: list[pa.ListArray] = []
         bad, first = dict[int, str](), 0
-        for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-            reasons = dict[int, str]()
-            ids, _ = use_good_rows((chunk,), encode, reasons.__setitem__)
-            chunks.append(with_ends(ids, **self._ends))
+        waiting = texts.chunks[::-1] if isinstance(texts, pa.ChunkedArray) else [texts]
+        while waiting:
+            chunk, reasons = waiting.pop(), dict[int, str]()
+            try:
+                ids, _ = use_good_rows((chunk,), encode, reasons.__setitem__)
+            except EncodingError as error:  # more ids than one list array holds
+                if (half := len(chunk) // 2) > 0:
+                    waiting += [chunk.slice(half), chunk.slice(0, half)]
+                    continue
+                reasons[0] = str(error)
+            else:
+                chunks.append(with_ends(ids, **self._ends))
             bad |= {first + row: why for row, why in sorted(reasons.items())}
             first += len(chunk)
         lists = pa.list_(pa.type_for_alias(self._id_type))

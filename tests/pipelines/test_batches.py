@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bpe
+from bpe._arrow import list_array
 from bpe.counts.files import counts_from_table
+from bpe.errors import EncodingError
 from bpe.tokenizer import CacheUse
 from pipelines import batches
 from pipelines.batches import (
@@ -29,9 +32,6 @@ from pipelines.batches import (
 )
 from pipelines.errors import RecordError
 from tests.pipelines.corpora import END
-
-if TYPE_CHECKING:
-    import bpe
 
 
 @dataclass
@@ -147,6 +147,24 @@ def test_a_table_keeps_its_columns_and_loses_its_bad_rows(letters: bpe.Tokenizer
     assert sorted(row["id"][0].as_py() for row, _ in bad) == [1, 2, 4]
     assert all(row.schema == table.schema for row, _ in bad)
     assert len(pickle.dumps(bad[0][0])) < 10_000
+
+
+def test_more_ids_than_one_list_array_holds(
+    letters: bpe.Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table may have 2^31 ids in one chunk: only a text that has so many by itself is bad."""
+
+    def limited(ids: Any, offsets: Any, **of: Any) -> pa.ListArray:
+        if len(memoryview(ids).cast("B")) // 2 > 5:
+            raise EncodingError("too many tokens")
+        return list_array(ids, offsets, **of)
+
+    texts = pa.array(["c" * 3, "c" * 3, "xx", "c" * 9, "c" * 2, "c" * 3])
+    monkeypatch.setattr(bpe.tokenizer, "list_array", limited)
+    encoded = IdEncoder(letters).encode(texts, CacheUse())
+    assert list(map(len, encoded.ids.to_pylist())) == [3, 3, 2, 3]
+    assert list(encoded.bad) == [2, 3]
+    assert encoded.bad[3] == "too many tokens"
 
 
 # Counting.
