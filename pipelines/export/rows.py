@@ -353,8 +353,10 @@ def _fitted(lengths: Numbers, size: int) -> Numbers:
 def _joined(schema: pa.Schema, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
-    table = pa.Table.from_batches(batches, schema).combine_chunks()
-    return table.to_batches()[0] if len(table) else pa.RecordBatch.from_pylist([], schema)
+    if not batches:
+        return pa.RecordBatch.from_pylist([], schema)
+    columns = zip(*(one.columns for one in batches), strict=True)
+    return pa.record_batch([pa.concat_arrays(column) for column in columns], schema)
 
 
 def _described(

@@ -19,7 +19,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineState
 
-from pipelines.errors import Interrupted
+from pipelines.errors import Interrupted, JobError
 from pipelines.metrics import NAMESPACE
 from pipelines.submission.workers import FLINK_HERE
 
@@ -143,6 +143,8 @@ def wait(result: Any, poll: Callable[[], bool]) -> str | None:
             ended.set_result(result.wait_until_finish())
         except Exception as error:  # noqa: BLE001 - raised again where the caller waits
             ended.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 - it would end the caller, which waits
+            ended.set_exception(JobError(f"the runner ended while it waited: {error!r}"))
 
     threading.Thread(target=finish, name="bpe-wait", daemon=True).start()
     while not futures.wait([ended], POLL_SECONDS).done:

@@ -12,9 +12,10 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.portability.api import beam_job_api_pb2 as api
 from apache_beam.runners.portability.portable_runner import PipelineResult
 
+from pipelines.errors import JobError
 from pipelines.progress import LineProgress
 from pipelines.run import observe
-from pipelines.submission.job import where_to_look
+from pipelines.submission.job import wait, where_to_look
 from pipelines.submission.workers import workers_of
 from tests.cli.streams import wait_for
 
@@ -115,3 +116,12 @@ def test_a_job_does_not_fail_by_a_server_that_does_not_answer() -> None:
         service.counters = None
         observe(result_of(service), stage)
         assert (stage.snapshot().state, stage.snapshot().documents) == ("RUNNING", 1)
+
+
+def test_a_runner_that_ends_its_thread_ends_the_job() -> None:
+    class Ended:
+        def wait_until_finish(self) -> None:
+            raise SystemExit(3)
+
+    with pytest.raises(JobError, match=r"the runner ended while it waited: SystemExit\(3\)"):
+        wait(Ended(), lambda: True)
