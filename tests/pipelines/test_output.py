@@ -66,6 +66,13 @@ def refused(
     return str(error.value)
 
 
+def test_a_job_that_goes_on_keeps_parts_and_has_no_manifest(begun: Path) -> None:
+    write(begun / "manifest.json")
+    prepare(settings(begun, resume=True), PLAN)
+    kept = {".plan.json", "tokenizer.json", part_file(0, 2), dead_letters_file(0, 2)}
+    assert names(begun) == kept
+
+
 @pytest.mark.parametrize("name", ["README", ".hidden", "folder/file", part_file(0, 2)])
 def test_a_directory_that_nobody_planned_is_refused(tmp_path: Path, name: str) -> None:
     write(tmp_path / name)
