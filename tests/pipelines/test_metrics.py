@@ -57,13 +57,27 @@ def test_counting_and_training(tmp_path: Path) -> None:
         "parts_written": len(parts),
         "parquet_bytes_written": sum(part.stat().st_size for part in parts),
     }
+    words = trained(output, tmp_path / "model", vocab_size=280)
+    assert words == {"merges_trained": 24}
+
+
+def trained(counts: Path, output: Path, **training: Any) -> dict[str, int]:
     request = TrainRequest(
-        output=OutputSettings(directory=str(tmp_path / "model")),
-        counts=(CountsInput(directory=str(output)),),
+        output=OutputSettings(directory=str(output)),
+        counts=(CountsInput(directory=str(counts)),),
         special_tokens=(),
-        training=TrainSettings(vocab_size=280),
+        training=TrainSettings(**training),
     )
-    assert finished(RunJob(request, FailureChannel())) == {"merges_trained": 24}
+    return finished(RunJob(request, FailureChannel()))
+
+
+def test_superwords_alone_are_counted(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "a.jsonl", ["the fox the fox the dog"] * 3)
+    small_tokenizer(tmp_path / "words.json")
+    inputs, words = [str(tmp_path / "a.jsonl")], str(tmp_path / "words.json")
+    finished(CountCorpus(inputs=inputs, tokenizer=words, output=str(tmp_path / "runs")))
+    found = trained(tmp_path / "runs", tmp_path / "model", superwords=2, extend=words)
+    assert found == {"merges_trained": 2}
 
 
 def test_encoding_and_resuming(tmp_path: Path) -> None:
