@@ -1,9 +1,10 @@
-"""The core checks pieces that Python never gives it before it reads them."""
+"""The core checks what Python never gives it before it reads it."""
 
 from __future__ import annotations
 
 from array import array
 from itertools import accumulate, chain
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,61 @@ from tests.bpe.vocabularies import BYTES
 PLACES = st.integers(0, 12) | st.sampled_from([-1, 2**62])
 IDS = st.sampled_from([-2, -1, 0, 3, -3, 2**40])
 PIECES = st.lists(st.tuples(PLACES, PLACES, IDS), max_size=3)
+
+
+def encoder(model: str, **changes: Any) -> Encoder:
+    tokens = [*(BYTES if model == "bytes" else [b"a", b"b", "é".encode()]), b"</w>", b"<unk>"]
+    arguments: dict[str, Any] = {
+        "token_data": b"".join(tokens),
+        "token_offsets": array("q", accumulate(map(len, tokens), initial=0)),
+        "merges": b"",
+        "special_ids": [len(tokens) - 1],
+        "pretokenizer": ["gpt2"],
+        "ignore_merges": False,
+        "model": model,
+        "affix": {"characters": "</w>", "word_piece": "##"}.get(model, ""),
+        "unknown": None if model == "bytes" else len(tokens) - 1,
+        "max_characters": 100,
+    }
+    return Encoder(**{**arguments, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"unknown": 2**32 - 2}, "no token has the id 4294967294"),
+        ({"special_ids": [2**62]}, f"no token has the id {2**62}"),
+        ({"merges": array("I", [0, 1])}, "merges are not triples"),
+        ({"merges": array("I", [0, 1, 2**32 - 1])}, "no token has the id 4294967295"),
+        ({"token_offsets": array("q", [0, 9, 3])}, "offsets of the tokens do not ascend"),
+    ],
+)
+def test_what_it_is_made_of_is_checked(changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        encoder("characters", **changes)
+
+
+@pytest.mark.parametrize(
+    ("ids", "offsets", "skipped", "named"),
+    [
+        ([0, 1], [0, 3], [], "offsets of the ids do not ascend"),
+        ([0, 1], [0, 2, 1], [], "offsets of the ids do not ascend"),
+        ([0, 2**32 - 1], [0, 1, 2], [0], "row 1: no token has the id 4294967295"),
+        ([0, 1], [0, 2], [-1], "no token has the id -1"),
+    ],
+)
+def test_ids_are_checked(
+    ids: list[int], offsets: list[int], skipped: list[int], named: str
+) -> None:
+    with pytest.raises(ValueError, match=named):
+        encoder("bytes").decode(array("I", ids), array("q", offsets), skipped)
+
+
+@pytest.mark.parametrize("seeds", [b"", bytes(24), bytes(7)])
+def test_there_is_a_seed_for_each_row(seeds: bytes) -> None:
+    pieces, ends = array("q", [0, 1, -2]), array("q", [1, 1])
+    with pytest.raises(ValueError, match=r"one seed for each row|whole number of elements"):
+        encoder("bytes").encode_pieces(b"a", pieces, ends, dropout=0.5, seeds=seeds)
 
 
 @pytest.mark.parametrize("model", ["bytes", "characters", "word_piece"])
@@ -37,20 +93,7 @@ def test_pieces_are_encoded_or_refused(
     cut: bool,
     dropout: float,
 ) -> None:
-    tokens = [*(BYTES if model == "bytes" else [b"a", b"b", "é".encode()]), b"</w>", b"<unk>"]
-    last = len(tokens) - 1
-    encoder = Encoder(
-        token_data=b"".join(tokens),
-        token_offsets=array("q", accumulate(map(len, tokens), initial=0)),
-        merges=b"",
-        special_ids=[last],
-        pretokenizer=["gpt2"],
-        ignore_merges=False,
-        model=model,
-        affix={"characters": "</w>", "word_piece": "##"}.get(model, ""),
-        unknown=None if model == "bytes" else last,
-        max_characters=100,
-    )
+    core, last = encoder(model), len(BYTES) + 1 if model == "bytes" else 4
     ends = [len(pieces)] if row_ends is None else row_ends
     is_valid = (
         not left_over
@@ -61,7 +104,7 @@ def test_pieces_are_encoded_or_refused(
         and not (dropout and model == "word_piece")
     )
     try:
-        ids, offsets, unencodable, (asked, misses) = encoder.encode_pieces(
+        ids, offsets, unencodable, (asked, misses) = core.encode_pieces(
             data,
             array("q", [*chain(*pieces), *left_over]),
             array("q", ends),
