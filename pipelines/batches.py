@@ -233,8 +233,7 @@ class IdEncoder:
 
     Args:
         tokenizer: the tokenizer.
-        allowed_special: special tokens that are recognized in texts, or ``("all",)``.
-        **rows: the ``prepend_token``, ``append_token`` and ``id_type`` of `EncodeSettings`.
+        settings: the making of the ids.
 
     Raises:
         ConfigError: the tokenizer lacks a special token, or its ids do not fit ``id_type``.
@@ -243,17 +242,13 @@ class IdEncoder:
     def __init__(
         self,
         tokenizer: Tokenizer,
-        *,
-        allowed_special: tuple[str, ...] = (),
-        **rows: Any,
+        settings: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
     ) -> None:
         special = tokenizer.special_tokens
-        settings = in_tokens(
-            EncodeSettings(allow_special=allowed_special, **rows), special, tokenizer.roles
-        )
+        settings = in_tokens(settings, special, tokenizer.roles)
         check_special_tokens(tuple(special), settings, allow="allowed_special")
         self._tokenizer = tokenizer
-        self._allowed = "all" if "all" in allowed_special else allowed_special
+        self._allowed = "all" if "all" in settings.allow_special else settings.allow_special
         self._ends = end_ids(tokenizer, settings)
         self._id_type = smallest_id_type(tokenizer, settings)
 

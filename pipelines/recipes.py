@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from bpe.errors import BpeError, CountsError
@@ -25,7 +26,7 @@ from pipelines.count.directory import read_counts_manifest
 from pipelines.count.job import CountRequest, count
 from pipelines.count.runs import RunsOf
 from pipelines.encode.discard import discard_parts
-from pipelines.encode.job import encode
+from pipelines.encode.job import EncodeRequest, encode
 from pipelines.encode.manifest import read_header
 from pipelines.encode.passthrough import find_passthrough
 from pipelines.encode.tokens import check_special_tokens, in_tokens
@@ -335,13 +336,14 @@ def run(
         **done,
         **more,
     )
-    encoded = encode(
+    encoding_job = partial(
+        EncodeRequest.of,
         inputs=encoded_inputs,
         tokenizer=join(output.directory, TOKENIZER),
         output=below(ENCODED),
         encoding=encoding,
-        **done,
     )
+    encoded = encode(encoding_job, execution=execution, progress=progress)
     trained = replace(trained, passed_over=(), resumed_counts=False)  # the counts say it
     summaries: dict[str, Any] = {"count": counted, "train": trained, "encode": encoded}
     if exporting is not None:
@@ -475,13 +477,14 @@ def _count_runs(request: TrainRequest, inputs: InputSettings, **done: Any) -> Co
         JobError: something is wrong; the class says what.
     """
     words, folder = join(request.folder(OF_WORDS), TOKENIZER), request.folder(RUNS)
-    counted = count(
+    counting = partial(
+        CountRequest.of,
         inputs=inputs,
         runs=RunsOf.of(words, request.runs or RunSettings()),
         output=_in_training(replace(request.output, directory=folder), request.directory),
         sources=tuple(sorted(one.source for one in request.counts if one.source)),
-        **done,
     )
+    counted = count(counting, **done)
     of_words, of_runs = (read_counts_manifest(request.folder(one)).inputs for one in (COUNTS, RUNS))
     if of_words and sorted(of_words) != sorted(of_runs):
         raise InputError(

@@ -19,7 +19,9 @@ from pipelines.output.state import complete
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    Read = Callable[[Path], Tokenizer]
 
 # What helps where an encoded corpus has lost the tokenizer that lay in its directory.
 PUT_BACK = (
@@ -31,12 +33,12 @@ PUT_BACK = (
 _LAST: dict[tuple[Any, ...], Tokenizer] = {}  # at most one, which is immutable
 
 
-def load_tokenizer(path: str, **cut: Any) -> Tokenizer:
+def load_tokenizer(path: str, read: Read = Tokenizer.load) -> Tokenizer:
     """Load a tokenizer from any filesystem.
 
     Args:
         path: the file, a directory with a tokenizer, or the name of a published vocabulary.
-        **cut: arguments of `bpe.Tokenizer.load`, for files that do not state how text is cut.
+        read: `bpe.Tokenizer.load`, with its arguments for files that do not state how text is cut.
 
     Raises:
         ConfigError: the filesystem cannot be used here, or a pre-tokenizer is wrong.
@@ -46,7 +48,7 @@ def load_tokenizer(path: str, **cut: Any) -> Tokenizer:
         if storage.is_local(path):
             if Path(path).is_dir():
                 complete(path)
-            return _loaded(Path(path), cut)
+            return _loaded(Path(path), read)
         storage.check_filesystem(path)
         # The library reads local files.
         with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
@@ -58,7 +60,7 @@ def load_tokenizer(path: str, **cut: Any) -> Tokenizer:
             for companion in may_have(local):
                 if storage.exists(join(head, companion.name)):
                     companion.write_bytes(storage.read(join(head, companion.name)))
-            return _loaded(local, cut)
+            return _loaded(local, read)
     except OSError as error:
         raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
     except BpeError as error:
@@ -124,28 +126,28 @@ def write_tokenizer(path: str, tokenizer: Tokenizer) -> None:
         storage.write(join(path.rpartition("/")[0], name), data)
     storage.write(path, text.encode("utf-8"))
     if storage.is_local(path):
-        _keep(_key(Path(path), {}), tokenizer)
+        _keep(_key(Path(path), Tokenizer.load), tokenizer)
 
 
-def _loaded(path: Path, cut: dict[str, Any]) -> Tokenizer:
+def _loaded(path: Path, read: Read) -> Tokenizer:
     """Return the tokenizer of local files; the last one if the files have the same content.
 
     A local job loads it three times: to check the command, to plan, to encode.
     """
     if path.suffix != ".json" or not path.is_file():
-        return Tokenizer.load(path, **cut)
-    key = _key(path, cut)
+        return read(path)
+    key = _key(path, read)
     if (found := _LAST.get(key)) is None:
-        found = Tokenizer.load(path, **cut)
+        found = read(path)
         _keep(key, found)
     return found
 
 
-def _key(path: Path, cut: dict[str, Any]) -> tuple[Any, ...]:
+def _key(path: Path, read: Read) -> tuple[Any, ...]:
     """Return a key of the tokenizer in local files."""
     others = [*companions(path), *(one for one in may_have(path) if one.exists())]
     digests = (hashlib.sha256(one.read_bytes()).digest() for one in (path, *others))
-    return (repr(cut), *(one.name for one in others), *digests)
+    return (repr(read), *(one.name for one in others), *digests)
 
 
 def _keep(key: tuple[Any, ...], tokenizer: Tokenizer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pipelines.cli import options
@@ -79,16 +80,16 @@ def count(ctx: click.Context) -> None:
     with loading():
         from pipelines.count import job
 
-    summary = job.count(
+    request = partial(
+        job.CountRequest.of,
         inputs=inputs,
         pretokens=pretokens,
         output=output,
-        execution=execution,
         settings=settings,
         runs=_runs(ctx),
         appending=appending,
-        progress=options.progress(ctx),
     )
+    summary = job.count(request, execution=execution, progress=options.progress(ctx))
     show_summary(ctx.params, count=summary)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pipelines.cli import options
@@ -60,16 +61,16 @@ def encode(ctx: click.Context) -> None:
     With --append, only new and changed files are encoded, into parts of their own.
     """
     with loading():
-        from pipelines.encode.job import encode as encode_corpus
+        from pipelines.encode import job
 
-    encoded = encode_corpus(
+    request = partial(
+        job.EncodeRequest.of,
         inputs=settings_of(ctx, InputSettings),
         tokenizer=options.tokenizer_path(ctx),
         output=settings_of(ctx, OutputSettings),
         encoding=settings_of(ctx, EncodeSettings),
-        execution=options.execution(ctx),
         appending=settings_of(ctx, AppendSettings),
         drift=settings_of(ctx, DriftSettings),
-        progress=options.progress(ctx),
     )
+    encoded = job.encode(request, execution=options.execution(ctx), progress=options.progress(ctx))
     show_summary(ctx.params, encode=encoded)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import click
@@ -142,17 +143,21 @@ def tokenizer_path(ctx: click.Context, option: str = "tokenizer") -> str:
 
 def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
     """Load the tokenizer of a file or a complete directory, by the options of the command."""
+    from bpe import Tokenizer
     from pipelines.tokenizer_files import load_tokenizer
 
     choose(ctx, "pretokenizer", "pattern")
     values = ctx.params
-    return load_tokenizer(
-        path,
+    read = partial(
+        Tokenizer.load,
+        pretokenizer=values["pretokenizer"],
         pattern=values["pattern"] or None,
+        normalizer=values["normalizer"],
+        never_split=values["never_split"],
         special_tokens=_special_ids(values["special_token"]),
         vocabulary_path=values.get("vocabulary_path"),
-        **{name: values[name] for name in ("pretokenizer", "normalizer", "never_split")},
     )
+    return load_tokenizer(path, read)
 
 
 def _special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:

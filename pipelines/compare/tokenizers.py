@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from bpe import PRETOKENIZERS
+from bpe import PRETOKENIZERS, Tokenizer
 from bpe.formats import USUAL_NAMES
 from pipelines.errors import ConfigError, InputError
 from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from bpe import Tokenizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +86,7 @@ def load(file: ComparedTokenizer) -> Tokenizer:
         ConfigError: its pre-tokenizer is not known.
     """
     try:
-        return load_tokenizer(file.path, pretokenizer=file.pretokenizer)
+        return load_tokenizer(file.path, partial(Tokenizer.load, pretokenizer=file.pretokenizer))
     except InputError as error:
         if "`pretokenizer`" in str(error):
             raise ConfigError(

@@ -134,6 +134,8 @@ class CountRequest(CorpusRequest):
             sources=sources,
         )
         output = replace(output, directory=job.directory)
+        if runs is not None and runs.path:
+            refuse_inputs_inside(job.directory, [runs.path])
         return cls(
             inputs=inputs,
             job=job,
@@ -403,29 +405,26 @@ class CountCorpus(RunJob):
 
 
 def count(
+    request: Callable[[], CountRequest],
     *,
     execution: Execution,
     progress: Progress = UNSEEN,
     ready: Callable[[Planned], object] | None = None,
-    **request: Any,
 ) -> CountSummary:
     """Count the pre-tokens of a corpus into a directory of Parquet shards.
 
     Args:
+        request: `CountRequest.of`, with its arguments.
         execution: the settings of the runner.
         progress: the display of the progress.
         ready: as in `run_planned`.
-        **request: the arguments of `CountRequest.of`.
 
     Raises:
         JobError: the job fails; the class of the error gives the kind of failure.
     """
     with job_errors():
         options(execution)
-        asked = CountRequest.of(**request)
-        if (runs := request.get("runs")) is not None:
-            refuse_inputs_inside(asked.directory, [runs.path])
         summary: CountSummary = run_or_watch(
-            asked, execution=execution, progress=progress, ready=ready
+            request(), execution=execution, progress=progress, ready=ready
         )
         return summary

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.counts import Runs
 
+_NO_FILE = "the tokenizer"  # as messages name it
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunsOf:
     """The runs of a tokenizer's tokens.
 
     Attributes:
-        path: the path of the tokenizer's file, for messages.
+        path: the tokenizer's file; empty if it is of no file.
         tokenizer: the tokenizer; the parts of a run are its tokens.
         found: the settings by which runs are found, as the manifest of counts has them.
     """
@@ -38,7 +40,7 @@ class RunsOf:
             InputError: the file cannot be read.
             bpe.errors.CountsError: the tokenizer has no runs, or a setting is wrong.
         """
-        path = tokenizer if isinstance(tokenizer, str) else "the tokenizer"
+        path = tokenizer if isinstance(tokenizer, str) else ""
         if isinstance(tokenizer, str):
             tokenizer = load_tokenizer(tokenizer)
         return cls(
@@ -55,7 +57,7 @@ class RunsOf:
         Raises:
             InputError: a tokenizer.json cannot hold the tokenizer.
         """
-        return tokenizer_json(self.tokenizer, self.path)
+        return tokenizer_json(self.tokenizer, self.path or _NO_FILE)
 
     def pretokens(self, asked: PretokenSettings) -> PretokenSettings:
         """Return the settings by which the tokenizer cuts text.
@@ -68,8 +70,8 @@ class RunsOf:
         """
         if asked != PretokenSettings():
             raise ConfigError(
-                f"`runs` are of the tokens of {self.path}, which says how text is cut: leave out "
-                "the options of the pre-tokenizer and special tokens"
+                f"`runs` are of the tokens of {self.path or _NO_FILE}, which says how text is cut: "
+                "leave out the options of the pre-tokenizer and special tokens"
             )
         return replace(
             pretokens_of(self.tokenizer), special_tokens=tuple(self.tokenizer.special_tokens)

@@ -58,6 +58,7 @@ from pipelines.planned import (
 from pipelines.progress import UNSEEN, many
 from pipelines.run import metric, options
 from pipelines.settings import (
+    AppendSettings,
     DriftSettings,
     EncodeSettings,
     InputSettings,
@@ -116,18 +117,22 @@ class EncodeRequest(CorpusRequest):
         cls,
         *,
         tokenizer: str | Tokenizer,
+        inputs: InputSettings,
         output: OutputSettings,
-        drift: DriftSettings = DriftSettings(),  # noqa: B008  # immutable
-        **more: Any,
+        encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
+        appending: AppendSettings = AppendSettings(),  # noqa: B008
+        drift: DriftSettings = DriftSettings(),  # noqa: B008
     ) -> EncodeRequest:
         """Return a request that means the same in every process and working directory.
 
         Args:
             tokenizer: a tokenizer, or its file on any filesystem, as `bpe.Tokenizer.load` takes it.
+            inputs: the corpus.
             output: the output directory.
+            encoding: the settings of the rows.
+            appending: whether the job takes only files that the output directory lacks.
             drift: for a job that appends, how to measure the fit of the tokenizer, and when to
                 warn.
-            **more: the other fields: ``inputs``, ``encoding``, ``appending``, ``sends``.
 
         Raises:
             ConfigError: the filesystem of the output cannot be used here.
@@ -138,10 +143,12 @@ class EncodeRequest(CorpusRequest):
             drift = replace(drift, baseline=storage.located(drift.baseline))
         return cls(
             tokenizer=tokenizer if isinstance(tokenizer, str) else "",
+            inputs=inputs,
             sent=deflated(given),
             output=replace(output, directory=storage.located(output.directory)),
+            encoding=encoding,
+            appending=appending,
             drift=drift,
-            **more,
         )
 
     def started(self) -> EncodeRequest:
@@ -431,21 +438,21 @@ class EncodeCorpus(RunJob):
 
 
 def encode(
-    *, tokenizer: str, execution: Execution, progress: Progress = UNSEEN, **request: Any
+    request: Callable[[], EncodeRequest], *, execution: Execution, progress: Progress = UNSEEN
 ) -> EncodeSummary:
     """Encode a corpus into a directory of Parquet parts.
 
     Args:
-        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; of any filesystem.
+        request: `EncodeRequest.of`, with its arguments; the tokenizer is a file.
         execution: the settings of the runner.
         progress: the display of the progress.
-        **request: the other arguments of `EncodeRequest.of`.
 
     Raises:
         JobError: the job fails; the class of the error gives the kind of failure.
     """
     with job_errors():
-        sends = not workers_of(options(execution)).here and storage.is_local(tokenizer)
-        asked = EncodeRequest.of(tokenizer=tokenizer, sends=sends, **request)
+        here = workers_of(options(execution)).here
+        asked = request()
+        asked = replace(asked, sends=not here and storage.is_local(asked.tokenizer))
         summary: EncodeSummary = run_or_watch(asked, execution=execution, progress=progress)
         return summary

@@ -43,7 +43,7 @@ from pipelines.tables import Table
 from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator
 
     from apache_beam.utils.windowed_value import WindowedValue
 
@@ -112,15 +112,15 @@ class EncodeDocuments(ExceptionHandling):
         check_field("text_field", self.text_field)
         check_field("output_field", self.output_field)
         allowed: Any = ("all",) if self.allowed_special == "all" else self.allowed_special
-        self._tokens: dict[str, Any] = {
-            "allowed_special": list_of("allowed_special", allowed),
-            "prepend_token": self.prepend_token,
-            "append_token": self.append_token,
-            "id_type": EncodeSettings(id_type=self.id_type).id_type,
-        }
+        self._settings = EncodeSettings(
+            allow_special=list_of("allowed_special", allowed),
+            prepend_token=self.prepend_token,
+            append_token=self.append_token,
+            id_type=self.id_type,
+        )
         self._source, self._side_input = given_tokenizer(self.tokenizer)
         if isinstance(self.tokenizer, bpe.Tokenizer):
-            IdEncoder(self.tokenizer, **self._tokens)
+            IdEncoder(self.tokenizer, self._settings)
 
     def display_data(self) -> dict[str, Any]:
         """Return the values that a runner's web UI shows."""
@@ -139,7 +139,7 @@ class EncodeDocuments(ExceptionHandling):
         """Encode in batches inside one step."""
         dofn = _Encode(
             source=self._source,
-            tokens=self._tokens,
+            settings=self._settings,
             text_field=self.text_field,
             output_field=self.output_field,
             as_numpy=self.as_numpy,
@@ -250,7 +250,7 @@ def _encoded_type(documents: Any, text_field: str, output_field: str, ids: Any) 
 @dataclass(eq=False, kw_only=True)
 class _Encode(BatchDoFn):
     source: TokenizerSource | None
-    tokens: Mapping[str, Any]
+    settings: EncodeSettings
     text_field: str
     output_field: str
     as_numpy: bool
@@ -265,7 +265,7 @@ class _Encode(BatchDoFn):
         super().setup()
         source = self.source
         if source is not None:
-            self._encoder = self._shared.acquire(lambda: IdEncoder(source.load(), **self.tokens))
+            self._encoder = self._shared.acquire(lambda: IdEncoder(source.load(), self.settings))
 
     def start_bundle(self) -> None:
         # By window, where each has a tokenizer of its own; else under None.
@@ -355,7 +355,7 @@ class _Encode(BatchDoFn):
             return self._encoder
         if key not in self._encoders:
             trained = the_tokenizer(tokenizer, "EncodeDocuments")
-            self._encoders[key] = IdEncoder(trained, **self.tokens)
+            self._encoders[key] = IdEncoder(trained, self.settings)
         return self._encoders[key]
 
 

@@ -31,6 +31,7 @@ from pipelines.batches import (
     with_ids,
 )
 from pipelines.errors import RecordError
+from pipelines.settings import EncodeSettings
 from tests.pipelines.corpora import END
 
 
@@ -116,7 +117,8 @@ def test_batches_have_the_ids_of_the_texts(
         [pa.array(texts[i : i + chunk], pa.large_binary()) for i in range(0, len(texts), chunk)],
         pa.large_binary(),
     )
-    encoder = IdEncoder(tokenizer, append_token=END if ends else None, allowed_special=special)
+    settings = EncodeSettings(append_token=END if ends else None, allow_special=special)
+    encoder = IdEncoder(tokenizer, settings)
     encoded = encoder.encode(column, CacheUse())
     end = [tokenizer.special_tokens[END]] if ends else []
     allowed = (END,) if special else ()
