@@ -92,7 +92,7 @@ core-test: build/core-test ## the core without Python: blocks of every kind, and
 core-fuzz: build/core-fuzz ## the same under libFuzzer: ten minutes, or FUZZ=seconds; needs clang
 	@mkdir -p build/fuzz/core
 	build/core-fuzz -max_total_time=$(or $(FUZZ),600) -max_len=1000 -artifact_prefix=build/fuzz/ \
-	    -print_final_stats=1 build/fuzz/core
+	    -verbosity=0 -print_final_stats=1 build/fuzz/core
 
 build/core-test: $(CORE_SOURCES) $(NATIVE)
 	@mkdir -p $(@D)
