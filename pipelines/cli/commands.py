@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bpe import __version__
 from pipelines.cli.completion import completes
 from pipelines.cli.layers import specs_of
 from pipelines.cli.loading import INTERRUPTED, ended_by_interrupts, quiet_interrupts
@@ -63,7 +64,7 @@ class _Lazy(click.Group):
     "  bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids\n"
     "\nHelp for one command: bpe train --help",
 )
-@click.version_option(package_name="beam-bpe", message="%(prog)s %(version)s")
+@click.version_option(__version__, message="%(prog)s %(version)s")
 def bpe() -> None:
     """Exact byte-pair encoding for large corpora.
 
