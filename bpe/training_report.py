@@ -178,7 +178,8 @@ class _Record:
             the merge after the last if training could have gone on, and None where neither is
             so. None where nothing was to be dropped.
         repeated: the numbers of the merges that made an existing string, and so no new token.
-        tied: the numbers of the merges that the tie rule decided.
+        tied: the numbers of the merges that the tie rule decided; None in files that do not say so,
+            as earlier ones for ``huggingface``.
         merges: the merges in the order of their ranks.
     """
 
@@ -191,7 +192,7 @@ class _Record:
     counts: Mapping[str, Any]
     pruned: Mapping[str, int | None] | None
     repeated: tuple[int, ...] = ()
-    tied: tuple[int, ...]
+    tied: tuple[int, ...] | None = None
     merges: tuple[TrainedMerge, ...]
 
     @property
@@ -206,7 +207,7 @@ class _Record:
             stopped="vocabulary full",
             pruned=_pruned_before(self.pruned, merges),
             repeated=tuple(number for number in self.repeated if number < merges),
-            tied=tuple(number for number in self.tied if number < merges),
+            tied=self.tied and tuple(number for number in self.tied if number < merges),
             merges=self.merges[:merges],
             **changes,
         )

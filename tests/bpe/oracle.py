@@ -273,7 +273,7 @@ def learnt(tokenizer: Tokenizer) -> Learnt:
     specials = 0 if training.extends else len(tokenizer.special_tokens)
     tokens = [token for token in tokenizer.tokens[specials:] if token is not None]
     affected = pruned["first_affected_merge"]
-    return reference.Learnt(list(training.merges), tokens, affected, training.tied)
+    return reference.Learnt(list(training.merges), tokens, affected, training.tied or ())
 
 
 def steps_of(training: Training) -> list[tuple[bytes, int]]:
