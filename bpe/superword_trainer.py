@@ -386,18 +386,25 @@ class _Phase:
     def _affected(self, merges: Sequence[MergeRow]) -> int | None:
         """Return the number of the first superword that dropped or cut runs could have changed.
 
-        The error of a count is at most `_uncertain`, or unknown. The result is the least of: the
-        first merge to which another pair is closer than this error, the first merge whose own count
-        may be too high, the first merge with an unknown error, and, if another pair could have
-        followed the last merge, the number after the last.
+        The least of: the first to which another pair is closer than counts are certain; the first
+        that might not have been chosen if no run had been cut; the first of which it is not known
+        how certain its count is; and, unless all superwords asked for are there, the number after
+        the last.
         """
-        total, unbounded = self.trainer.merge_count, self._first_unbounded(merges)
-        numbers = [self.trainer.first_affected, self._first_too_high(merges)]
-        if unbounded is not None and unbounded < total:
-            numbers.append(unbounded)
-        if self._could_go_on(bounded=unbounded is None):
-            numbers.append(total)
-        return min((number for number in numbers if number is not None), default=None)
+        if not _uncertain(self.prune, self.cut):
+            return None
+        wrong = 0 if self.cut is None else self.cut.max_pair
+        least = self.settings.min_frequency * self.scale[0]
+        too_high = (
+            number
+            for number, (*_, count, _) in enumerate(merges)
+            if wrong and (count - wrong < least or not self._exceeds(count - wrong))
+        )
+        after = len(merges)
+        found = (self.trainer.first_affected, next(too_high, None), self._first_unbounded(merges))
+        affected = min((number for number in found if number is not None), default=after)
+        full = len(self.ids) >= self.most and not self.settings.boundless
+        return None if full and affected == after else affected
 
     def _first_unbounded(self, merges: Sequence[MergeRow]) -> int | None:
         """Return one more than the number of the first merge that begins or ends with two tokens.
@@ -408,8 +415,6 @@ class _Phase:
         tokens. Only a merge that makes the string of an older symbol can end this (`a` `bc` after
         `ab` `c`).
         """
-        if not _uncertain(self.prune, self.cut):
-            return None
         repeated = set(memoryview(self.trainer.repeated()).cast("I"))
         ends: dict[int, tuple[int, int]] = {}  # of merged symbols: their first and last tokens
         for number, (left, right, symbol, *_) in enumerate(merges):
@@ -418,38 +423,6 @@ class _Phase:
                 return number + 1
             ends[symbol] = both
         return None
-
-    def _first_too_high(self, merges: Sequence[MergeRow]) -> int | None:
-        """Return the first merge that might not have been chosen if no run had been cut."""
-        if self.cut is None:
-            return None
-        for number, (*_, count, _) in enumerate(merges):
-            if not self._is_enough(count - self.cut.max_pair):
-                return number
-        return None
-
-    def _is_enough(self, count: int) -> bool:
-        """Return whether a pair that occurs so often becomes a superword before training ends."""
-        return count >= self.settings.min_frequency * self.scale[0] and self._exceeds(count)
-
-    def _could_go_on(self, *, bounded: bool) -> bool:
-        """Return whether a pair, with all that was dropped or cut, could have become a superword.
-
-        Args:
-            bounded: whether it is known how much a count can have lost; see `_first_unbounded`.
-        """
-        if len(self.ids) >= self.most and not self.settings.boundless:
-            return False
-        if not bounded:
-            return True
-        following, least = self.trainer.peek(), self.settings.min_frequency * self.scale[0]
-        # Of pairs that are too rare for a merge, the greatest count is not known.
-        possible = (following[2] if following else least - 1) + _uncertain(self.prune, self.cut)
-        if possible < least:
-            return False
-        if len(self.ids) < self.most or not self.replayed:
-            return True
-        return possible * self.scale[1] > self.steps[self.replayed - 1].count * self.scale[0]
 
 
 def _uncertain(prune: Pruned | None, cut: CutRuns | None) -> int:
