@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import uuid
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
@@ -17,7 +18,6 @@ from pipelines.settings import ExportSettings, InputSettings, OutputSettings
 from pipelines.stage.stage import make_unit
 from tests import jobs
 from tests.export import oracle, readers
-from tests.export.oracle import Document, Options, Row
 from tests.pipelines.corpora import ONE
 
 if TYPE_CHECKING:
@@ -25,48 +25,39 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipelines.settings import ExportFormat
+    from tests.export.oracle import Document, Row
 
 FORMATS: tuple[ExportFormat, ...] = ("parquet", "bin", "megatron", "mds", "litdata")
 UNIT = 300  # tokens: a fifth of a corpus here
+Options = partial(ExportSettings, to="parquet")  # unless another format is named
 PLAIN = Options()
 
 
 def export(
     sources: Mapping[str, Path],
     output: Path | str,
-    options: Options = PLAIN,
-    *,
-    to: str,
-    **of_format: Any,
+    options: ExportSettings = PLAIN,
 ) -> None:
     """Run the job as the command does."""
     jobs.export(
         sources=inputs_of(sources).patterns,
         output=OutputSettings(directory=str(output)),
-        settings=settings_of(options, to, **of_format),
+        settings=options,
         execution=ONE,
         unit_tokens=UNIT,
     )
 
 
-def settings_of(options: Options, to: str, **of_format: Any) -> ExportSettings:
-    values = {**vars(options), "validation": float(oracle.share(options.validation))}
-    values["mix"] = tuple(f"{name}={share}" for name, share in options.mix.items())
-    return ExportSettings(to=cast("ExportFormat", to), **values, **of_format)
-
-
 def export_plainly(
     sources: Mapping[str, Path],
     output: Path,
-    options: Options = PLAIN,
+    options: ExportSettings = PLAIN,
     *,
-    to: str = "parquet",
     unit_tokens: int = UNIT,
     fan_in: int = 256,
     overwrite: bool = False,
     resume: bool = False,
     stop: int | None = None,
-    **of_format: Any,
 ) -> int:
     """The stages of the job without Beam, which is most of a small one; the units that it made.
 
@@ -75,7 +66,7 @@ def export_plainly(
     directories = {name: str(directory) for name, directory in sources.items()}
     plan, *_ = plan_export(
         directories,
-        settings_of(options, to, **of_format),
+        options,
         unit_tokens=unit_tokens,
         pinned=pinned_before(str(output)) if resume else None,
     )
@@ -107,7 +98,7 @@ def inputs_of(sources: Mapping[str, Path | str]) -> InputSettings:
 
 
 def expected(
-    sources: Mapping[str, Path], options: Options, *, unit_tokens: int = UNIT
+    sources: Mapping[str, Path], options: ExportSettings, *, unit_tokens: int = UNIT
 ) -> dict[str, list[list[Row]]]:
     """The rows of each part of both halves."""
     documents = oracle.read(sources)
@@ -189,16 +180,15 @@ def check_names(names: list[str], half: str) -> None:
 def check(
     sources: Mapping[str, Path],
     output: Path,
-    options: Options = PLAIN,
+    options: ExportSettings = PLAIN,
     *,
-    to: str = "parquet",
     unit_tokens: int = UNIT,
 ) -> None:
     """Compare an export with the oracle: its parts one by one, and the totals of its manifest."""
     manifest = json.loads((output / "manifest.json").read_bytes())
     halves = oracle.halves(oracle.read(sources), options)
     for half, parts in expected(sources, options, unit_tokens=unit_tokens).items():
-        assert found(output, to, half) == stored(parts, to), half
+        assert found(output, options.to, half) == stored(parts, options.to), half
         totals = manifest["training" if half == "train" else half]
         rows = [row for part in parts for row in part]
         for name, value in totals_of(halves[half], rows).items():
@@ -226,12 +216,11 @@ def totals_of(documents: list[Document], rows: list[Row]) -> dict[str, int]:
 def export_and_check(
     sources: Mapping[str, Path],
     output: Path,
-    options: Options = PLAIN,
+    options: ExportSettings = PLAIN,
     *,
-    to: str = "parquet",
     unit_tokens: int = UNIT,
     **arguments: Any,
 ) -> None:
     """Export, without Beam, and compare."""
-    export_plainly(sources, output, options, to=to, unit_tokens=unit_tokens, **arguments)
-    check(sources, output, options, to=to, unit_tokens=unit_tokens)
+    export_plainly(sources, output, options, unit_tokens=unit_tokens, **arguments)
+    check(sources, output, options, unit_tokens=unit_tokens)

@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -22,26 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from pipelines.settings import ExportSettings
+
 MASK = (1 << 64) - 1
 OWN = ("id", "key", "input_ids", "num_tokens")
 Row: TypeAlias = dict[str, Any]  # with the columns of a Parquet part
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options of ``bpe export`` that decide about rows, by their names."""
-
-    validation: str = "0"
-    mix: Mapping[str, str] = field(default_factory=dict)
-    mix_seed: int = 0
-    token_budget: int | None = None
-    shuffle: int | None = None
-    max_tokens: int | None = None
-    pack: int | None = None
-    packing: str = "concatenate"
-    pack_remainder: str = "keep"
-    pad_token: str | None = None
-    add_column: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,9 +96,9 @@ def part_names(directory: Path) -> list[str]:
     return [json.loads(record)["part"]["file"] for record in records]
 
 
-def halves(documents: Sequence[Document], options: Options) -> dict[str, list[Document]]:
+def halves(documents: Sequence[Document], options: ExportSettings) -> dict[str, list[Document]]:
     """The documents to train on, as often as they are taken, and those held out; in order."""
-    border = math.floor(share(options.validation) * 2**64)
+    border = math.floor(Fraction(options.validation) * 2**64)
     held_out = [document for document in documents if document.key < border]
     rest = [document for document in documents if document.key >= border]
     return {
@@ -122,14 +107,13 @@ def halves(documents: Sequence[Document], options: Options) -> dict[str, list[Do
     }
 
 
-def chosen(documents: Sequence[Document], options: Options) -> list[Document]:
+def chosen(documents: Sequence[Document], options: ExportSettings) -> list[Document]:
     """The training documents that a mixture, or a budget of one source, takes."""
     if not options.mix and options.token_budget is None:
         return list(documents)
     names = {document.source_name for document in documents}
-    shares = {name: share(text) for name, text in options.mix.items()} or dict.fromkeys(
-        names, Fraction(1)
-    )
+    mix = (one.rpartition("=") for one in options.mix)
+    shares = {name: share(text) for name, _, text in mix} or dict.fromkeys(names, Fraction(1))
     by_source = {name: [one for one in documents if one.source_name == name] for name in shares}
     tokens = {name: sum(len(one.ids) for one in by_source[name]) for name in shares}
     budget = options.token_budget
@@ -142,7 +126,9 @@ def chosen(documents: Sequence[Document], options: Options) -> list[Document]:
     ]
 
 
-def taken(documents: list[Document], asked: int, name: str, options: Options) -> list[Document]:
+def taken(
+    documents: list[Document], asked: int, name: str, options: ExportSettings
+) -> list[Document]:
     """Whole epochs of a source, and of the last one as many documents as have the tokens left."""
     epochs, left = divmod(asked, sum(len(one.ids) for one in documents))
     result = [replace(one, epoch=epoch) for epoch in range(epochs) for one in documents]
@@ -155,19 +141,22 @@ def taken(documents: list[Document], asked: int, name: str, options: Options) ->
     return result
 
 
-def ordered(documents: Iterable[Document], options: Options) -> list[Document]:
+def ordered(documents: Iterable[Document], options: ExportSettings) -> list[Document]:
     if options.shuffle is None:
         return sorted(documents, key=lambda one: one.place)
     return sorted(documents, key=lambda one: (shuffle_key(one, options), one.place))
 
 
-def shuffle_key(one: Document, options: Options) -> int:
+def shuffle_key(one: Document, options: ExportSettings) -> int:
     text = f"shuffle {options.shuffle} {one.source_name} {one.epoch} {one.file_name}"
     return mix64((seed64(text) + (one.row + 1) * 0x9E3779B97F4A7C15) & MASK)
 
 
 def units(
-    half: Sequence[Document], documents: Sequence[Document], options: Options, unit_tokens: int
+    half: Sequence[Document],
+    documents: Sequence[Document],
+    options: ExportSettings,
+    unit_tokens: int,
 ) -> list[int]:
     """The unit of each document of a half: its bucket, or the run of files that it is in.
 
@@ -193,7 +182,7 @@ def units(
 def parts(
     half: Sequence[Document],
     documents: Sequence[Document],
-    options: Options,
+    options: ExportSettings,
     *,
     unit_tokens: int,
     pad: int | None = None,
@@ -218,7 +207,7 @@ def parts(
     return [[row for _, row in rows] for _, rows in by_unit]
 
 
-def chunks(one: Document, options: Options) -> list[Row]:
+def chunks(one: Document, options: ExportSettings) -> list[Row]:
     """A row a document, or a row a chunk of one."""
     if (size := options.max_tokens) is None:
         return [{"id": one.id, **one.columns, **ids_columns(one.ids)}]
@@ -241,7 +230,7 @@ Piece: TypeAlias = tuple[Document, int, int]  # a document; where in it ids begi
 
 
 def packed(
-    half: Sequence[Document], unit: Sequence[int], options: Options, pad: int | None
+    half: Sequence[Document], unit: Sequence[int], options: ExportSettings, pad: int | None
 ) -> list[tuple[int, Row]]:
     """Rows cut out of the stream of all ids, with the units in which they begin."""
     size = options.pack or 0
@@ -265,7 +254,7 @@ def packed(
     ]
 
 
-def fitted(documents: Sequence[Document], options: Options, pad: int | None) -> list[Row]:
+def fitted(documents: Sequence[Document], options: ExportSettings, pad: int | None) -> list[Row]:
     """The rows of one part by best fit: in the order of their first documents."""
     size = options.pack or 0
     pieces = [
@@ -286,7 +275,7 @@ def fitted(documents: Sequence[Document], options: Options, pad: int | None) -> 
     ]
 
 
-def packed_row(pieces: Sequence[Piece], options: Options, pad: int | None) -> Row:
+def packed_row(pieces: Sequence[Piece], options: ExportSettings, pad: int | None) -> Row:
     """A packed row; ``add_column`` as docs/rows.md describes it."""
     size, ids = options.pack or 0, [id_ for one, begin, end in pieces for id_ in one.ids[begin:end]]
     lengths = [end - begin for _, begin, end in pieces]

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from pipelines.errors import ConfigError
 from tests.examples import examples
 from tests.export import oracle
-from tests.export.exports import export_and_check, export_plainly
-from tests.export.oracle import Options
+from tests.export.exports import Options, export_and_check, export_plainly
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.settings import ExportSettings
     from tests.export.conftest import Ids
 
-MIX = {"web": "70%", "code": "30%"}
+MIX = ("web=70%", "code=30%")
 
 
 def test_a_larger_budget_or_share_keeps_the_documents_of_a_smaller_one(ids: Ids) -> None:
@@ -30,7 +30,7 @@ def test_a_larger_budget_or_share_keeps_the_documents_of_a_smaller_one(ids: Ids)
     documents = oracle.read({"web": ids("web"), "code": ids("code")})
     options = [
         Options(mix=MIX, token_budget=budget, validation=validation)
-        for budget, validation in ((300, "5%"), (900, "5%"), (900, "1/4"), (4000, "3/4"))
+        for budget, validation in ((300, 0.05), (900, 0.05), (900, 0.25), (4000, 0.75))
     ]
     small, budget, share, large = (oracle.halves(documents, one) for one in options)
     taken = [Counter(one.id for one in half["train"]) for half in (small, budget)]
@@ -65,7 +65,7 @@ def test_of_equal_documents_the_first_are_taken(
     web=st.integers(1, 999),
     budget=st.none() | st.integers(1, 9000),
     seed=st.integers(0, 2**63 - 1),
-    validation=st.sampled_from(["0", "1/3", "0.9"]),
+    validation=st.sampled_from([0, 1 / 3, 0.9]),
     shuffle=st.none() | st.integers(0, 9),
     unit_tokens=st.sampled_from([20, 100, 10**6]),
 )
@@ -76,12 +76,12 @@ def test_any_mixture(
     web: int,
     budget: int | None,
     seed: int,
-    validation: str,
+    validation: float,
     shuffle: int | None,
     unit_tokens: int,
 ) -> None:
     options = Options(
-        mix={"edges": f"{web}/1000", "code": f"{1000 - web}/1000"},
+        mix=(f"edges={web}/1000", f"code={1000 - web}/1000"),
         mix_seed=seed,
         token_budget=budget,
         validation=validation,
@@ -102,7 +102,7 @@ PADDED = Options(pack=8, pack_remainder="pad")
         (("web",), Options(mix=MIX), "code"),
         (("web", "code", "edges"), Options(mix=MIX), "edges"),
         (("web", "code"), Options(token_budget=5), "mix"),
-        (("web", "blank"), Options(mix={"web": "1/2", "blank": "1/2"}), "source blank .* no train"),
+        (("web", "blank"), Options(mix=("web=1/2", "blank=1/2")), "source blank .* no train"),
         (("blank",), Options(token_budget=5), "source blank .* no training tokens"),
         (("web",), replace(PADDED, pad_token="<pad>"), "'<pad>' is not a special token"),
         (("web",), PADDED, "no token for the role pad: name a special token"),
@@ -112,7 +112,7 @@ def test_what_sources_or_tokenizer_do_not_have_is_refused(
     ids: Ids,
     tmp_path: Path,
     sources: tuple[str, ...],
-    options: Options,
+    options: ExportSettings,
     reason: str,
 ) -> None:
     with pytest.raises(ConfigError, match=reason):

@@ -16,8 +16,7 @@ from transformers import AutoTokenizer
 import bpe
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, InputSettings
-from tests.export.exports import export_and_check, export_plainly, rows, verify
-from tests.export.oracle import Options
+from tests.export.exports import Options, export_and_check, export_plainly, rows, verify
 from tests.pipelines.corpora import encode, sentence
 from tests.pipelines.test_keep import jsonl
 
@@ -154,7 +153,7 @@ def test_transformers_has_the_tokenizer(opened: Path) -> None:
 
 
 def test_datasets_loads_both_halves(ids: Ids, tmp_path: Path) -> None:
-    export_plainly({"web": ids("web")}, tmp_path / "out", Options(validation="25%"))
+    export_plainly({"web": ids("web")}, tmp_path / "out", Options(validation=0.25))
     loaded = datasets.load_dataset(str(tmp_path / "out"), streaming=True)
     assert {name: list(loaded[name]) for name in loaded} == {
         name: rows(tmp_path / "out", name) for name in ("train", "validation")

@@ -12,8 +12,7 @@ from tests.cli.process import bpe
 from tests.cli.reports import section, sections, table
 from tests.contrast import readable
 from tests.export import oracle
-from tests.export.exports import check
-from tests.export.oracle import Options
+from tests.export.exports import Options, check
 from tests.pipelines.corpora import flip, tree
 from tests.shared_data import LONG
 
@@ -78,7 +77,7 @@ def test_what_is_wrong_is_named(
 
 
 OPTIONS = Options(
-    validation="20%", pack=16, shuffle=1, mix={"web": "1/2", "code": "1/2"}, token_budget=4000
+    validation=0.2, pack=16, shuffle=1, mix=("web=1/2", "code=1/2"), token_budget=4000
 )
 MADE = (
     *("web=a/ids", "code=b/ids", "--to", "parquet", "--pack", "16", "--shuffle", "1"),

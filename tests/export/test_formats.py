@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tests import jobs
 from tests.export import readers
 from tests.export.exports import (
     FORMATS,
+    Options,
     expected,
     export,
     export_and_check,
@@ -23,7 +25,6 @@ from tests.export.exports import (
     found,
     inputs_of,
 )
-from tests.export.oracle import Options
 from tests.pipelines.corpora import END, encode, sentence, tree, write_jsonl
 from tests.pipelines.object_store import ObjectStore
 from tests.shared_data import LONG
@@ -49,14 +50,14 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 TAKEN: dict[str, dict[str, Any]] = {
     "all": {},
-    "both halves": {"validation": "30%"},
-    "validation alone": {"validation": "0.9999999999"},
-    "mixed": {"mix": {"web": "70%", "code": "30%"}},
+    "both halves": {"validation": 0.3},
+    "validation alone": {"validation": 0.9999999999},
+    "mixed": {"mix": ("web=70%", "code=30%")},
     "repeated": {
-        "mix": {"web": "2/3", "code": "1/3"},
+        "mix": ("web=2/3", "code=1/3"),
         "token_budget": 3500,
         "mix_seed": 5,
-        "validation": "30%",
+        "validation": 0.3,
     },
 }
 ORDERS = {"in order": None, "shuffled": 7}
@@ -68,20 +69,20 @@ CASES = [*itertools.product(FORMATS, SHAPES, TAKEN, ORDERS)]
     CASES if LONG else CASES[::23],  # 23 divides no number of choices: they take turns
 )
 def test_the_matrix(
-    ids: Ids, tmp_path: Path, *, to: str, shape: str, taken: str, order: str
+    ids: Ids, tmp_path: Path, *, to: Any, shape: str, taken: str, order: str
 ) -> None:
     names = ("web", "code") if "mix" in TAKEN[taken] else ("edges", "code", "blank")
-    options = Options(**SHAPES[shape], **TAKEN[taken], shuffle=ORDERS[order])
-    export_and_check({name: ids(name) for name in names}, tmp_path / "out", options, to=to)
+    options = Options(to=to, **SHAPES[shape], **TAKEN[taken], shuffle=ORDERS[order])
+    export_and_check({name: ids(name) for name in names}, tmp_path / "out", options)
 
 
 @pytest.mark.parametrize("to", FORMATS if LONG else ["bin", "litdata"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_parts_of_empty_documents_are_there(ids: Ids, tmp_path: Path, to: str, shape: str) -> None:
+def test_parts_of_empty_documents_are_there(ids: Ids, tmp_path: Path, to: Any, shape: str) -> None:
     """They were left out once, and their rows counted; those of padding alone even in a stream."""
-    options = Options(**SHAPES[shape])
+    options = Options(to=to, **SHAPES[shape])
     for name in ("edges", "blank"):
-        export_and_check({name: ids(name)}, tmp_path / name, options, to=to, unit_tokens=9)
+        export_and_check({name: ids(name)}, tmp_path / name, options, unit_tokens=9)
         if options.pack_remainder == "pad" and to in ("bin", "litdata"):
             rows = json.loads((tmp_path / name / "manifest.json").read_bytes())["training"]["rows"]
             assert sum(map(np.size, found(tmp_path / name, to))) == 33 * rows > 0
@@ -89,7 +90,7 @@ def test_parts_of_empty_documents_are_there(ids: Ids, tmp_path: Path, to: str, s
 
 # On other workers: tests/contract/test_promises.py and, all formats, tests/cluster.
 def test_in_a_store_it_is_the_same(ids: Ids, tmp_path: Path) -> None:
-    options = Options(pack=16, shuffle=1, validation="20%", token_budget=900)
+    options = Options(pack=16, shuffle=1, validation=0.2, token_budget=900)
     for path in ids("web").rglob("*"):
         if path.is_file():
             name = f"store://bucket/ids/{path.relative_to(ids('web'))}"
@@ -97,9 +98,9 @@ def test_in_a_store_it_is_the_same(ids: Ids, tmp_path: Path) -> None:
     try:
         stored_ids: dict[str, Any] = {"web": "store://bucket/ids"}
         for to in FORMATS if LONG else ("megatron", "mds"):
-            output = f"store://bucket/{to}"
-            export(stored_ids, output, options, to=to)
-            export_plainly({"web": ids("web")}, tmp_path / to, options, to=to)
+            output, options = f"store://bucket/{to}", replace(options, to=to)
+            export(stored_ids, output, options)
+            export_plainly({"web": ids("web")}, tmp_path / to, options)
             assert ObjectStore.tree(output) == tree(tmp_path / to)
         assert jobs.verify(directory=output, inputs=inputs_of(stored_ids)).compared
     finally:
@@ -107,8 +108,8 @@ def test_in_a_store_it_is_the_same(ids: Ids, tmp_path: Path) -> None:
 
 
 def test_bin_has_the_header_of_llm_c(ids: Ids, tmp_path: Path) -> None:
-    options = Options(validation="20%")
-    export_and_check({"web": ids("web")}, tmp_path / "out", options, to="bin", header="llm.c")
+    options = Options(to="bin", header="llm.c", validation=0.2)
+    export_and_check({"web": ids("web")}, tmp_path / "out", options)
     for path in (tmp_path / "out").glob("*.bin"):
         number = (path.stat().st_size - 1024) // 2
         assert np.fromfile(path, "<i4", 256).tolist() == [20240520, 1, number, *[0] * 253]
@@ -120,17 +121,15 @@ def test_ids_of_32_bits(ids: Ids, tmp_path: Path) -> None:
     encode(corpus.inputs(), model, tmp_path / "ids", encoding=EncodeSettings(id_type="uint32"))
     sources = {"ids": tmp_path / "ids"}
     for to in FORMATS:
-        export_and_check(sources, tmp_path / to, to=to)
-    export_and_check(sources, tmp_path / "llm.c", to="bin", header="llm.c")
+        export_and_check(sources, tmp_path / to, Options(to=to))
+    export_and_check(sources, tmp_path / "llm.c", Options(to="bin", header="llm.c"))
     (path,) = (tmp_path / "llm.c").glob("*.bin")
     assert np.fromfile(path, "<i4", 2).tolist() == [20240801, 7]
 
 
 def test_mds_has_the_ids_of_documents(ids: Ids, tmp_path: Path) -> None:
-    options = Options(max_tokens=7, shuffle=2)
-    export_plainly(
-        {"web": ids("web")}, tmp_path / "out", options, to="mds", with_id=True, shard_size=900
-    )
+    options = Options(to="mds", with_id=True, shard_size=900, max_tokens=7, shuffle=2)
+    export_plainly({"web": ids("web")}, tmp_path / "out", options)
     assert found(tmp_path / "out", "mds") == [
         [{"id": row["id"], "input_ids": row["input_ids"]} for row in rows]
         for rows in expected({"web": ids("web")}, options)["train"]
@@ -143,7 +142,8 @@ def test_shards_are_filled_up_to_their_size(
     ids: Ids, tmp_path: Path, to: Any, shard_size: int
 ) -> None:
     sources = {"web": ids("web"), "edges": ids("edges")}
-    export_and_check(sources, tmp_path / "out", to=to, shard_size=shard_size, unit_tokens=10**6)
+    options = Options(to=to, shard_size=shard_size)
+    export_and_check(sources, tmp_path / "out", options, unit_tokens=10**6)
     read = readers.mds_shards if to == "mds" else readers.litdata_shards
     shards = read(tmp_path / "out")
     sizes = [(tmp_path / "out" / name).stat().st_size for name, _ in shards]
@@ -163,7 +163,7 @@ def test_ids_that_a_format_does_not_hold_are_refused(
         check_megatron((1 << 31) + 1, "uint32")
     monkeypatch.setattr("pipelines.export.flat._MAX_IDS", 100)
     with pytest.raises(ConfigError, match=r"this header counts to 100: leave it out"):
-        export({"web": ids("web")}, tmp_path / "out", to="bin", header="llm.c")
+        export({"web": ids("web")}, tmp_path / "out", Options(to="bin", header="llm.c"))
 
 
 def test_row_groups_are_read_one_after_the_other(
@@ -188,21 +188,21 @@ def rows_of(ids: Ids) -> list[list[int]]:
 
 def test_megatron_reads_it(ids: Ids, tmp_path: Path) -> None:
     reader = pytest.importorskip("megatron.core.datasets.indexed_dataset")
-    export_plainly({"web": ids("web")}, tmp_path / "out", to="megatron", unit_tokens=10**6)
+    export_plainly({"web": ids("web")}, tmp_path / "out", Options(to="megatron"), unit_tokens=10**6)
     dataset = reader.IndexedDataset(str(tmp_path / "out" / "train-00000-of-00001"))
     assert [dataset[i].tolist() for i in range(len(dataset))] == rows_of(ids)
 
 
 def test_streaming_reads_it(ids: Ids, tmp_path: Path) -> None:
     streaming = pytest.importorskip("streaming")
-    export_plainly({"web": ids("web")}, tmp_path / "out", to="mds", shard_size=900)
+    export_plainly({"web": ids("web")}, tmp_path / "out", Options(to="mds", shard_size=900))
     dataset = streaming.StreamingDataset(local=str(tmp_path / "out"), batch_size=1)
     assert [dataset[i]["input_ids"].tolist() for i in range(len(dataset))] == rows_of(ids)
 
 
 def test_litdata_reads_it(ids: Ids, tmp_path: Path) -> None:
     litdata = pytest.importorskip("litdata")
-    export_plainly({"web": ids("web")}, tmp_path / "out", to="litdata")
+    export_plainly({"web": ids("web")}, tmp_path / "out", Options(to="litdata"))
     loader = litdata.TokensLoader(block_size=1)
     dataset = litdata.StreamingDataset(str(tmp_path / "out"), item_loader=loader)
     expected_ids = [id_ for row in rows_of(ids) for id_ in row]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.export import oracle
-from tests.export.exports import export_and_check
-from tests.export.oracle import Options
+from tests.export.exports import Options, export_and_check
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.settings import ExportSettings
     from tests.export.conftest import Ids
 
 
@@ -36,18 +36,18 @@ LITTLE = {
     "exchange._PORTION_DOCUMENTS": 3,
     "source._IN_MEMORY": 0,
 }
-MIX = {"web": "4/7", "edges": "1/7", "code": "2/7"}
+MIX = ("web=4/7", "edges=1/7", "code=2/7")
 
 
 @pytest.mark.parametrize(
     ("limits", "fan_in", "options"),
     [
-        ({"choose.BINS": 1}, 256, Options(mix=MIX, token_budget=1, validation="10%")),
-        ({"choose.BINS": 1}, 256, Options(mix=MIX, token_budget=1111, validation="10%")),
-        ({"choose.BINS": 3}, 256, Options(mix=MIX, token_budget=3333, validation="10%")),
-        ({}, 2, Options(shuffle=1, validation="20%")),
+        ({"choose.BINS": 1}, 256, Options(mix=MIX, token_budget=1, validation=0.1)),
+        ({"choose.BINS": 1}, 256, Options(mix=MIX, token_budget=1111, validation=0.1)),
+        ({"choose.BINS": 3}, 256, Options(mix=MIX, token_budget=3333, validation=0.1)),
+        ({}, 2, Options(shuffle=1, validation=0.2)),
         ({}, 3, Options(shuffle=2, pack=16, mix=MIX)),
-        (LITTLE, 5, Options(shuffle=1, validation="20%")),
+        (LITTLE, 5, Options(shuffle=1, validation=0.2)),
         (LITTLE, 5, Options(shuffle=2, pack=16)),
         (LITTLE, 5, Options(pack=300)),
     ],
@@ -59,7 +59,7 @@ def test_lower_limits_give_the_same(
     *,
     limits: dict[str, int],
     fan_in: int,
-    options: Options,
+    options: ExportSettings,
 ) -> None:
     """A coarser histogram, an exchange of two levels, and less memory."""
     for name, value in limits.items():

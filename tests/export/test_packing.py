@@ -15,8 +15,7 @@ from pipelines.errors import RecordError
 from pipelines.settings import ADDED_COLUMNS, EncodeSettings
 from tests.cli.process import bpe as command
 from tests.examples import examples
-from tests.export.exports import export_and_check, export_plainly, rows
-from tests.export.oracle import Options
+from tests.export.exports import Options, export_and_check, export_plainly, rows
 from tests.pipelines.corpora import END, encode, sentence, write_jsonl
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def shapes(draw: Any) -> dict[str, Any]:
         "pad_token": END if remainder == "pad" else None,
         "add_column": tuple(draw(st.lists(st.sampled_from(ADDED_COLUMNS), unique=True))),
         "shuffle": draw(st.none() | st.integers(0, 99)),
-        "validation": draw(st.sampled_from(["0", "1/2"])),
+        "validation": draw(st.sampled_from([0, 0.5])),
     }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,21 +13,20 @@ from pipelines.errors import InputError, StoppedError
 from pipelines.export.plan import plan_export
 from pipelines.export.source import read_blocks
 from tests.cli.process import bpe
-from tests.export.exports import export_and_check, export_plainly, settings_of
-from tests.export.oracle import Options
+from tests.export.exports import Options, export_and_check, export_plainly
 from tests.pipelines.corpora import edit_manifest, flip, sentence, tree, write_jsonl
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipelines.settings import ExportFormat
+    from pipelines.settings import ExportSettings
     from tests.export.conftest import Ids
 
 SHUFFLED = Options(
-    shuffle=5, validation="20%", pack=16, mix={"web": "60%", "code": "40%"}, token_budget=3000
+    shuffle=5, validation=0.2, pack=16, mix=("web=60%", "code=40%"), token_budget=3000
 )
-PLAIN = Options(validation="20%", pack=16)
+PLAIN = Options(validation=0.2, pack=16)
 
 
 @pytest.fixture
@@ -41,9 +41,9 @@ def test_an_export_of_another_format_is_overwritten(
     sources: dict[str, Path], tmp_path: Path
 ) -> None:
     output = tmp_path / "out"
-    export_plainly(sources, output, SHUFFLED, to="mds")
-    export_plainly(sources, output, PLAIN, to="bin", overwrite=True)
-    export_plainly(sources, tmp_path / "new", PLAIN, to="bin")
+    export_plainly(sources, output, replace(SHUFFLED, to="mds"))
+    export_plainly(sources, output, replace(PLAIN, to="bin"), overwrite=True)
+    export_plainly(sources, tmp_path / "new", replace(PLAIN, to="bin"))
     assert tree(output) == tree(tmp_path / "new")
 
 
@@ -53,7 +53,7 @@ def test_an_export_of_another_format_is_overwritten(
 @pytest.mark.parametrize("options", [Options(), PLAIN, SHUFFLED], ids=["rows", "pack", "shuffle"])
 @pytest.mark.parametrize("kind", ["other part", "flipped", "other record"])
 def test_a_pinned_part_that_is_not_as_its_record_says_is_named(
-    sources: dict[str, Path], tmp_path: Path, options: Options, kind: str
+    sources: dict[str, Path], tmp_path: Path, options: ExportSettings, kind: str
 ) -> None:
     paths = sorted((sources["web"] / "data").glob("*"))
     message = paths[2].name
@@ -91,11 +91,11 @@ def appended(output: Path, model: Path, folder: Path, name: str) -> None:
     bpe("encode", "--append", "--input", folder, "--tokenizer", model, "--output", output, "-q")
 
 
-STOPPED: dict[str, tuple[ExportFormat, Options]] = {
-    "in order": ("bin", PLAIN),
-    "packed": ("litdata", replace(SHUFFLED, mix={}, token_budget=None)),
-    "shuffled": ("mds", Options(shuffle=3, validation="10%", max_tokens=9)),
-    "mixed": ("megatron", SHUFFLED),
+STOPPED = {
+    "in order": replace(PLAIN, to="bin"),
+    "packed": replace(SHUFFLED, to="litdata", mix=(), token_budget=None),
+    "shuffled": Options(to="mds", shuffle=3, validation=0.1, max_tokens=9),
+    "mixed": replace(SHUFFLED, to="megatron"),
 }
 
 
@@ -105,25 +105,24 @@ def test_an_export_that_was_stopped_goes_on(
     sources: dict[str, Path], tmp_path: Path, *, name: str, damage: bool
 ) -> None:
     """Again and again; or before its last unit, and a bit of each file was flipped then."""
-    to, options = STOPPED[name]
-    few: dict[str, Any] = {"to": to, "unit_tokens": 400}
-    units = export_plainly(sources, tmp_path / "whole", options, **few)
+    run = partial(export_plainly, sources, options=STOPPED[name], unit_tokens=400)
+    units = run(output=tmp_path / "whole")
     assert units > 1
     output = tmp_path / "out"
     stop = units - 1 if damage else 1 if LONG else max(units // 3, 1)
-    made = export_plainly(sources, output, options, **few, stop=stop)
+    made = run(output=output, stop=stop)
     assert made == stop
     if damage:
         flip_all(output)
     while not (output / "manifest.json").exists():
-        made += export_plainly(sources, output, options, **few, stop=stop, resume=True)
+        made += run(output=output, stop=stop, resume=True)
     assert made >= units if damage else made == units
     assert tree(output) == tree(tmp_path / "whole")
 
 
 def test_a_unit_that_is_to_stop_reads_no_further(sources: dict[str, Path]) -> None:
     directories = {name: str(directory) for name, directory in sources.items()}
-    plan, pins, _ = plan_export(directories, settings_of(PLAIN, "bin"))
+    plan, pins, _ = plan_export(directories, PLAIN)
     with pytest.raises(StoppedError):
         list(read_blocks(plan, pins[0], 0, stopped=lambda: True))
 

@@ -16,8 +16,7 @@ import pytest
 from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import manifest_bytes, read_manifest_object
 from pipelines.stage.record import read_records, write_records
-from tests.export.exports import FORMATS, export_plainly, verify
-from tests.export.oracle import Options
+from tests.export.exports import FORMATS, Options, export_plainly, verify
 from tests.pipelines.corpora import flip
 from tests.shared_data import LONG
 
@@ -28,12 +27,10 @@ if TYPE_CHECKING:
     from tests.export.conftest import Ids
 
 OPTIONS = {
-    "plain": Options(validation="20%"),
+    "plain": Options(validation=0.2),
     "chunks": Options(max_tokens=9, shuffle=2),
-    "packed": Options(pack=16, validation="30%", shuffle=5, mix={"web": "60%", "code": "40%"}),
-    "fitted": Options(
-        pack=16, packing="best-fit", token_budget=2500, mix={"web": "1/2", "code": "1/2"}
-    ),
+    "packed": Options(pack=16, validation=0.3, shuffle=5, mix=("web=60%", "code=40%")),
+    "fitted": Options(pack=16, packing="best-fit", token_budget=2500, mix=("web=1/2", "code=1/2")),
 }
 
 
@@ -50,8 +47,8 @@ def exported(
     folder = tmp_path_factory.mktemp("exported")
 
     @cache
-    def made(name: str, to: str) -> Path:
-        export_plainly(sources, folder / f"{name}-{to}", OPTIONS[name], to=to)
+    def made(name: str, to: Any) -> Path:
+        export_plainly(sources, folder / f"{name}-{to}", replace(OPTIONS[name], to=to))
         return folder / f"{name}-{to}"
 
     return lambda name="plain", to="parquet": made(name, to)
