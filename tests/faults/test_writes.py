@@ -6,8 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,9 +13,11 @@ import pytest
 from pipelines import object_stores, storage
 from pipelines.errors import OutputError
 from pipelines.object_stores import StorageOptions
+from tests.pipelines.answers import Answer, answering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
 MEBIBYTE = 1 << 20
@@ -25,47 +25,23 @@ BEGUN = b"<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipa
 REFUSED = b"<Error><Code>InvalidPart</Code><Message>no</Message></Error>"
 
 
-class UploadsInParts(BaseHTTPRequestHandler):
-    """As much of S3 as an upload in parts needs, which refuses the second part.
-
-    Attributes:
-        asked: the requests so far.
-    """
-
-    protocol_version = "HTTP/1.1"
-    asked: list[str]
-
-    def answer(self) -> None:
-        self.asked.append(self.requestline)
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        refused = "partNumber=2" in self.path
-        body = REFUSED if refused else BEGUN
-        self.send_response(400 if refused else 200)
-        self.send_header("ETag", '"1"')
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    do_POST = do_PUT = do_DELETE = do_HEAD = answer  # noqa: N815 - names of http.server
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
-
 @pytest.fixture
 def asked() -> Iterator[list[str]]:
-    """The requests to a store that refuses the second part of an upload."""
-    UploadsInParts.asked = []
+    """The requests to a store: as much of S3 as an upload needs, whose second part it refuses."""
+    requests: list[str] = []
+
+    def answer(request: BaseHTTPRequestHandler, _: bytes) -> Answer:
+        requests.append(request.requestline)
+        refused = "partNumber=2" in request.path
+        return 400 if refused else 200, {"ETag": '"1"'}, REFUSED if refused else BEGUN
+
     before = object_stores.options()
-    with ThreadingHTTPServer(("127.0.0.1", 0), UploadsInParts) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        endpoint = f"endpoint_override=http://127.0.0.1:{server.server_port}"
+    with answering(answer) as server:
         keys = ("access_key=a", "secret_key=b", "region=us-east-1")
-        object_stores.use_options(StorageOptions.parse((endpoint, *keys)))
-        yield UploadsInParts.asked
+        options = (f"endpoint_override=http://{server}", *keys)
+        object_stores.use_options(StorageOptions.parse(options))
+        yield requests
         object_stores.use_options(before)
-        server.shutdown()
 
 
 def test_a_failed_upload_publishes_nothing(asked: list[str]) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.cli.process import bpe
+from tests.pipelines.answers import Answer, answering
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,28 +19,22 @@ NOBODY = "endpoint_override=http://127.0.0.1:9"
 HERE = "endpoint_override=http://{server}"
 
 
-class Denying(BaseHTTPRequestHandler):
-    """Answers each request as a store does that is busy, or does not take the keys."""
-
-    asked = 0
-    status = 403
-
-    def parse_request(self) -> bool:
-        Denying.asked += super().parse_request()
-        self.send_response(self.status)
-        self.send_header("x-ms-error-code", "AuthenticationFailed")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-        return False
+@pytest.fixture
+def denials() -> list[int]:
+    """The statuses of a store's answers so far, after the one that it gives to all."""
+    return [403]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """HOST:PORT of a store that denies."""
-    with HTTPServer(("127.0.0.1", 0), Denying) as made:
-        threading.Thread(target=made.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{made.server_port}"
-        made.shutdown()
+@pytest.fixture
+def server(denials: list[int]) -> Iterator[str]:
+    """HOST:PORT of a store that is busy, or does not take the keys."""
+
+    def deny(*_: object) -> Answer:
+        denials.append(denials[0])
+        return denials[0], {"x-ms-error-code": "AuthenticationFailed"}, b""
+
+    with answering(deny) as server:
+        yield server
 
 
 def error_of(
@@ -100,15 +93,14 @@ def test_a_store_that_does_not_answer_is_named(
 
 
 def test_a_request_is_sent_as_often_as_the_environment_says(
-    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: str, denials: list[int]
 ) -> None:
-    monkeypatch.setattr(Denying, "status", 503)
     times = []
     for attempts in ("1", "3"):
-        monkeypatch.setattr(Denying, "asked", 0)
+        denials[:] = [503]
         line = error_of(tmp_path, HERE.format(server=server), *KEYS, attempts=attempts)
         assert "s3://bucket" in line
-        times.append(Denying.asked)
+        times.append(len(denials) - 1)
     assert times[1] == 3 * times[0] > 0
 
 
