@@ -54,17 +54,6 @@ def test_from_a_corpus_and_from_counts(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_same_by_a_configuration_file(folder: Path) -> None:
-    job = "input: corpus.jsonl\noutput: job\nmodel: sentencepiece-bpe\nmax_merges: 12\n"
-    job += "character_coverage: 0.9995\n"
-    (folder / "job.yaml").write_text(job, "utf-8")
-    bpe("run", "job.yaml", cwd=folder)
-    bpe("train", "--input", "corpus.jsonl", *MODEL, "--output", "model", cwd=folder)
-    model, job_model = (folder / name / "tokenizer.json" for name in ("model", "job"))
-    assert model.read_bytes() == job_model.read_bytes()
-
-
-@pytest.mark.long
 def test_other_names_and_cuts(folder: Path) -> None:
     named = ("--bos", "<bos>", "--unknown-token", "<?>", "--special-token", "<sep>")
     arguments = ("--pattern", r"\d", "--normalizer", "mark-spaces", "--character-coverage", "1")

@@ -61,23 +61,6 @@ def test_a_full_disk_is_named_and_the_job_goes_on_when_there_is_room(
     assert outcome(seen) == small.made(name)
 
 
-@pytest.mark.long
-def test_a_read_only_output_is_named(whole: WholeJob, disk: Disk, tmp_path: Path) -> None:
-    out, seen = disk.path / "out", disk.outside / "out"
-    run = whole.command(tmp_path / "job.yaml", out)
-    for exists, named in ((False, "cannot make it: Read-only file system"), (True, READ_ONLY)):
-        if exists:
-            seen.mkdir()
-        assert disk.remount("ro,size=16m")
-        done = bpe(*run, status=1, inside=disk.inside)
-        assert done.stderr.count("\n") == 1
-        assert f"bpe: error: {out}" in done.stderr
-        assert named in done.stderr
-        assert disk.remount("rw,size=16m")
-    bpe(*run, "--resume", inside=disk.inside)
-    assert outcome(seen) == whole.made()
-
-
 def test_an_output_without_permission_is_named(small: Undisturbed, tmp_path: Path) -> None:
     out = tmp_path / "closed" / "out"
     out.parent.mkdir()

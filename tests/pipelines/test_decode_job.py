@@ -31,16 +31,6 @@ def one(model: Path, tmp_path: Path) -> Path:
     return tmp_path / "ids"
 
 
-def test_what_is_no_encoded_corpus_is_refused(counted: Path, tmp_path: Path) -> None:
-    for path, message in (
-        (tmp_path, "no manifest"),
-        (tmp_path / "nowhere", "no such"),
-        (counted, "holds counts"),
-    ):
-        with pytest.raises(InputError, match=message):
-            decoded(path)
-
-
 def test_an_earlier_manifest_is_refused_with_the_remedy(one: Path) -> None:
     edit_manifest(one, partial(dict.update, version=5))
     with pytest.raises(InputError, match=r"reads 7: .*or encode the corpus again to another"):

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.corpus.documents import READERS, ReadOptions, read_blocks, read_split
+from pipelines.corpus.documents import ReadOptions, read_blocks, read_split
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError
-from pipelines.formats import FILE_FORMATS, SUFFIXES, WITH_COLUMNS
-from pipelines.settings import FORMATS as SETTINGS_FORMATS
+from pipelines.formats import FILE_FORMATS, WITH_COLUMNS
 from pipelines.settings import InputSettings
 from tests.pipelines.corpus_files import COMPRESSIONS, pack, read, stored, whole
 
@@ -135,10 +134,3 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
 def test_options_are_checked(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         ReadOptions(**changes)
-
-
-def test_every_format_has_its_traits_and_a_reader() -> None:
-    assert {"auto", *FILE_FORMATS} == {"auto", *READERS} == set(SETTINGS_FORMATS)
-    assert len(SUFFIXES) == sum(len(traits.suffixes) for traits in FILE_FORMATS.values())
-    say_types = [name for name, reader in READERS.items() if reader.column_types or reader.records]
-    assert sorted(say_types) == sorted(WITH_COLUMNS)

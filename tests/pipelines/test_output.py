@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import pytest
 
 from bpe.counts.manifest import shard_file
 from pipelines.errors import OutputError
 from pipelines.output.directory import prepare
-from pipelines.output.names import Kind, Plan, dead_letters_file, part_file
+from pipelines.output.names import Plan, dead_letters_file, part_file
 from pipelines.settings import OutputSettings
 
 if TYPE_CHECKING:
@@ -131,18 +131,6 @@ def test_a_link_is_foreign_whatever_it_leads_to(tmp_path: Path, name: str) -> No
     (tmp_path / "out" / name).symlink_to(away if name == away.name else away / "manifest.json")
     refused(tmp_path / "out", f"'{name}', which bpe count does not leave there", counts)
     assert names(away) == {"manifest.json"}
-
-
-def test_what_a_job_has_left_is_refused_with_what_helps(begun: Path) -> None:
-    message = (
-        "holds the output of bpe encode, which is not finished: repeat its command with "
-        "`resume`, replace it with `overwrite`, or choose another directory"
-    )
-    for kind in get_args(Kind):
-        refused(begun, message, replace(PLAN, kind=kind), choices=ANY[:1])
-    write(begun / "manifest.json")
-    said = refused(begun, "bpe encode, which is complete: replace it with", choices=ANY[:1])
-    assert "`resume`" not in said
 
 
 def test_a_half_written_plan_of_a_killed_job_is_nothing(tmp_path: Path) -> None:
