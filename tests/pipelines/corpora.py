@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import bpe
 from pipelines.count.job import CountRequest
 from pipelines.encode.job import EncodeRequest
+from pipelines.option import declared
 from pipelines.output.names import (
     PLAN,
     SPLITS,
@@ -25,7 +26,6 @@ from pipelines.output.names import (
 from pipelines.planned import planned_splits
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
-    AppendSettings,
     CountSettings,
     EncodeSettings,
     Execution,
@@ -232,63 +232,27 @@ def _output(directory: Path | str, **choice: bool) -> OutputSettings:
     return OutputSettings(directory=str(directory), **choice)
 
 
-def count(
-    inputs: InputSettings,
-    output: Path | str,
-    *,
-    execution: Execution = ONE,
-    pretokens: PretokenSettings | None = None,
-    appending: AppendSettings = AppendSettings(),  # noqa: B008  # immutable
-    overwrite: bool = False,
-    resume: bool = False,
-    **settings: Any,
-) -> CountSummary:
-    return jobs.count(
-        inputs=inputs,
-        pretokens=pretokens or PretokenSettings(),
-        output=_output(output, overwrite=overwrite, resume=resume),
-        settings=CountSettings(**settings),
-        execution=execution,
-        appending=appending,
-    )
+def _asked(output: Path | str, more: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a job: the choices about its output are its own here, and one worker does it."""
+    choice = {name: more.pop(name) for name in ("overwrite", "resume") if name in more}
+    return {"output": _output(output, **choice), "execution": ONE, **more}
 
 
-def train(
-    output: Path | str,
-    *,
-    training: TrainSettings | None = None,
-    pretokens: PretokenSettings | None = None,
-    execution: Execution = ONE,
-    overwrite: bool = False,
-    resume: bool = False,
-    **more: Any,
-) -> TrainSummary:
-    return jobs.train(
-        pretokens=pretokens or PretokenSettings(),
-        training=training or TrainSettings(vocab_size=300),
-        output=_output(output, overwrite=overwrite, resume=resume),
-        execution=execution,
-        **more,
-    )
+def count(inputs: InputSettings, output: Path | str, **more: Any) -> CountSummary:
+    settings = {name: more.pop(name) for name in declared(CountSettings).keys() & more}
+    asked = {"pretokens": PretokenSettings(), **_asked(output, more)}
+    return jobs.count(inputs=inputs, settings=CountSettings(**settings), **asked)
+
+
+def train(output: Path | str, **more: Any) -> TrainSummary:
+    asked = {"training": TrainSettings(vocab_size=300), **_asked(output, more)}
+    return jobs.train(**asked | {"pretokens": more.get("pretokens") or PretokenSettings()})
 
 
 def encode(
-    inputs: InputSettings,
-    tokenizer: Path | str,
-    output: Path | str,
-    *,
-    execution: Execution = ONE,
-    overwrite: bool = False,
-    resume: bool = False,
-    **more: Any,
+    inputs: InputSettings, tokenizer: Path | str, output: Path | str, **more: Any
 ) -> EncodeSummary:
-    return jobs.encode(
-        inputs=inputs,
-        tokenizer=str(tokenizer),
-        output=_output(output, overwrite=overwrite, resume=resume),
-        execution=execution,
-        **more,
-    )
+    return jobs.encode(inputs=inputs, tokenizer=str(tokenizer), **_asked(output, more))
 
 
 def encode_request(

@@ -250,19 +250,6 @@ def test_counts_that_a_training_reads_are_not_made_again(corpus: Corpus, copied:
         count(corpus.inputs(), copied / "counts")
 
 
-def test_counts_without_an_order_have_no_pair_that_came_first(
-    sources: Path, tmp_path: Path
-) -> None:
-    training = TrainSettings(vocab_size=300, ties="first-seen")
-    with pytest.raises(ConfigError, match="first-seen"):
-        train_on(tmp_path / "model", sources / "c1", training=training)
-
-
-def test_there_must_be_something_to_train_on(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"give `input` .* or `counts`"):
-        train(tmp_path / "m")
-
-
 def test_progress_hears_of_merges(corpus: Corpus, tmp_path: Path) -> None:
     words = [f"{i * 7919 % 99991:x}" for i in range(400)]
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", words)

@@ -8,6 +8,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.testing.util import equal_to
 
+import bpe
 from pipelines import CountCorpus, EncodeCorpus
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.failures import error_in
@@ -33,7 +34,7 @@ def test_a_foreign_pipeline_counts_and_encodes_files(
         encoded = p | EncodeCorpus(
             inputs=inputs,
             split_size=700,
-            tokenizer=str(model),
+            tokenizer=bpe.Tokenizer.load(model),  # it may travel in the graph
             output=str(tmp_path / "ids"),
             append_token="<|end|>",
             allow_special=["all"],
