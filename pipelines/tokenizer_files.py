@@ -62,7 +62,8 @@ def load_tokenizer(path: str, read: Read = Tokenizer.load) -> Tokenizer:
                     companion.write_bytes(storage.read(join(head, companion.name)))
             return _loaded(local, read)
     except OSError as error:
-        raise InputError(f"{path}: cannot read the tokenizer: {storage.reason(error)}") from error
+        where = error.filename or path  # one of several files
+        raise InputError(f"{where}: cannot read the tokenizer: {storage.reason(error)}") from error
     except BpeError as error:
         from pipelines.failures import as_job_error  # noqa: PLC0415 - only then; it loads gRPC
 

@@ -78,7 +78,7 @@ def test_a_pattern_is_said_too(model: Path, tmp_path: Path) -> None:
         ("convert model/tokenizer.json x.json --pretokenizer gpt2", 1, "defines its own pre"),
         ("convert model x.json --special-token a=1", 1, "defines its own pre"),
         ("convert model x.json --special-token a --special-token a", 2, "given twice"),
-        ("verify absent.json", 1, "absent.json: cannot read the tokenizer: No such"),
+        ("verify vocab.json", 1, "merges.txt: cannot read the tokenizer: No such"),
         ("verify half.json", 1, "half.json: is not JSON"),
         ("decode model", 1, "holds a tokenizer"),
         ("verify model --input x", 2, "--input goes with encoded output or counts"),
@@ -93,6 +93,7 @@ def test_what_is_wrong_is_one_sentence(
 ) -> None:
     text = model.read_text("utf-8")
     (tmp_path / "half.json").write_text(text[: len(text) // 2], "utf-8")
+    (tmp_path / "vocab.json").write_text("{}", "utf-8")
     library.Tokenizer.load(model).save(
         tmp_path / "bare.tiktoken", leave_out=library.formats.LEAVE_OUT
     )
