@@ -193,7 +193,10 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
         ({"order_span": 1}, "order_span is 1"),
         ({"order_span": None}, "has the columns of order, the manifest says order_span=None"),
         ({"totals": {"documents": -1}}, "totals.documents must be an integer from 0, got -1"),
-        ({"inputs": [{"name": "a"}]}, r"inputs\[0\] has no field 'size'"),
+        ({"inputs": [{"name": "a"}]}, r"inputs\[0\] has no field 'size' \(its fields: 'name'\)"),
+        ({"inputs": [{"name": "a", "size": 0}, []]}, r"inputs\[1\] must be an object, got \[\]"),
+        ({"pattern": 1}, "pattern must be a string or a list or null, got 1"),
+        ({"pattern": ["a", 1]}, r"pattern\[1\] must be a string, got 1"),
         ({"parts": []}, "names 0 parts"),
         (
             {"parts": [{"file": "../../x", "rows": 0, "bytes": 0, "sha256": ""}]},

@@ -148,6 +148,7 @@ OF_THE_DIALECT: list[tuple[str, object, str]] = [
     ("decoder", {"type": "Fuse"}, "decoder: 'Fuse' is not supported"),
     ("model.type", "BPE", "model: unknown model 'BPE': use ByteLevel, Char"),
     ("model.end_of_word", 1, "model: end_of_word must be a string, got 1"),
+    ("model.byte_fallback", 1, "model: byte_fallback must be true or false, got 1"),
     ("model.vocab.a", 0, "'<unk>' is added under the id 0 of another token"),
     ("added_tokens.0.id", True, r"added_tokens\[0\].id: True is not an id"),
     ("version", "beam-bpe-2", "version: 'beam-bpe-2' is not supported"),

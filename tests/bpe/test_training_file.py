@@ -73,6 +73,9 @@ def test_a_file_of_an_earlier_release_lacks_fields(tmp_path: Path) -> None:
     assert loaded.truncated(260).tied is None
 
 
+ALPHA = '"parity": {"global_merges": 0, "window": null, "alpha":'
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -86,6 +89,12 @@ def test_a_file_of_an_earlier_release_lacks_fields(tmp_path: Path) -> None:
         ('"ByteLevel"', '"SentencePiece"', "SentencePiece"),
         ('"score": "count"', '"score": "wordpiece"', "score"),
         ('"count": 1', '"count": 3', "checksum mismatch"),
+        ("vocabulary full", "bored", "stopped must be 'vocabulary full' or .*, got 'bored'"),
+        ('"repeated": ..', '"repeated": {}', "repeated must be a list, got {}"),
+        ('"pruned": null', '"pruned": []', r"pruned must be an object or null, got \[\]"),
+        ('"pruned": null', '"pruned": {"a": -1}', "pruned.a must be an integer from 0 or null"),
+        ('"mix"', f'{ALPHA} NaN}}, "mix"', "parity.alpha must be a number, got nan"),
+        ('"mix"', f'{ALPHA} 1{"0" * 400}}}, "mix"', "parity.alpha must be a number, got 1000"),
     ],
     ids=lambda value: value[:40],
 )
