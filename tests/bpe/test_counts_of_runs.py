@@ -69,7 +69,10 @@ def test_readers_of_the_version_before_refuse_them(tmp_path: Path) -> None:
     for change, message in (
         ({"version": 2}, "version 2 with runs"),
         ({"runs": None}, "version 3 with runs"),
-        ({"runs": manifest["runs"] | {"id_bytes": 3}}, "runs is wrong: runs: id_bytes 3 is not 2 or 4"),
+        (
+            {"runs": manifest["runs"] | {"id_bytes": 3}},
+            "runs is wrong: runs: id_bytes 3 is not 2 or 4",
+        ),
     ):
         path.write_text(json.dumps(with_checksum(manifest | change)))
         with pytest.raises(CountsError, match=message):

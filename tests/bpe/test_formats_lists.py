@@ -1,6 +1,6 @@
-"""The vocabulary and the merges of a tokenizer.json, which the core reads.
+"""The vocabulary and the merges of a tokenizer.json, and a .tiktoken file, as the core reads them.
 
-Its readable twin is `bpe.formats.token_text`, which reads what the core leaves.
+Its readable twins read what the core leaves: `bpe.formats.token_text`, and the lines one by one.
 """
 
 from __future__ import annotations
@@ -16,25 +16,31 @@ from hypothesis import strategies as st
 import bpe
 from bpe._native import read_tokenizer_json
 from bpe.formats import huggingface
-from tests.bpe.fuzz_files import FORMATS, byte_level
+from bpe.token_table import TokenTable
+from tests.bpe.fuzz_files import FORMATS, byte_level, cut_of
 from tests.bpe.fuzz_mutations import mutated
 from tests.examples import examples
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+CORE = {"tokenizer.json": read_tokenizer_json, "x.tiktoken": TokenTable.of_ranks}
+GOOD = {
+    "tokenizer.json": byte_level().to_json(),
+    "x.tiktoken": FORMATS["ranks"]["x.tiktoken"].decode(),
+}
 SEEDS = [
-    files["tokenizer.json"]
+    (file, content)
     for name, files in FORMATS.items()
-    if "tokenizer.json" in files and "dialect" not in name
+    for file, content in files.items()
+    if file in CORE and "dialect" not in name
 ]
-GOOD = byte_level().to_json()
 
 
 def outcome(path: Path) -> object:
     """The tokenizer that a file holds, or why it holds none."""
     try:
-        return bpe.Tokenizer.load(path)
+        return bpe.Tokenizer.load(path, pretokenizer=cut_of(path))
     except bpe.BpeError as error:
         return str(error)
 
@@ -45,15 +51,16 @@ def same_without_the_core(path: Path, data: bytes) -> object:
     by_core = outcome(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(huggingface, "read_tokenizer_json", lambda _: None)
+        patch.setattr(TokenTable, "of_ranks", lambda _: None)
         assert outcome(path) == by_core
     return by_core
 
 
-@given(data=st.sampled_from(SEEDS), seed=st.integers(0, 2**32 - 1))
-@settings(parent=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_changed_files_are_read_alike(data: bytes, seed: int, tmp_path: Path) -> None:
-    changed = mutated(data, b"", random.Random(seed))
-    same_without_the_core(tmp_path / "tokenizer.json", changed)
+@given(file=st.sampled_from(SEEDS), seed=st.integers(0, 2**32 - 1))
+@settings(parent=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_changed_files_are_read_alike(file: tuple[str, bytes], seed: int, tmp_path: Path) -> None:
+    name, data = file
+    same_without_the_core(tmp_path / name, mutated(data, b"", random.Random(seed)))
 
 
 NAMES = st.text(
@@ -78,7 +85,7 @@ def test_any_names_are_read_alike(
     gap: int,
     tmp_path: Path,
 ) -> None:
-    file = json.loads(GOOD)
+    file = json.loads(GOOD["tokenizer.json"])
     model, vocab = file["model"], file["model"]["vocab"]
     for pair in merges:
         names += [*pair, "".join(pair)] if isinstance(pair, tuple) else [pair.replace(" ", "")]
@@ -117,19 +124,27 @@ BROKEN = [
 ]
 
 
+NO_LINES = ["QQ==QQ== 65", "QQ== +65", "QQ== 065", "==== 65", "QQ= 65", "Q 65", "QQ== 65 ", "  65"]
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "by_core"),
-    [*((*change, True) for change in UNUSUAL), *((*change, False) for change in BROKEN)],
+    ("name", "old", "new", "by_core"),
+    [
+        *(("tokenizer.json", *change, True) for change in UNUSUAL),
+        *(("tokenizer.json", *change, False) for change in BROKEN),
+        *(("x.tiktoken", "QQ== 65", line, line == "QQ== 65") for line in ["QQ== 65", *NO_LINES]),
+    ],
 )
 def test_unusual_files_are_read_by_the_core_and_broken_ones_left(
-    old: str, new: str, by_core: bool, tmp_path: Path
+    name: str, old: str, new: str, by_core: bool, tmp_path: Path
 ) -> None:
-    assert old in GOOD
-    data = GOOD.replace(old, new).encode()
-    assert (read_tokenizer_json(data) is not None) == by_core
-    read = same_without_the_core(tmp_path / "tokenizer.json", data)
+    assert old in GOOD[name]
+    data = GOOD[name].replace(old, new).encode()
+    assert (CORE[name](data) is not None) == by_core
+    read = same_without_the_core(tmp_path / name, data)
     assert not by_core or isinstance(read, bpe.Tokenizer)
 
 
 def test_a_file_is_written_as_json_does() -> None:
-    assert json.dumps(json.loads(GOOD), ensure_ascii=False, indent=2) == GOOD
+    text = GOOD["tokenizer.json"]
+    assert json.dumps(json.loads(text), ensure_ascii=False, indent=2) == text
