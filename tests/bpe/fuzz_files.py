@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +9,18 @@ import bpe
 from bpe import formats
 from bpe.formats.sentencepiece import _message
 from tests.bpe.models import make
-from tests.bpe.vocabularies import BYTES
+from tests.bpe.vocabularies import BYTES, byte_tokenizer, rank_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TOKENS = [*BYTES, b"th", b"the", b" th", b"<s>", b"</s>"]
-MERGES = [(116, 104, 256), (256, 101, 257), (32, 256, 258)]
+TOKENS = ["th", "the", " th"]
 
 
 def byte_level(*, special: bool = True, **cut: Any) -> bpe.Tokenizer:
-    return bpe.Tokenizer(
-        tokens=TOKENS if special else TOKENS[:259],
-        merges=MERGES,
+    return byte_tokenizer(
+        *(TOKENS + ["<s>", "</s>"] * special),
+        joins=["t|h", "th|e", " |th"],
         pretokenizer=bpe.Pretokenizer(**({"name": "gpt2"} | cut)),
         special_tokens={"<s>": 259} if special else {},
         added_tokens={"</s>": 260} if special else {},
@@ -73,11 +71,7 @@ FORMATS: dict[str, dict[str, bytes]] = {
     "dialect of bytes": written(
         byte_level(name=None, pattern=r"\w+", never_split=("url",), normalizer=("nfkc",))
     ),
-    "ranks": {
-        "x.tiktoken": b"".join(
-            base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(TOKENS[:259])
-        )
-    },
+    "ranks": {"x.tiktoken": rank_lines([*BYTES, *map(str.encode, TOKENS)])},
     "pair": pair(),
 }
 

@@ -16,10 +16,10 @@ from bpe.pretokenizer import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.ties import TIES, needs_order
 from tests.bpe.models import make
 from tests.bpe.oracle import ByReference
-from tests.bpe.vocabularies import BYTES, ranked_tokens, small_tokenizer
+from tests.bpe.vocabularies import BYTES, drawn_merges, ranked_tokens, small_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from bpe.models import Model
 
@@ -135,10 +135,10 @@ def of_bytes(data: bytes, dice: random.Random) -> bpe.Tokenizer:
     if data and dice.random() < 0.6:
         letters = bytes(dice.choices(data, k=5))
     tokens: list[bytes | None] = list(BYTES)
-    merges = _merged(tokens, list(letters), dice.choice((3, 15, 40)), dice)
+    merges = drawn_merges(tokens, list(letters), dice.choice((3, 15, 40)), dice)
     has_superwords = dice.random() < 0.5
     usable = [*letters, *range(256, len(tokens))]
-    across = _merged(tokens, usable, dice.choice((3, 12)), dice) if has_superwords else []
+    across = drawn_merges(tokens, usable, dice.choice((3, 12)), dice) if has_superwords else []
     added = {ADDED: len(tokens) + 2} if dice.random() < 0.3 else {}
     return bpe.Tokenizer(
         tokens=[*tokens, None, END.encode(), *(token.encode() for token in added)],
@@ -149,24 +149,6 @@ def of_bytes(data: bytes, dice: random.Random) -> bpe.Tokenizer:
         added_tokens=added,
         ignore_merges=dice.random() < 0.3,
     )
-
-
-def _merged(
-    tokens: list[bytes | None], usable: Sequence[int], tries: int, dice: random.Random
-) -> list[tuple[int, int, int]]:
-    """Merges in any order; the tokens that they make are put after the others."""
-    ids = {token: id_ for id_, token in enumerate(tokens)}
-    first = len(tokens)
-    merges: dict[tuple[int, int], int] = {}
-    for _ in range(tries):
-        left, right = (dice.choice([*usable, *range(first, len(tokens))]) for _ in range(2))
-        token = (tokens[left] or b"") + (tokens[right] or b"")
-        if len(token) <= 24:
-            if token not in ids:
-                ids[token] = len(tokens)
-                tokens.append(token)
-            merges.setdefault((left, right), ids[token])
-    return dice.sample([(*pair, result) for pair, result in merges.items()], len(merges))
 
 
 def of_strings(data: bytes, dice: random.Random) -> bpe.Tokenizer:

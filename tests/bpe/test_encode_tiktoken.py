@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from hypothesis import given
 import bpe
 from bpe.pretokenizer import PATTERNS
 from tests.bpe.texts import library_sources, strings
-from tests.bpe.vocabularies import ranked_tokens
+from tests.bpe.vocabularies import rank_lines, ranked_tokens
 from tests.shared_data import LONG, shared_file, shared_rows
 
 if TYPE_CHECKING:
@@ -46,8 +45,7 @@ def small(
     """A vocabulary of frequent strings, which no trainer would make: many overlap."""
     tokens = ranked_tokens()
     path = tmp_path_factory.mktemp("small") / "small.tiktoken"
-    lines = (base64.b64encode(token) + b" %d\n" % rank for rank, token in enumerate(tokens))
-    path.write_bytes(b"".join(lines))
+    path.write_bytes(rank_lines(tokens))
     special = {"<|endoftext|>": len(tokens) + 3}
     encoding = tiktoken.Encoding(
         "small",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import tracemalloc
@@ -12,29 +11,17 @@ import pytest
 
 import bpe
 from bpe.errors import BpeError, TokenizerFileError
+from tests.bpe.fuzz_files import FORMATS, byte_level
 from tests.bpe.huggingface import edited
-from tests.bpe.models import make
-from tests.bpe.vocabularies import BYTES, byte_tokenizer
+from tests.bpe.vocabularies import BYTES, rank_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 Json = dict[str, Any]
-GOOD = byte_tokenizer(
-    *("th", "the", "<s>", "<tool>"),
-    joins=["t|h", "th|e"],
-    pretokenizer=bpe.Pretokenizer("llama3"),
-    special_tokens={"<s>": 258},
-    added_tokens={"<tool>": 259},
-).to_json()
-WORD_PIECES = make(["[UNK]", "a", "##b"], model=bpe.WordPiece()).to_json()
-DIALECT = make(
-    ["<unk>", "a", "</w>", "a</w>"],
-    [("a", "</w>")],
-    special=["<unk>"],
-    model=bpe.CharacterLevel(unknown="<unk>"),
-).to_json(dialect="beam-bpe")
+GOOD = byte_level(name="llama3").to_json()
+WORD_PIECES = FORMATS["word pieces"]["tokenizer.json"].decode()
+DIALECT = FORMATS["dialect"]["tokenizer.json"].decode()
 
 
 def refused(path: Path, data: bytes, match: str, **settings: Any) -> None:
@@ -82,12 +69,12 @@ OF_BYTES: list[tuple[str, object, str]] = [
     # Ids that do not fit together.
     ("model.vocab.th", 10**9, "model.vocab.th: 1000000000 is not an id from 0 to"),
     ("model.vocab.th", 257, "'th' and 'the' have the same id 257"),
-    ("added_tokens.0.id", 7, r"added_tokens\[0\].id: 7 is not the id that '<s>' has .* 258"),
+    ("added_tokens.0.id", 7, r"added_tokens\[0\].id: 7 is not the id that '<s>' has .* 259"),
     ("added_tokens.1.content", "<s>", r"added_tokens\[1\].content: '<s>' is .* added twice"),
     # Merges of what is not there.
     ("model.merges.0", ["t", "xyz"], r"merges\[0\]: 'xyz' is not in the vocabulary"),
     ("model.merges.1", ["e", "th"], r"merges\[1\]: 'eth', which it makes, is not"),
-    ("model.vocab.▁the", 260, "'▁the': '▁' is not in the byte alphabet"),
+    ("model.vocab.▁the", 261, "'▁the': '▁' is not in the byte alphabet"),
     # Settings that would give other ids.
     ("truncation", {"max_length": 512}, "truncation: an object is not supported"),
     ("normalizer", {"type": "Strip"}, "normalizer.type: the normalizer 'Strip' is not"),
@@ -149,7 +136,7 @@ OF_THE_DIALECT: list[tuple[str, object, str]] = [
     ("model.type", "BPE", "model: unknown model 'BPE': use ByteLevel, Char"),
     ("model.end_of_word", 1, "model: end_of_word must be a string, got 1"),
     ("model.byte_fallback", 1, "model: byte_fallback must be true or false, got 1"),
-    ("model.vocab.a", 0, "'<unk>' is added under the id 0 of another token"),
+    ("model.vocab.x", 0, r"'\[UNK\]' is added under the id 0 of another token"),
     ("added_tokens.0.id", True, r"added_tokens\[0\].id: True is not an id"),
     ("version", "beam-bpe-2", "version: 'beam-bpe-2' is not supported"),
 ]
@@ -170,11 +157,11 @@ def test_what_cannot_be_honoured_is_refused_by_name(
     refused(tmp_path / "tokenizer.json", edited(good, place, value).encode(), named)
 
 
-def ranks(*changes: tuple[int, bytes], tokens: Iterable[bytes] = BYTES, more: bytes = b"") -> bytes:
-    lines = [base64.b64encode(token) + b" %d" % rank for rank, token in enumerate(tokens)]
+def ranks(*changes: tuple[int, bytes]) -> bytes:
+    lines = rank_lines(BYTES).split(b"\n")
     for number, line in changes:
         lines[number] = line
-    return b"\n".join(lines) + b"\n" + more
+    return b"\n".join(lines)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +195,7 @@ def test_files_that_are_none(name: str, data: bytes, named: str, tmp_path: Path)
 
 def test_ranks_with_gaps(tmp_path: Path) -> None:
     path = tmp_path / "x.tiktoken"
-    path.write_bytes(ranks((0, b"AA== 1000"), more=b"YWI= 2000\n\n\n"))
+    path.write_bytes(ranks((0, b"AA== 1000")) + b"YWI= 2000\n\n\n")
     tokenizer = bpe.Tokenizer.load(path, pretokenizer="gpt2", special_tokens={"<s>": 300})
     assert tokenizer.encode("\0ab<s>", allowed_special="all") == [1000, 2000, 300]
     assert (len(tokenizer), tokenizer.max_id) == (258, 2000)
@@ -224,7 +211,7 @@ def test_ranks_with_every_prefix_of_a_long_token(tmp_path: Path) -> None:
     # A million splits; comparing strings at each would take minutes.
     tokens = (*BYTES, *(b"a" * length for length in range(2, 1500)), b"b" * 300_000)
     path = tmp_path / "x.tiktoken"
-    path.write_bytes(ranks(tokens=tokens))
+    path.write_bytes(rank_lines(tokens))
     tokenizer = bpe.Tokenizer.load(path, pretokenizer="none")
     assert tokenizer.encode("a" * 1499) == [len(tokens) - 2]
     assert tokenizer.encode("b" * 300_000) == [len(tokens) - 1]
@@ -233,36 +220,28 @@ def test_ranks_with_every_prefix_of_a_long_token(tmp_path: Path) -> None:
 def test_ranks_that_need_much_more_memory_than_their_file(tmp_path: Path) -> None:
     longer = [b"a" * length for length in range(2, 6000)]
     path = tmp_path / "x.tiktoken"
-    path.write_bytes(ranks(tokens=[*BYTES, *longer]))
+    path.write_bytes(rank_lines([*BYTES, *longer]))
     tokenizer = bpe.Tokenizer.load(path, pretokenizer="none")  # each is made of two before it
     assert len(tokenizer.merges) == len(longer)
-    longest_first = ranks(tokens=[*BYTES, *reversed(longer)])
+    longest_first = rank_lines([*BYTES, *reversed(longer)])
     refused(path, longest_first, "in too many ways", pretokenizer="none")
 
 
 # vocab.json and merges.txt
 
 
-def gpt2_files(folder: Path, vocab: Json, merges: str) -> Path:
-    (folder / "merges.txt").write_text(merges)
+def gpt2_files(folder: Path, more: dict[str, int], *, merges: str | None = None) -> Path:
+    """The pair of files, with more in the vocabulary, or with other merges."""
+    vocab = json.loads(FORMATS["pair"]["vocab.json"]) | more
+    (folder / "merges.txt").write_text(merges or FORMATS["pair"]["merges.txt"].decode())
     (folder / "vocab.json").write_text(json.dumps(vocab))
     return folder / "vocab.json"
 
 
-def gpt2_vocab() -> Json:
-    vocab: Json = json.loads(GOOD)["model"]["vocab"]
-    del vocab["<tool>"]
-    return vocab
-
-
-def test_the_pair_of_files(tmp_path: Path) -> None:
-    path = gpt2_files(tmp_path, gpt2_vocab(), "#version: 0.2\r\nt h\r\nth e\r\n")
-    for name in (path, tmp_path, tmp_path / "merges.txt"):
-        tokenizer = bpe.Tokenizer.load(name)
-        assert tokenizer.encode("the<s>", allowed_special="all") == [257, 258]
-        assert tokenizer.pretokenizer.name == "gpt2"
-        assert tokenizer.special_tokens == {"<s>": 258}
-    cut = bpe.Tokenizer.load(path, pattern="[a-z]|[^a-z]", special_tokens={"<s>": 258, "<t>": 300})
+def test_the_pair_with_settings_and_other_ends_of_lines(tmp_path: Path) -> None:
+    path = gpt2_files(tmp_path, {}, merges="#version: 0.2\r\nt h\r\nth e\r\nĠ th\r\n")
+    assert bpe.Tokenizer.load(path).encode("the<s>", allowed_special="all") == [257, 259]
+    cut = bpe.Tokenizer.load(path, pattern="[a-z]|[^a-z]", special_tokens={"<s>": 259, "<t>": 300})
     assert cut.encode("the<t>", allowed_special=["<t>"]) == [116, 104, 101, 300]
 
 
@@ -270,18 +249,17 @@ def test_the_pair_of_files(tmp_path: Path) -> None:
     ("vocab", "merges", "named"),
     [
         ({}, "t h\nth", r"merges.txt: merges\[1\]: is not a pair"),
-        ({}, "t h\nh t", r"merges.txt: merges\[1\]: 'ht', which it makes, is not"),
         ({"the": 256}, "t h", "vocab.json: the file: 'th' and 'the' have the same id 256"),
     ],
 )
-def test_a_broken_pair(vocab: Json, merges: str, named: str, tmp_path: Path) -> None:
-    path = gpt2_files(tmp_path, {**gpt2_vocab(), **vocab}, merges)
+def test_a_broken_pair(vocab: dict[str, int], merges: str, named: str, tmp_path: Path) -> None:
+    path = gpt2_files(tmp_path, vocab, merges=merges)
     with pytest.raises(TokenizerFileError, match=named):
         bpe.Tokenizer.load(path)
 
 
 def test_a_token_of_the_pair_that_may_be_special_or_not(tmp_path: Path) -> None:
-    path = gpt2_files(tmp_path, {**gpt2_vocab(), "<é>": 300}, "t h\nth e")
+    path = gpt2_files(tmp_path, {"<é>": 300})
     with pytest.raises(TokenizerFileError, match=r"<é>: is made by no merge.*name the special"):
         bpe.Tokenizer.load(path)
     special = bpe.Tokenizer.load(path, special_tokens={"<é>": 300})
@@ -299,7 +277,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         bpe.Tokenizer.load(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"absent\.json"):
         bpe.Tokenizer.load(tmp_path / "absent.json")
-    path = gpt2_files(tmp_path, gpt2_vocab(), "")
+    path = gpt2_files(tmp_path, {})
     (tmp_path / "merges.txt").unlink()
     with pytest.raises(FileNotFoundError, match=r"merges\.txt"):
         bpe.Tokenizer.load(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,14 @@ import bpe
 from tests.bpe.texts import library_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import random
+    from collections.abc import Iterable, Sequence
 
 BYTES = [bytes([byte]) for byte in range(256)]
 SPECIAL = ["<|endoftext|>", "<|end|>", "<|end|><|end|>", "Ġ é🙂"]
 
 Merge = tuple[int, int, int]
-MergeTable = tuple[list[bytes], list[Merge]]
+MergeTable = tuple[list[bytes | None], list[Merge]]
 
 
 def byte_tokenizer(
@@ -37,6 +39,11 @@ def byte_tokenizer(
     settings.setdefault("pretokenizer", bpe.Pretokenizer("gpt2"))
     across = merges(superwords)
     return bpe.Tokenizer(tokens=table, merges=merges(joins), superwords=across, **settings)
+
+
+def rank_lines(tokens: Iterable[bytes]) -> bytes:
+    """A .tiktoken file in which tokens have the ranks of their places."""
+    return b"".join(base64.b64encode(token) + b" %d\n" % n for n, token in enumerate(tokens))
 
 
 @functools.cache
@@ -86,29 +93,32 @@ def small_tokenizer(
     )
 
 
-@st.composite
-def merge_tables(draw: st.DrawFn, letters: str = "abc", most_merges: int = 14) -> MergeTable:
-    """Tokens and merges over the bytes of some letters in any order.
+def drawn_merges(
+    tokens: list[bytes | None], usable: Sequence[int], tries: int, dice: random.Random
+) -> list[Merge]:
+    """Merges in any order that overlap, make a string in several ways, or are never reached.
 
-    Merges overlap, make the same string in several ways, or are never reached, and some tokens
-    nothing makes.
+    The tokens that they make are put after the others.
     """
-    tokens = list(BYTES)
     ids = {token: id_ for id_, token in enumerate(tokens)}
+    first = len(tokens)
     merges: dict[tuple[int, int], int] = {}
-    given_bytes = sorted(set(letters.encode()))
-    for _ in range(draw(st.integers(0, most_merges))):
-        usable = st.sampled_from([*given_bytes, *range(256, len(tokens))])
-        left, right = draw(usable), draw(usable)
-        made = tokens[left] + tokens[right]
-        if len(made) > 12:
-            continue
-        if made not in ids:
-            ids[made] = len(tokens)
-            tokens.append(made)
-        merges[left, right] = ids[made]
-    for lonely in draw(st.lists(st.text(letters, min_size=2, max_size=6), max_size=3, unique=True)):
-        if lonely.encode() not in ids:
-            ids[lonely.encode()] = len(tokens)
-            tokens.append(lonely.encode())
-    return tokens, draw(st.permutations([(*pair, result) for pair, result in merges.items()]))
+    for _ in range(tries):
+        left, right = (dice.choice([*usable, *range(first, len(tokens))]) for _ in range(2))
+        token = (tokens[left] or b"") + (tokens[right] or b"")
+        if len(token) <= 24:
+            if token not in ids:
+                ids[token] = len(tokens)
+                tokens.append(token)
+            merges.setdefault((left, right), ids[token])
+    return dice.sample([(*pair, result) for pair, result in merges.items()], len(merges))
+
+
+@st.composite
+def merge_tables(draw: st.DrawFn) -> MergeTable:
+    """Tokens and merges over three letters, and some tokens that nothing makes."""
+    tokens: list[bytes | None] = [*BYTES]
+    dice = draw(st.randoms(use_true_random=False))
+    merges = drawn_merges(tokens, list(b"abc"), draw(st.integers(0, 14)), dice)
+    lonely = draw(st.lists(st.text("abc", min_size=2, max_size=6).map(str.encode), max_size=3))
+    return [*dict.fromkeys([*tokens, *lonely])], merges
