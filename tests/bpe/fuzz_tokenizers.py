@@ -156,20 +156,9 @@ def of_strings(data: bytes, dice: random.Random) -> bpe.Tokenizer:
     letters = dice.choice(("abthe", "aé漢\N{SLIGHTLY SMILING FACE}", "0123<>/w#", "eiou \n."))
     if dice.random() < 0.6:
         letters = "".join(sorted(set(data.decode("utf-8", "ignore")[:8]))) or letters
-    more: dict[str, Any] = {"pretokenizer": drawn_pretokenizer(dice)}
+    pretokenizer = drawn_pretokenizer(dice)
     if dice.random() < 0.5:
-        ranked = [token.decode("utf-8", "ignore") for token in ranked_tokens()[256:400]]
-        prefix = dice.choice(("##", "", "é"))
-        pieces = [*letters, *dice.sample(ranked, 40)]
-        pieces += ["".join(dice.choices(letters, k=dice.choice((2, 3, 4)))) for _ in range(8)]
-        pieces += [prefix + piece for piece in dice.sample(pieces, len(pieces) * 3 // 4)]
-        most = dice.choice((3, 8, 100))
-        return make(
-            dict.fromkeys(["[UNK]", *filter(None, pieces)]),
-            special=["[UNK]"],
-            model=WordPiece(prefix=prefix, max_characters=most),
-            **more,
-        )
+        return of_pieces(letters, dice, pretokenizer)
     end = dice.choice(("</w>", "", "\N{BULLET}"))
     known = [*letters, *([end] if end else [])]
     pairs: dict[tuple[str, str], None] = {}
@@ -188,7 +177,22 @@ def of_strings(data: bytes, dice: random.Random) -> bpe.Tokenizer:
         special=[unknown] if unknown else [],
         model=CharacterLevel(end_of_word=end, unknown=unknown),
         ignore_merges=dice.random() < 0.3,
-        **more,
+        pretokenizer=pretokenizer,
+    )
+
+
+def of_pieces(letters: str, dice: random.Random, pretokenizer: Pretokenizer) -> bpe.Tokenizer:
+    """Pieces of words over few letters: the longest one leads into many dead ends."""
+    ranked = [token.decode("utf-8", "ignore") for token in ranked_tokens()[256:400]]
+    prefix = dice.choice(("##", "", "é"))
+    pieces = [*letters, *dice.sample(ranked, 40)]
+    pieces += ["".join(dice.choices(letters, k=dice.choice((2, 3, 4)))) for _ in range(8)]
+    pieces += [prefix + piece for piece in dice.sample(pieces, len(pieces) * 3 // 4)]
+    return make(
+        dict.fromkeys(["[UNK]", *filter(None, pieces)]),
+        special=["[UNK]"],
+        model=WordPiece(prefix=prefix, max_characters=dice.choice((3, 8, 100))),
+        pretokenizer=pretokenizer,
     )
 
 

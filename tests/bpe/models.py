@@ -1,12 +1,9 @@
-"""Tokenizers of characters and WordPieces, and texts for them."""
+"""Tokenizers of characters and WordPieces."""
 
 from __future__ import annotations
 
 import functools
-from itertools import chain
 from typing import TYPE_CHECKING, Any
-
-from hypothesis import strategies as st
 
 import bpe
 from bpe.formats.cut_at_marks import WORDS
@@ -16,10 +13,6 @@ from tests.bpe.texts import library_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-# Characters of one to four bytes, with and without tokens; "<" and "/" begin an end of word.
-LETTERS = "ab<é漢\N{SLIGHTLY SMILING FACE}"
-STRANGERS = "x/>ß語\N{GRINNING FACE}"
 
 
 def make(
@@ -33,18 +26,6 @@ def make(
     settings.setdefault("pretokenizer", bpe.Pretokenizer("words"))
     settings["special_tokens"] = {content: ids[content.encode()] for content in special}
     return bpe.Tokenizer(tokens=tokens, merges=merges, **settings)
-
-
-@st.composite
-def word_pieces(draw: st.DrawFn) -> bpe.Tokenizer:
-    """Pieces of words over few letters, so that the longest one leads into many dead ends."""
-    prefix = draw(st.sampled_from(["##", "", "é"]))
-    parts = st.lists(st.text(LETTERS, min_size=1, max_size=4), max_size=8)
-    strings = dict.fromkeys(
-        chain(["[UNK]"], draw(parts), (prefix + part for part in draw(parts)), draw(parts))
-    )
-    model = bpe.WordPiece(prefix=prefix, max_characters=draw(st.sampled_from([3, 8, 100])))
-    return make(strings, special=["[UNK]"], model=model)
 
 
 CUT_AT_MARKS = bpe.Pretokenizer(pattern=WORDS, normalizer=("prepend-mark", "mark-spaces"))
@@ -66,8 +47,3 @@ def of_sources() -> bpe.Tokenizer:
         character_coverage="0.9995",
     )
     return tokenizer.with_roles(Roles(bos="<s>", eos="</s>", unk="<unk>"))
-
-
-def texts(letters: str = LETTERS) -> st.SearchStrategy[str]:
-    """Words of letters."""
-    return st.lists(st.text(letters, min_size=1, max_size=20), max_size=6).map(" ".join)

@@ -13,43 +13,26 @@ from bpe.errors import CountsError, EncodingError
 from bpe.run_counting import RunCounter
 from tests.bpe.models import make
 from tests.bpe.oracle import known, runs_of
-from tests.bpe.vocabularies import BYTES
+from tests.bpe.vocabularies import byte_tokenizer
 
-SPECIAL = "<s>"
-ADDED = "<+>"
-
-
-def letters(**settings: object) -> bpe.Tokenizer:
-    arguments = {
-        "tokens": [*BYTES, b" a", b" b", SPECIAL.encode(), ADDED.encode()],
-        "merges": [(32, 97, 256), (32, 98, 257)],
-        "pretokenizer": bpe.Pretokenizer("gpt2"),
-        "special_tokens": {SPECIAL: 258},
-        "added_tokens": {ADDED: 259},
-    }
-    return bpe.Tokenizer(**arguments | settings)
+LETTERS = byte_tokenizer(" a", " b", joins=[" |a", " |b"])
 
 
 def test_ids_of_large_vocabularies_take_four_bytes() -> None:
-    first = 1 << 16
-    tokenizer = letters(
-        tokens=[*(b"%06d" % number for number in range(first)), *BYTES, b" a"],
-        merges=[(first + 32, first + 97, first + 256)],
-        special_tokens={},
-        added_tokens={},
-    )
+    others = [f"{number:06d}" for number in range(1 << 16)]
+    tokenizer = byte_tokenizer(*others, " a", joins=[" |a"])
     counts = bpe.count_runs(["a a a"], tokenizer=tokenizer)
     assert known(counts.runs).id_bytes == 4
-    assert runs_of(counts.sorted_counts, 4) == {(first + 97, first + 256, first + 256): 1}
+    assert runs_of(counts.sorted_counts, 4) == {(97, tokenizer.max_id, tokenizer.max_id): 1}
 
 
 def test_threads_share_a_counter() -> None:
     rows = pa.array(["a b" * 5, " b a b", "a"] * 50)
-    counter = RunCounter(letters())
+    counter = RunCounter(LETTERS)
     with ThreadPoolExecutor(4) as pool:
         total = sum(pool.map(lambda _: counter.add(rows), range(8)))
     (run,) = counter.drain(1)
-    once = bpe.count_runs(rows, tokenizer=letters())
+    once = bpe.count_runs(rows, tokenizer=LETTERS)
     assert total == 8 * once.totals.pretokens
     assert runs_of(run, 2) == {ids: 8 * n for ids, n in runs_of(once.sorted_counts, 2).items()}
 
@@ -65,6 +48,6 @@ def test_what_is_unsuitable_is_refused() -> None:
     ]
     for arguments, message in cases:
         with pytest.raises((CountsError, EncodingError), match=message):
-            bpe.count_runs(**{"texts": ["a"], "tokenizer": letters(), **arguments})
+            bpe.count_runs(**{"texts": ["a"], "tokenizer": LETTERS, **arguments})
     with pytest.raises(ValueError, match="null"):
-        RunCounter(letters()).add(pa.array([None], pa.string()))
+        RunCounter(LETTERS).add(pa.array([None], pa.string()))

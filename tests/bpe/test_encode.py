@@ -16,9 +16,9 @@ import pytest
 import bpe
 from bpe.errors import EncodingError
 from bpe.tokenizer import CacheUse
-from tests.bpe.steps import INSTRUMENTED, assert_linear, counts_steps
+from tests.bpe.steps import INSTRUMENTED, assert_linear
 from tests.bpe.texts import library_sources
-from tests.bpe.vocabularies import BYTES, small_tokenizer
+from tests.bpe.vocabularies import byte_tokenizer, small_tokenizer
 
 MEGABYTE = 1 << 20
 RANDOM = random.Random(1)  # the same texts every time
@@ -59,26 +59,18 @@ LONG_PIECES = {
 
 @pytest.mark.parametrize("name", ["none", "gpt2"])
 @pytest.mark.parametrize("text", LONG_PIECES.values(), ids=LONG_PIECES)
-def test_a_piece_of_a_megabyte(name: str, text: bytes) -> None:
+def test_a_piece_of_a_megabyte_takes_linear_work(name: str, text: bytes) -> None:
     tokenizer = small_tokenizer(name)
     ids = tokenizer.encode(text, allowed_special="all")
     assert tokenizer.decode_bytes(ids) == text
-
-
-@counts_steps
-@pytest.mark.parametrize("name", ["none", "gpt2"])
-@pytest.mark.parametrize("text", LONG_PIECES.values(), ids=LONG_PIECES)
-def test_long_pieces_take_linear_work(name: str, text: bytes) -> None:
-    tokenizer = small_tokenizer(name)
-    assert_linear(lambda size: tokenizer.encode(text[:size], allowed_special="all"), 50_000)
+    if INSTRUMENTED:
+        assert_linear(lambda size: tokenizer.encode(text[:size], allowed_special="all"), 50_000)
 
 
 def test_doubling_merges_on_a_megabyte() -> None:
-    tokens = [*BYTES, *(b"a" * 2**k for k in range(1, 16))]
-    merges = [(id_, id_, id_ + 1) for id_ in range(256, len(tokens) - 1)]
-    tokenizer = bpe.Tokenizer(
-        tokens=tokens, merges=[(97, 97, 256), *merges], pretokenizer=bpe.Pretokenizer("none")
-    )
+    runs = ["a" * 2**k for k in range(16)]
+    joins = [f"{half}|{half}" for half in runs[:-1]]
+    tokenizer = byte_tokenizer(*runs[1:], joins=joins, pretokenizer=bpe.Pretokenizer("none"))
     last = len(tokenizer) - 1
     assert tokenizer.encode("a" * (MEGABYTE + 3)) == [last] * 32 + [256, 97]
     if INSTRUMENTED:
@@ -100,14 +92,9 @@ def test_chunked_arrays_keep_their_chunks() -> None:
 
 @pytest.mark.parametrize("size", [1 << 16, (1 << 16) + 1])
 def test_narrow_ids_must_fit(size: int) -> None:
-    tokens = [*BYTES, *(f"<{id_}>".encode() for id_ in range(256, size))]
-    tokenizer = bpe.Tokenizer(
-        tokens=tokens,
-        merges=[],
-        pretokenizer=bpe.Pretokenizer("none"),
-        special_tokens={tokens[-1].decode(): size - 1},
-    )
-    last = [tokens[-1].decode()]
+    tokens = [f"<{id_}>" for id_ in range(256, size)]
+    last = tokens[-1:]
+    tokenizer = byte_tokenizer(*tokens, special_tokens={last[0]: size - 1})
     if size > 1 << 16:
         with pytest.raises(EncodingError, match="it ends at 65535, and there is an id 65536"):
             tokenizer.encode_arrow(last, id_type="uint16")
@@ -145,18 +132,17 @@ def test_threads_encode_at_once(superwords: int) -> None:
         assert [*pool.map(work, allowed)] == special
 
 
+def with_more(*tokens: str, more: int, **settings: Any) -> bpe.Tokenizer:
+    """Of words: the bytes, these tokens, and as many more that no text here has."""
+    others = (f"#{number:05x}" for number in range(more))
+    return byte_tokenizer(*tokens, *others, pretokenizer=bpe.Pretokenizer("words"), **settings)
+
+
 # Ids of a small vocabulary are kept in 16 bits, those of a large one in 32.
 @pytest.mark.parametrize("more_tokens", [0, pytest.param(70_000, marks=pytest.mark.long)])
 def test_a_full_cache_forgets_rare_words_only(more_tokens: int) -> None:
-    tokenizer = bpe.Tokenizer(
-        tokens=[
-            *(bytes([byte]) for byte in range(256)),
-            *(b"12", b"34", b"1234", b"00"),
-            *(f"#{n:05x}".encode() for n in range(more_tokens)),
-        ],
-        merges=[(49, 50, 256), (51, 52, 257), (256, 257, 258), (48, 48, 259)],
-        pretokenizer=bpe.Pretokenizer("words"),
-    )
+    joins = ["1|2", "3|4", "12|34", "0|0"]
+    tokenizer = with_more("12", "34", "1234", "00", more=more_tokens, joins=joins)
     often = [f"{n:x} {n:012d} {n:024d}" for n in range(0, 2_000_000, 2_000)]
     # 2.2 million words that come once, or what is enough to fill the table: short ones, ones of
     # many ids, long ones; in an instrumented core, more short ones.
@@ -183,16 +169,7 @@ def test_a_full_cache_forgets_rare_words_only(more_tokens: int) -> None:
 
 @pytest.mark.parametrize("more_tokens", [0, 70_000], ids=["small", "large"])
 def test_a_long_token_that_merging_does_not_make_outlasts_the_cache(more_tokens: int) -> None:
-    tokenizer = bpe.Tokenizer(
-        tokens=[
-            *(bytes([byte]) for byte in range(256)),
-            b"a token of twenty b.".replace(b" ", b"_"),
-            *(f"#{n:05x}".encode() for n in range(more_tokens)),
-        ],
-        merges=[],
-        pretokenizer=bpe.Pretokenizer("words"),
-        ignore_merges=True,
-    )
+    tokenizer = with_more("a_token_of_twenty_b.", more=more_tokens, ignore_merges=True)
     # With their ids more bytes than the ring holds for long words: it goes round.
     for first in range(0, 8_000 if more_tokens else 12_000, 1_000):
         tokenizer.encode_arrow(pa.array([f"{n:01000d}" for n in range(first, first + 1_000)]))
