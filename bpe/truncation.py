@@ -6,7 +6,7 @@ from array import array
 from dataclasses import replace
 
 from bpe.errors import TokenizerError
-from bpe.models import WordPiece
+from bpe.models import BYTE_TOKENS, WordPiece
 from bpe.parts import Merges, Parts
 from bpe.token_table import TokenTable
 
@@ -44,7 +44,8 @@ def truncated(parts: Parts, vocab_size: int) -> Parts:
         training = training.truncated(vocab_size)
         count = training.first_rank + len(training.merges)
         if parts.model.byte_fallback:
-            return replace(_truncated_inside(parts, vocab_size, count), training=training)
+            alphabet = training.initial_vocab - len(parts.special_tokens) - len(BYTE_TOKENS)
+            return replace(_truncated_inside(parts, vocab_size, count, alphabet), training=training)
         across = len(training.superwords.merges) if training.superwords is not None else 0
     # The ids that an extended tokenizer left free come before all that were trained.
     end = vocab_size + parts.max_id + 1 - parts.size
@@ -63,14 +64,12 @@ def truncated(parts: Parts, vocab_size: int) -> Parts:
     )
 
 
-def _truncated_inside(parts: Parts, vocab_size: int, merges: int) -> Parts:
-    """Tokens and merges where the characters come last, as training with byte fallback has it."""
-    dropped = parts.size - vocab_size
-    characters = {id_ for id_ in _symbols(parts) if len(parts.text(id_)) == 1}
-    end = parts.size - len(characters)
-    if characters != set(range(end, parts.size)):
+def _truncated_inside(parts: Parts, vocab_size: int, merges: int, alphabet: int) -> Parts:
+    """Tokens and merges where the alphabet comes last, as training with byte fallback has it."""
+    dropped, end = parts.size - vocab_size, parts.size - alphabet
+    if not _symbols(parts).issuperset(range(end, parts.size)):
         raise TokenizerError(
-            "the tokens of single characters do not have the last ids: this is not the order in "
+            "the symbols that words consist of do not have the last ids: this is not the order in "
             "which the tokenizer was trained"
         )
     tokens = [*parts.tokens]

@@ -134,12 +134,16 @@ def test_its_files_give_it_back(tmp_path: Path) -> None:
     assert bpe.Training.load(tmp_path / "training.json") == training
 
 
-def test_a_smaller_vocabulary_is_as_if_trained() -> None:
-    texts = ["the cat sat on the mat, 日本"] * 3 + ["a cat and a hat in the sun"] * 2
-    whole = trained_as_sentencepiece(texts, max_merges=60)
-    least = training_of(whole).initial_vocab
-    for size in (least, least + 1, least + 9, len(whole)):
-        trained_so = trained_as_sentencepiece(texts, vocab_size=size, max_merges=60)
+@pytest.mark.parametrize("end_of_word", ["", "</w>"])
+def test_a_smaller_vocabulary_is_as_if_trained(end_of_word: str) -> None:
+    """Also with a word of one character that is never split, a token but not of the alphabet."""
+    words, cut = {"z": 5, "abab": 3, "日本": 2}, bpe.Pretokenizer("words", never_split=("z",))
+    counts = bpe.PretokenCounts.from_items(words, pretokenizer=cut)
+    train = functools.partial(bpe.train, counts, max_merges=3)
+    model = replace(SENTENCEPIECE_BPE, end_of_word=end_of_word)
+    whole = train(model=model)
+    for size in range(training_of(whole).initial_vocab, len(whole) + 1):
+        trained_so = train(model=model, vocab_size=size)
         assert whole.truncated(size) == trained_so
         assert training_of(whole.truncated(size)).merges == training_of(trained_so).merges
 
