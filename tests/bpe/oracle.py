@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import pairwise
+from fractions import Fraction
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import regex
@@ -12,7 +13,7 @@ import regex
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.counts.files import counts_table
 from bpe.counts.pruning import Pruned
-from bpe.models import ByteLevel, WordPiece
+from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, WordPiece
 from bpe.reference import superwords
 from bpe.reference import train as reference
 from bpe.reference.encode import encode, runs
@@ -170,11 +171,24 @@ def _found(text: str, tokens: Mapping[str, TokenFlags]) -> Iterator[tuple[str, s
     yield text[rest:], None
 
 
-def alphabet_of(words: Iterable[bytes], model: Model, *, initial: str = "") -> list[bytes]:
-    """The symbols of words and of the characters in ``initial``, in the order of their ids."""
+def alphabet_of(
+    items: Iterable[tuple[bytes, int]], model: Model, *, initial: str, coverage: Fraction
+) -> list[bytes]:
+    """The symbols of words and of the characters in ``initial``, in the order of their ids.
+
+    Of words the fewest that make up a share of all, as SentencePiece's trainer has it: the most
+    frequent ones, of equally frequent ones those of the smallest code points.
+    """
     if isinstance(model, ByteLevel):
         return [bytes([byte]) for byte in range(256)]
-    symbols = {symbol for word in words for symbol in model.symbols(word)}
+    counts: Counter[bytes] = Counter()
+    for word, count in items:
+        for symbol in model.symbols(word)[: -1 if model.end_of_word else None]:
+            counts[symbol] += count
+    order = sorted(counts, key=lambda symbol: (-counts[symbol], symbol))
+    before = accumulate((counts[symbol] for symbol in order), initial=0)
+    wanted = coverage * counts.total()
+    symbols = {symbol for symbol, n in zip(order, before, strict=False) if n < wanted}
     for character in initial:  # twice: at the beginning of a word, and within it
         symbols.update(model.symbols(2 * character.encode()))
     return sorted(symbols.union(model.symbols(b"")))
@@ -230,6 +244,7 @@ def learn(
     pair_counts: str = "overlapping",
     vocab_size: int | None = None,
     initial: str = "",
+    coverage: Fraction = Fraction(1),
     forbidden: tuple[bytes, ...] = (),
     extend: Tokenizer | None = None,
     **limits: Any,
@@ -243,9 +258,8 @@ def learn(
     split_items = [item for item in items if not counts.pretokenizer.is_never_split(item[0])]
     whole = [(model.as_token(word), n) for word, n in items if (word, n) not in split_items]
     whole = reference.sort_whole(whole, ties)
-    words = [(model.symbols(word), count) for word, count in split_items]
     if extend is None:
-        alphabet = alphabet_of((word for word, _ in split_items), model, initial=initial)
+        alphabet = alphabet_of(split_items, model, initial=initial, coverage=coverage)
     else:
         alphabet = [token for token in extend.tokens if token is not None]
         known = [tuple(map(extend.token_bytes, pair)) for *pair, _ in extend.merges]
@@ -253,8 +267,12 @@ def learn(
     by_huggingface = ties == "huggingface"
     if by_huggingface:
         alphabet = [bytes([byte]) for byte in HUGGINGFACE_ORDER]
-    return reference.train(
-        words,
+    apart = {*BYTE_TOKENS} if model.byte_fallback else set()
+    forbidden += tuple(apart)
+    if isinstance(model, CharacterLevel) and model.unknown is not None:
+        apart.add(model.unknown.encode())
+    found = reference.train(
+        [(model.known(model.symbols(word), {*alphabet}), count) for word, count in split_items],
         vocab_size=vocab_size,
         ties="id-min" if by_huggingface else ties,
         pair_counts=pair_counts,
@@ -262,8 +280,12 @@ def learn(
         forbidden=forbidden,
         whole=whole,
         prefix=model.prefix.encode() if isinstance(model, WordPiece) else None,
+        apart=apart,
         **limits,
     )
+    if not model.byte_fallback:
+        return found
+    return found._replace(tokens=[*BYTE_TOKENS, *found.tokens[len(alphabet) :], *alphabet])
 
 
 def learnt(tokenizer: Tokenizer) -> Learnt:

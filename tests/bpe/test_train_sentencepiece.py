@@ -1,26 +1,24 @@
-"""Training of BPE as SentencePiece has it: against the readable twin, and in both libraries."""
+"""Training of BPE as SentencePiece has it, in both libraries.
+
+Beside the readable twin: ``check_train`` of ``fuzz_targets.py``.
+"""
 
 from __future__ import annotations
 
 import functools
-import itertools
 import pickle
 import tempfile
-from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 import bpe
 from bpe.errors import TokenizerError, TrainingError
 from bpe.models import BYTE_TOKENS, SENTENCEPIECE_BPE
-from bpe.reference.train import train as reference_train
 from tests.bpe.huggingface import ids_of, marked_texts, written
 from tests.bpe.models import CUT_AT_MARKS, of_sources, trained_as_sentencepiece
 from tests.bpe.oracle import training_of
@@ -33,71 +31,6 @@ sentencepiece = pytest.importorskip("sentencepiece", reason="no sentencepiece he
 
 MARK = "▁"
 SPECIAL = ("<unk>", "<s>", "</s>")
-MODELS = [
-    SENTENCEPIECE_BPE,
-    replace(SENTENCEPIECE_BPE, byte_fallback=False),
-    replace(SENTENCEPIECE_BPE, byte_fallback=False, fuse_unknown=False),
-    bpe.CharacterLevel(unknown="<unk>"),
-]
-
-
-def covered_characters(words: dict[bytes, int], coverage: Fraction) -> set[bytes]:
-    """The fewest characters that make up this share of all, as SentencePiece's trainer has it.
-
-    The most frequent ones; of equally frequent ones those of the smallest code points.
-    """
-    counts: Counter[str] = Counter()
-    for word, count in words.items():
-        for character in word.decode():
-            counts[character] += count
-    order = sorted(counts, key=lambda character: (-counts[character], character))
-    before = itertools.accumulate((counts[character] for character in order), initial=0)
-    wanted = coverage * counts.total()
-    return {char.encode() for char, n in zip(order, before, strict=False) if n < wanted}
-
-
-SHARES = st.fractions(min_value=Fraction(1, 50), max_value=1)
-RARE = st.text(alphabet="aab éß日🙂", max_size=8)
-
-
-@given(
-    words=st.dictionaries(RARE.filter(bool), st.integers(1, 9), min_size=1, max_size=8),
-    share=SHARES,
-    model=st.sampled_from(MODELS),
-    ties=st.sampled_from(["bytes-min", "bytes-max", "id-min"]),
-    merges=st.integers(0, 12),
-)
-@examples(300)
-def test_merges_and_lengths_are_those_of_the_readable_twin(
-    words: dict[str, int], share: Fraction, model: bpe.CharacterLevel, ties: str, merges: int
-) -> None:
-    counts = bpe.PretokenCounts.from_items(words)
-    ours = bpe.train(counts, max_merges=merges, ties=ties, model=model, character_coverage=share)
-    encoded = {word.encode(): count for word, count in words.items()}
-    alphabet = covered_characters(encoded, share)
-    alphabet.update([model.end_of_word.encode()] if model.end_of_word else [])
-    apart = {*BYTE_TOKENS, b"<unk>"}
-    theirs = reference_train(
-        [(model.known(model.symbols(word), alphabet), n) for word, n in sorted(encoded.items())],
-        ties=ties,
-        alphabet=sorted(alphabet),
-        max_merges=merges,
-        forbidden=apart,
-        apart=apart,
-    )
-    assert list(training_of(ours).merges) == theirs.merges
-    learnt = theirs.tokens[len(alphabet) :]
-    if model.byte_fallback:
-        expected = [b"<unk>", *BYTE_TOKENS, *learnt, *sorted(alphabet)]
-    else:
-        expected = [b"<unk>", *sorted(alphabet), *learnt]
-    assert list(ours.tokens) == expected
-    # What training says of the length of the corpus is what encoding gives.
-    state = ours.parts.__getstate__() | {"pretokenizer": bpe.Pretokenizer("none")}
-    ids = bpe.Tokenizer(**state).encode_arrow(pa.array(list(words))).to_pylist()
-    assert training_of(ours).tokens == sum(
-        len(row) * count for row, count in zip(ids, words.values(), strict=True)
-    )
 
 
 @functools.cache
