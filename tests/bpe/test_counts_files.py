@@ -135,11 +135,6 @@ def test_a_folder_of_parts_that_is_a_link_is_refused(saved: Path, tmp_path: Path
     assert sorted(away.iterdir()) == before
 
 
-def edit_manifest(directory: Path, **fields: Any) -> None:
-    path = directory / "manifest.json"
-    path.write_text(json.dumps(with_checksum({**json.loads(path.read_text()), **fields})))
-
-
 def test_no_counts_there(tmp_path: Path, saved: Path) -> None:
     for directory in (tmp_path, tmp_path / "nowhere", saved / "manifest.json"):
         with pytest.raises(CountsError, match=r"manifest\.json is missing: .* holds no counts"):
@@ -193,6 +188,8 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
         ({"order_span": 1}, "order_span is 1"),
         ({"order_span": None}, "has the columns of order, the manifest says order_span=None"),
         ({"totals": {"documents": -1}}, "totals.documents must be an integer from 0, got -1"),
+        ({"totals": {"pretokens": 1}}, r"counts add up to \d+, the totals say 1 pre-tokens"),
+        ({"totals": {"distinct_pretokens": 1}}, r"1 distinct pre-tokens, but its parts have \d+"),
         ({"inputs": [{"name": "a"}]}, r"inputs\[0\] has no field 'size' \(its fields: 'name'\)"),
         ({"inputs": [{"name": "a", "size": 0}, []]}, r"inputs\[1\] must be an object, got \[\]"),
         ({"pattern": 1}, "pattern must be a string or a list or null, got 1"),
@@ -213,24 +210,13 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
     ],
 )
 def test_a_manifest_that_is_wrong(saved: Path, fields: dict[str, Any], message: str) -> None:
-    edit_manifest(saved, **fields)
+    manifest = json.loads((saved / "manifest.json").read_text())
+    totals = manifest["totals"] | fields.get("totals", {})
+    changed = with_checksum(manifest | fields | {"totals": totals})
+    (saved / "manifest.json").write_text(json.dumps(changed))
     with pytest.raises(CountsError, match=message) as caught:
         PretokenCounts.load(saved)
     assert str(saved) in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("pretokens", r"counts add up to \d+, the totals say \d+ pre-tokens"),
-        ("distinct_pretokens", r"\d+ distinct pre-tokens, but its parts have \d+ rows"),
-    ],
-)
-def test_totals_that_do_not_add_up(saved: Path, name: str, message: str) -> None:
-    totals = json.loads((saved / "manifest.json").read_text())["totals"]
-    edit_manifest(saved, totals={**totals, name: totals[name] + 1})
-    with pytest.raises(CountsError, match=message):
-        PretokenCounts.load(saved)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1" * 5_000, "[" * 100_000, "\xff"])

@@ -17,7 +17,6 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken.load import load_tiktoken_bpe
-from tokenizers import processors
 from transformers import GPT2TokenizerFast
 
 import bpe
@@ -25,7 +24,6 @@ from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats import FORMATS, sentencepiece
 from bpe.formats import tiktoken as ranks
 from bpe.special_tokens import TokenFlags
-from tests.bpe.huggingface import loaded
 from tests.bpe.models import make
 from tests.bpe.test_superwords import with_superwords
 from tests.bpe.texts import library_sources
@@ -273,9 +271,3 @@ def test_what_a_format_cannot_hold_is_named_and_nothing_is_written(
     with pytest.raises(TokenizerError, match=named):
         tokenizer.save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_post_processors_that_add_nothing_are_no_loss(tmp_path: Path) -> None:
-    theirs = tokenizers.Tokenizer.from_str(small("ab").to_json())
-    theirs.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False)])
-    loaded(theirs).save(tmp_path / "x.tiktoken")

@@ -130,6 +130,7 @@ PAIR = (("</s>", 1), ("<s>", 0))
     [
         (None, None),
         (processors.ByteLevel(trim_offsets=False), None),
+        (processors.Sequence([processors.ByteLevel(trim_offsets=False)]), None),
         (BOTH, "TemplateProcessing, which adds '<s>' and '</s>' to each text in Hugging Face's"),
         (ONE, "TemplateProcessing, which adds '<s>' to each text"),
         (processors.BertProcessing(*PAIR), "BertProcessing, which adds '<s>' and '</s>'"),

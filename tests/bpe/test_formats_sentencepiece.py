@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tokenizers import decoders, normalizers, pre_tokenizers
 
 import bpe
-from bpe.errors import TokenizerError, TokenizerFileError, UnknownCharacterError
+from bpe.errors import TokenizerFileError, UnknownCharacterError
 from bpe.models import BYTE_TOKENS
 from bpe.reference import pretokenize as reference
 from bpe.reference.encode import decode as reference_decode
@@ -206,9 +206,7 @@ def test_what_is_refused(place: str, value: Any, named: str | None) -> None:
         loaded(file)
 
 
-def test_models_by_hand() -> None:
-    with pytest.raises(TokenizerError, match="byte_fallback 1 is not True or False"):
-        bpe.CharacterLevel(byte_fallback=1)  # type: ignore[arg-type]
+def test_an_unknown_character_is_not_fused_without_an_unknown_token() -> None:
     model = bpe.CharacterLevel(end_of_word="", fuse_unknown=True)
     with pytest.raises(UnknownCharacterError, match="'b'"):
         make(["a"], model=model).encode("ab")

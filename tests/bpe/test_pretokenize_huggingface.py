@@ -12,7 +12,6 @@ from tokenizers import Regex
 from tokenizers.pre_tokenizers import (
     BertPreTokenizer,
     PreTokenizer,
-    Sequence,
     Split,
     WhitespaceSplit,
 )
@@ -48,16 +47,6 @@ def test_every_code_point_is_cut_as_by_huggingface() -> None:
 def test_source_code_is_cut_as_by_huggingface(name: str) -> None:
     for source in library_sources(500_000):
         check(name, source.decode("utf-8", "replace"), SPLITS[name])
-
-
-@given(text=strings())
-@examples(200)
-def test_several_patterns_cut_as_several_splits_of_huggingface(text: str) -> None:
-    patterns = (PATTERNS["llama3"], r"\p{N}", "[aeiou]+")
-    theirs = Sequence([Split(Regex(pattern), "isolated") for pattern in patterns])
-    expected = [piece.encode() for piece, _ in theirs.pre_tokenize_str(text)]
-    assert Pretokenizer(pattern=patterns).split(text) == expected
-    assert Pretokenizer(pattern=("llama3", *patterns[1:])).split(text) == expected
 
 
 NAMED = {

@@ -42,15 +42,11 @@ class Probe:
 
     encoding: tiktoken.Encoding
     lengths: npt.NDArray[np.int64]  # of each token, in bytes
-    bit: int | None  # None: it joins equal bytes
-    left: int = 0
+    pairs: Flags  # by left and right byte
 
     def joins(self, data: Bytes) -> Flags:
         """For each byte but the first, whether it would join the one before."""
-        if self.bit is None:
-            return np.equal(data[1:], data[:-1])
-        set_bit = (data >> self.bit) & 1
-        joins: Flags = (set_bit[:-1] == self.left) & (set_bit[1:] != self.left)
+        joins: Flags = self.pairs[data[:-1], data[1:]]
         return joins
 
     def joined(self, text: str, size: int) -> Flags:
@@ -62,29 +58,28 @@ class Probe:
         return inside[1:]
 
 
-def probe(pattern: str, *, bit: int | None, left: int = 0) -> Probe:
+def probe(name: str, pairs: Flags, *, longest: int = 2) -> Probe:
     tokens = [bytes([byte]) for byte in range(256)]
-    if bit is None:
-        tokens += [bytes([b]) * n for n in range(2, LONGEST_RUN + 1) for b in range(256)]
-    else:
-        lefts = [byte for byte in range(256) if byte >> bit & 1 == left]
-        rights = [byte for byte in range(256) if byte >> bit & 1 != left]
-        tokens += [bytes([a, b]) for a in lefts for b in rights]
+    joined = [bytes([*pair]) for pair in np.argwhere(pairs)]
+    tokens += [pair[:1] + pair[1:] * n for n in range(1, longest) for pair in joined]
     encoding = tiktoken.Encoding(
         "probe",
-        pat_str=pattern,
+        pat_str=PATTERNS[name],
         mergeable_ranks={token: rank for rank, token in enumerate(tokens)},
         special_tokens={},
     )
-    return Probe(encoding, np.array([len(token) for token in tokens]), bit, left)
+    return Probe(encoding, np.array([len(token) for token in tokens]), pairs)
 
 
 @pytest.fixture(scope="module")
 def probes() -> dict[str, list[Probe]]:
+    """Of bit 7, set in the right byte or in the left; of 6 to 0; and of equal bytes."""
+    has = [np.arange(256) >> bit & 1 for bit in range(7, -1, -1)]
+    by_bit = [beyond.outer(bit, bit) for bit in has for beyond in (np.less, np.greater)]
     return {
         name: [
-            *(probe(PATTERNS[name], bit=bit, left=left) for bit in range(8) for left in (0, 1)),
-            probe(PATTERNS[name], bit=None),
+            *(probe(name, pairs) for pairs in by_bit),
+            probe(name, np.eye(256, dtype=bool), longest=LONGEST_RUN),
         ]
         for name in SCHEMES
     }
@@ -137,9 +132,8 @@ def test_hard_text_is_cut_as_by_tiktoken(text: str, probes: dict[str, list[Probe
 def test_every_code_point_is_cut_as_by_tiktoken(name: str, probes: dict[str, list[Probe]]) -> None:
     # Bit 7 sees the cuts between ASCII and others, bit 6 those between a last and a first byte.
     assigned, others = every_code_point()
-    beside_ascii = [one for one in probes[name] if one.bit == 7]
-    check(name, others, beside_ascii)
-    check(name, assigned, [*beside_ascii, *(one for one in probes[name] if one.bit == 6)][:3])
+    check(name, others, probes[name][:2])
+    check(name, assigned, probes[name][:3])
 
 
 @pytest.mark.parametrize("name", SCHEMES)

@@ -47,6 +47,7 @@ def test_a_published_vocabulary_is_found(caches: Path, one: Published, place: st
         theirs = tiktoken.get_encoding(one.file.removesuffix(".tiktoken"))
         assert tokenizer.encode(TEXT) == theirs.encode_ordinary(TEXT)
         assert tokenizer.special_tokens == theirs._special_tokens
+        assert tokenizer.max_id == theirs.max_token_value
 
 
 def test_what_is_not_there_is_not_downloaded(caches: Path) -> None:

@@ -15,21 +15,10 @@ from bpe import (
     train,
 )
 from bpe.errors import TokenizerError
-from tests.bpe.oracle import training_of
 from tests.bpe.vocabularies import byte_tokenizer
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def test_the_curve_tells_bytes_per_token() -> None:
-    counts = PretokenCounts.from_items({"abab": 3, "xyz": 1})
-    training = training_of(train(counts, max_merges=2))
-    assert [tuple(point) for point in training.curve()] == [
-        (256, 15, 15 / 4, 1.0),
-        (257, 9, 9 / 4, 15 / 9),
-        (258, 6, 6 / 4, 15 / 6),
-    ]
 
 
 def test_sizes_that_are_none_are_refused() -> None:

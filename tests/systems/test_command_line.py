@@ -58,23 +58,6 @@ def test_bpe_words_warns_of_a_vocabulary_without_room_for_merges() -> None:
     assert json.loads(bpe(*given, "--json").stdout)["warnings"][0].startswith(said)
 
 
-def test_bpe_words_prints_every_merge_and_the_splits() -> None:
-    assert bpe("words", "low", "lower", "lowest", "--encode", "lowly").stdout == (
-        "merges\n"
-        "  l o    3\n"
-        "  lo w   3\n"
-        "  low e  2\n"
-        "\n"
-        "3 merges, 11 tokens (no pair left)\n"
-        "\n"
-        "words\n"
-        "  low     low </w>\n"
-        "  lower   lowe r </w>\n"
-        "  lowest  lowe s t </w>\n"
-        "  lowly   low l y </w>\n"
-    )
-
-
 def test_counts_of_a_preset_train_the_preset(tmp_path: Path) -> None:
     system = SYSTEMS["A"]
     (tmp_path / "a.txt").write_text("\n".join(system.texts), "utf-8")
