@@ -356,6 +356,7 @@ def test_a_store_holds_the_same(
     assert ObjectStore.tree(store) == whole
 
 
+@pytest.mark.parametrize("choice", long_but(["overwrite", "resume"], "resume"))
 @of_kinds([one.name for one in KINDS.values() if one.step], "count", "retrain", "encode")
 def test_a_job_whose_directory_another_takes_over_ends(
     kind: Kind,
@@ -363,14 +364,14 @@ def test_a_job_whose_directory_another_takes_over_ends(
     whole: dict[str, bytes],
     store: str,
     monkeypatch: pytest.MonkeyPatch,
+    choice: str,
 ) -> None:
-    plan = f"{store}/.plan.json"
     module, _, function = kind.step.rpartition(".")
     step = getattr(import_module(module), function)
 
     def taken_over(*arguments: Any, **named: Any) -> Any:
-        other = {**json.loads(ObjectStore.objects[plan]), "run": "another"}
-        ObjectStore.objects[plan] = json.dumps(other).encode()
+        patch.undo()
+        kind.run(folder, store, **{choice: True})
         return step(*arguments, **named)
 
     with monkeypatch.context() as patch:
@@ -378,6 +379,5 @@ def test_a_job_whose_directory_another_takes_over_ends(
         with pytest.raises(OutputError, match="another job has been started there") as error:
             kind.run(folder, store)
     assert error.value.exit_status == 1
-    assert f"{store}/{kind.last}" not in ObjectStore.objects
-    kind.run(folder, store, overwrite=True)
-    assert ObjectStore.tree(store) == whole
+    found = ObjectStore.tree(store)  # after its last look, a worker may have written a record
+    assert {one: found[one] for one in found if not one.startswith("records/")} == whole

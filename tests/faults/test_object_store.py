@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,8 +20,6 @@ from tests.faults.whole import WholeJob
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from tests.faults.conftest import Undisturbed
 
 
 @pytest.fixture(scope="module")
@@ -117,29 +113,3 @@ def recorded(store: Store, prefix: str) -> set[str]:
     """The parts below ``prefix`` that have a record, which makes them finished."""
     names = store.tree(f"{prefix}records/train-")
     return {f"data/train-{name.removesuffix('.json')}.parquet" for name in names}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("how", ["--overwrite", "--resume"])
-def test_the_first_of_two_jobs_ends_when_the_second_replaces_its_run_id(
-    store: Store, small: Undisturbed, how: str
-) -> None:
-    prefix = f"two-{how.strip('-')}/ids"
-    out = f"s3://{BUCKET}/{prefix}"
-    with running(*small.command("encode", out, *store.flags)) as first:
-        until(partial(recorded, store, f"{prefix}/"), first)
-        os.killpg(first.pid, signal.SIGSTOP)
-        refused = bpe(*small.command("encode", out, *store.flags), status=1)
-        assert "bpe encode, which is not finished" in refused.stderr
-        bpe(*small.command("encode", out, how, *store.flags), seconds=PATIENCE)
-        os.killpg(first.pid, signal.SIGCONT)
-        status, errors = ended(first)
-    assert status == 1
-    (error,) = errors
-    assert f"{out}: another job has been started there since this one began" in error
-    # After its last look at the id, each worker of the first may write one file more: a record.
-    tree = store.tree(f"{prefix}/")
-    late = {name for name in tree if name.startswith("records/")}
-    assert len(late) <= 2
-    assert {name: tree[name] for name in tree.keys() - late} == small.made("encode")
-    bpe("verify", out, "-q", *store.flags, seconds=PATIENCE)
