@@ -33,26 +33,12 @@ def compared(work: Path) -> Path:
     large.truncated(270).save(work / "tiny" / "tokenizer.json")
     rows = [{"text": f"{HOSTILE} {i % 3}", "lang": HOSTILE if i % 2 else None} for i in range(30)]
     write_rows(work / "hostile" / "h.jsonl", rows)
-    done = bpe(
+    bpe(
         *("compare", "model/tokenizer.json", "small=tiny/tokenizer.json", "--input", "hostile"),
         *("--by", "lang", "--output", "c.json", "--html", "c.html", "--workers", "1"),
         cwd=work,
     )
-    (work / "compared.txt").write_text(done.stdout, "utf-8")
     return work
-
-
-@pytest.mark.long
-def test_the_summary_is_plain_where_there_is_no_terminal(compared: Path) -> None:
-    text = (compared / "compared.txt").read_text("utf-8")
-    lines = text.splitlines()
-    assert lines[0].startswith("compared  30 documents, ")
-    assert "\x1b" not in text
-    assert all(line == line.rstrip() for line in lines)
-    assert any(line.startswith("tokenizer ") and "bytes/token" in line for line in lines)
-    assert any(line.startswith("small ") for line in lines)
-    assert any(line.startswith(HOSTILE) for line in lines)
-    assert any(line.startswith("where small differs most from model") for line in lines)
 
 
 def test_the_same_result_is_printed_and_written(compared: Path) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-import bpe as library
 from tests.cli.process import bpe, refused
 from tests.pipelines.corpora import write_rows
 
@@ -30,25 +27,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=folder,
     )
     return folder
-
-
-def test_rows_hold_what_options_say(folder: Path) -> None:
-    done = bpe(
-        *("encode", "--input", "docs.jsonl", "--tokenizer", "model/tokenizer.json", "--json"),
-        *("--output", "typed", "--append-token", END, "--prepend-token", END, "--keep", "lang"),
-        *("--keep", "score:float", "--allow-special", "all", "--id-type", "uint32"),
-        *("--dropout", "0.25", "--dropout-seed", "9"),
-        cwd=folder,
-    )
-    summary = json.loads(done.stdout)
-    rows = pq.read_table(folder / "typed" / "data" / "train-00000-of-00001.parquet")
-    assert rows.schema.names == ["id", "lang", "score", "key", "input_ids", "num_tokens"]
-    assert rows.schema.field("input_ids").type.value_type == pa.uint32()
-    assert rows.schema.field("score").type == pa.float32()
-    end = library.Tokenizer.load(folder / "model").special_tokens[END]
-    assert {(ids[0], ids[-1]) for ids in rows["input_ids"].to_pylist()} == {(end, end)}
-    assert summary["documents"] == len(rows) == 9
-    assert summary["tokens"] == sum(rows["num_tokens"].to_pylist())
 
 
 @pytest.mark.parametrize(

@@ -60,16 +60,6 @@ def test_a_configuration_names_a_preset(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_preset_runs_a_whole_job(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(TEXT, "utf-8")
-    (tmp_path / "job.yaml").write_text("preset: words\ninput: a.txt\noutput: out\n")
-    summary = json.loads(bpe("run", "job.yaml", "--json", cwd=tmp_path).stdout)
-    assert summary["train"]["stopped"] == "no pair left"
-    assert summary["encode"]["tokens"] == summary["train"]["tokens"]
-    bpe("verify", "out/encoded", "--input", "a.txt", cwd=tmp_path)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("chosen", "part", "key", "value"),
     [

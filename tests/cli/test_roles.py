@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import apache_beam as beam
 import pyarrow.parquet as pq
 import pytest
 from transformers import AutoTokenizer
 
 import bpe as library
 from bpe.roles import Roles
-from pipelines.transforms.encoding import EncodeDocuments
-from pipelines.transforms.token_ids import WriteTokenIds
 from tests.bpe.vocabularies import BYTES
 from tests.cli.process import bpe, refused
 from tests.pipelines.corpora import write_jsonl
@@ -60,19 +57,6 @@ def test_roles_from_training_to_rows(folder: Path) -> None:
     named = ("--prepend-token", "<s>", "--append-token", "</s>", "--output", "ids")
     bpe(*encode, *named, "--resume", cwd=folder)
     assert library.Tokenizer.load(folder / "ids").roles == Roles()
-
-
-def test_a_transform_writes_the_roles(folder: Path) -> None:
-    counts = library.count_pretokens(["low lower"], special_tokens=["<s>", "</s>"])
-    tokenizer = library.train(counts, vocab_size=280).with_roles(Roles(bos="<s>", eos="</s>"))
-    with beam.Pipeline() as pipeline:
-        _ = (
-            pipeline
-            | beam.Create([{"id": "a", "text": "low"}])
-            | EncodeDocuments(tokenizer=tokenizer)
-            | WriteTokenIds(str(folder / "written"), tokenizer=tokenizer)
-        )
-    assert library.Tokenizer.load(folder / "written").roles == tokenizer.roles
 
 
 def test_a_job_with_roles_pads_packed_rows(folder: Path) -> None:

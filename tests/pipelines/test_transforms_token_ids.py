@@ -14,6 +14,7 @@ from apache_beam.testing.util import equal_to
 from xxhash import xxh64_intdigest as xxh64
 
 import bpe
+from bpe.roles import Roles
 from pipelines import (
     CountPretokens,
     EncodeDocuments,
@@ -24,7 +25,7 @@ from pipelines import (
 from pipelines.transforms import token_ids
 from tests import jobs
 from tests.pipelines.beam_runs import assert_that, pipeline
-from tests.pipelines.corpora import Corpus, encoded_manifest, tree
+from tests.pipelines.corpora import END, Corpus, encoded_manifest, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,9 +92,10 @@ def test_columns_pass_through_and_fields_have_any_name(
         {"key": 8, "body": "dog", "text_bytes": 2},
     ]
     encode = EncodeDocuments(tokenizer=model, text_field="body", output_field="ids")
+    tokenizer = bpe.Tokenizer.load(model).with_roles(Roles(eos=END))
     write = WriteTokenIds(
         str(tmp_path / "ids"),
-        tokenizer=bpe.Tokenizer.load(model),
+        tokenizer=tokenizer,
         id_field="key",
         ids_field="ids",
         text_field="body",
@@ -112,6 +114,7 @@ def test_columns_pass_through_and_fields_have_any_name(
     assert table["lang"].to_pylist() == ["en", None]
     totals = json.loads((tmp_path / "ids" / "manifest.json").read_text())["totals"]
     assert totals["text_bytes"] == 6
+    assert bpe.Tokenizer.load(tmp_path / "ids").roles == tokenizer.roles
     assert jobs.verify(directory=str(tmp_path / "ids")).documents == 2
 
 
