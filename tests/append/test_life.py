@@ -17,6 +17,7 @@ from pipelines.count.directory import load_counts
 from pipelines.encode import job
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError, OutputError, RecordError
+from pipelines.option import declared
 from pipelines.output.lock import locked
 from pipelines.planned import run_once
 from pipelines.settings import (
@@ -60,33 +61,24 @@ def inputs_of(folder: Path, pattern: str = "*.jsonl", **reading: Any) -> InputSe
     return InputSettings(patterns=(str(folder / "in" / pattern),), **reading)
 
 
+def appending(more: dict[str, Any]) -> AppendSettings:
+    """The settings of appending among the arguments of a job."""
+    own = {name: more.pop(name) for name in declared(AppendSettings).keys() & more}
+    return AppendSettings(**{"append": True, **own})
+
+
 def encode(
-    folder: Path,
-    pattern: str = "*.jsonl",
-    *,
-    inputs: InputSettings | None = None,
-    encoding: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
-    out: str = "out",
-    overwrite: bool = False,
-    **appending: Any,
+    folder: Path, pattern: str = "*.jsonl", *, out: str = "out", **more: Any
 ) -> EncodeSummary:
-    """Append the files of a pattern, or what ``appending`` says."""
-    return corpora.encode(
-        inputs or inputs_of(folder, pattern),
-        folder / "tokenizer.json",
-        folder / out,
-        encoding=encoding,
-        appending=AppendSettings(**{"append": True, **appending}),
-        overwrite=overwrite,
-    )
+    """Append the files of a pattern, or what ``more`` says."""
+    inputs = more.pop("inputs", inputs_of(folder, pattern))
+    settings = {"appending": appending(more), **more}
+    return corpora.encode(inputs, folder / "tokenizer.json", folder / out, **settings)
 
 
-def count(
-    folder: Path, pattern: str = "*.jsonl", *, inputs: InputSettings | None = None
-) -> CountSummary:
-    inputs = inputs or inputs_of(folder, pattern)
-    appending = AppendSettings(append=True)
-    return corpora.count(inputs, folder / "out", shards=2, appending=appending)
+def count(folder: Path, pattern: str = "*.jsonl", **more: Any) -> CountSummary:
+    inputs = more.pop("inputs", inputs_of(folder, pattern))
+    return corpora.count(inputs, folder / "out", shards=2, appending=appending(more))
 
 
 def verify(folder: Path, pattern: str = "*.jsonl") -> None:

@@ -77,10 +77,8 @@ class Corpus:
     def texts(self) -> list[str]:
         return [text for _, text in self.documents]
 
-    def inputs(self, *, split_size: int | None = SPLIT, max_failures: int = 0) -> InputSettings:
-        return InputSettings(
-            patterns=self.patterns, split_size=split_size, max_failures=max_failures
-        )
+    def inputs(self, **reading: Any) -> InputSettings:
+        return InputSettings(patterns=self.patterns, **{"split_size": SPLIT, **reading})
 
     @property
     def patterns(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ class Document:
     lang: str = "en"
 
 
+ids_of = partial(with_ids, text_field="text", output_field="ids", use=CacheUse())
 TEXTS = st.one_of(st.text(max_size=40), st.binary(max_size=40))
 
 
@@ -63,9 +65,7 @@ def test_columns_of_every_kind_of_text(tokenizer: bpe.Tokenizer, kind: pa.DataTy
     table = pa.table({"text": pa.array(["a b", None, ""]).cast(kind)})
     column = column_of(table, "text")
     assert column.cast(pa.string()).to_pylist() == ["a b", None, ""]
-    good, bad = with_ids(
-        table, IdEncoder(tokenizer), text_field="text", output_field="ids", use=CacheUse()
-    )
+    good, bad = ids_of(table, IdEncoder(tokenizer))
     assert good["ids"].to_pylist() == [tokenizer.encode("a b"), []]
     assert good.schema.field("text").type == kind
     assert [reason for _, reason in bad] == ["column 'text' is null"]
@@ -140,9 +140,7 @@ def test_a_table_keeps_its_columns_and_loses_its_bad_rows(letters: bpe.Tokenizer
             "text": ["ab" * 100_000, "x", None, "cab", "bx"],
         }
     )
-    good, bad = with_ids(
-        table, IdEncoder(letters), text_field="text", output_field="ids", use=CacheUse()
-    )
+    good, bad = ids_of(table, IdEncoder(letters))
     assert good.schema.names == ["id", "ids", "text"]
     assert good["id"].to_pylist() == [0, 3]
     assert good["ids"].to_pylist() == [letters.encode("ab" * 100_000), letters.encode("cab")]

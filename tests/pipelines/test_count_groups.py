@@ -47,12 +47,8 @@ def write(folder: Path, format_: str, records: list[dict[str, Any]]) -> Path:
     return folder
 
 
-def grouped(
-    source: Path, output: Path, *, split_size: int = 700, max_failures: int = 0, **asked: Any
-) -> CountSummary:
-    inputs = InputSettings(
-        patterns=(str(source),), split_size=split_size, max_failures=max_failures
-    )
+def grouped(source: Path, output: Path, *, max_failures: int = 0, **asked: Any) -> CountSummary:
+    inputs = InputSettings(patterns=(str(source),), split_size=700, max_failures=max_failures)
     return count(inputs, output, **{"group_by": "lang", "shards": 2, **asked})
 
 

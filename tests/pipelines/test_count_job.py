@@ -18,6 +18,7 @@ from pipelines.count.steps import Counters, merged
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import FailureChannel
 from pipelines.settings import PretokenSettings
+from tests import jobs
 from tests.pipelines.corpora import Corpus, count, tree, write_jsonl
 
 if TYPE_CHECKING:
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
 
 
 def test_counts_are_those_in_memory(corpus: Corpus, tmp_path: Path) -> None:
-    pretokens = PretokenSettings(pattern=r"\w+|\s", special_tokens=("fox", "<|end|>"))
+    pretokens = PretokenSettings(
+        pattern=("gpt2", r"\d", "[aeiou]+"),
+        normalizer=("nfd", "strip-accents"),
+        never_split=("email", r"lazy|qu"),
+        special_tokens=("fox", "— "),
+    )
     summary = count(corpus.inputs(), tmp_path / "counts", pretokens=pretokens)
     expected = bpe.count_pretokens(
-        corpus.texts,
-        pattern=pretokens.pattern,
-        special_tokens=pretokens.special_tokens,
+        corpus.texts, pretokenizer=pretokens.cut, special_tokens=pretokens.special_tokens
     )
     found = PretokenCounts.load(tmp_path / "counts")
     assert found == expected
@@ -43,6 +47,7 @@ def test_counts_are_those_in_memory(corpus: Corpus, tmp_path: Path) -> None:
     assert summary.pretokens == expected.totals.pretokens
     assert summary.distinct_pretokens == len(expected)
     assert summary.failures == 0
+    assert jobs.verify(directory=str(tmp_path / "counts"), inputs=corpus.inputs()).compared
     assert summary.formats == found.totals.formats == {"jsonl": 80, "parquet": 50, "text": 1}
     assert [file.name for file in found.inputs] == [
         "a ünï.txt", "b/docs.jsonl", "b/empty.jsonl", "b/more.jsonl.gz", "c.parquet",

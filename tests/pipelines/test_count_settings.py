@@ -1,4 +1,4 @@
-"""Jobs that count with normalizers, patterns never split, several patterns and pruning."""
+"""Jobs that count with patterns never split, pruning and weights."""
 
 from __future__ import annotations
 
@@ -14,40 +14,12 @@ from pipelines.errors import InputError, JobError, VerificationError
 from pipelines.output.names import manifest_bytes
 from pipelines.settings import CountsInput, InputSettings, PretokenSettings, TrainSettings
 from tests import jobs
-from tests.pipelines.corpora import TWO, count, train
+from tests.pipelines.corpora import count, train
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.pipelines.corpora import Corpus
-
-WAY = PretokenSettings(
-    pattern=("gpt2", r"\d", "[aeiou]+"),
-    normalizer=("nfd", "strip-accents"),
-    never_split=("email", r"lazy|qu"),
-    special_tokens=("the", "— "),
-)
-
-
-def in_order(counts: PretokenCounts) -> list[bytes]:
-    table = counts.to_table().sort_by(
-        [("first_document", "ascending"), ("first_position", "ascending")]
-    )
-    found: list[bytes] = table["pretoken"].to_pylist()
-    return found
-
-
-def test_counts_and_their_order_are_those_in_memory(corpus: Corpus, tmp_path: Path) -> None:
-    expected = bpe.count_pretokens(
-        corpus.texts, pretokenizer=WAY.cut, special_tokens=WAY.special_tokens, track_order=True
-    )
-    count(corpus.inputs(), tmp_path / "0", pretokens=WAY, track_order=True, execution=TWO)
-    found = PretokenCounts.load(tmp_path / "0")
-    assert dict(found.items()) == dict(expected.items())
-    assert found.totals == expected.totals
-    assert found.pretokenizer == WAY.cut
-    assert in_order(found) == in_order(expected)
-    assert jobs.verify(directory=str(tmp_path / "0"), inputs=corpus.inputs()).compared
 
 
 def test_a_pattern_that_looks_around_ends_the_job_with_its_name(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipelines.corpus.documents import ReadOptions, read_blocks, read_split
+from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
-from pipelines.errors import ConfigError, InputError
+from pipelines.errors import ConfigError
 from pipelines.formats import FILE_FORMATS, WITH_COLUMNS
 from pipelines.settings import InputSettings
 from tests.pipelines.corpus_files import COMPRESSIONS, pack, read, stored, whole
@@ -118,16 +118,6 @@ def test_small_files_share_a_block(tmp_path: Path) -> None:
     assert block.places.to_pylist() == [0] * 99
     assert [(bad.name, bad.size) for bad in block.bad] == [("050.txt", 1)]
     assert block.input_bytes == split.size
-
-
-def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "corpus.file"
-    path.write_text("text")
-    source = whole(path, "text")
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(InputError, match=r"corpus\.file"):
-        list(read_blocks(source, ReadOptions()))
 
 
 @pytest.mark.parametrize("changes", [{"text_field": "\ud800"}, {"id_field": "\udfff"}])

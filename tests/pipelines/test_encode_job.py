@@ -180,14 +180,6 @@ def test_the_summary_says_what_was_read_and_what_was_passed_over(
     assert summary.as_dict()["passed_over"][0]["reason"] == "by their names"
 
 
-def test_a_file_in_the_place_of_a_tokenizer_is_refused(corpus: Corpus, tmp_path: Path) -> None:
-    (tmp_path / "t.json").write_text('{"model": {}}')
-    for name in ("t.json", "nowhere.json", "."):
-        with pytest.raises(InputError):
-            encode(corpus.inputs(), tmp_path / name, tmp_path / "ids")
-    assert not (tmp_path / "ids").exists()
-
-
 def test_the_tokenizer_may_not_lie_in_the_output(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "ids").mkdir()
     small_tokenizer(tmp_path / "ids" / "tokenizer.json")

@@ -121,14 +121,6 @@ def test_a_filesystem_that_is_not_installed_says_what_it_needs(
             use(f"{scheme}://bucket{'-of-' + module}/name.json")
 
 
-def test_missing_files_are_input_errors(tmp_path: Path) -> None:
-    path = str(tmp_path / "nowhere")
-    for read in (storage.read, storage.digest, storage.open_binary):
-        with pytest.raises(InputError, match="nowhere: cannot read"):
-            read(path)
-    assert not storage.exists(path)
-
-
 @pytest.mark.parametrize(
     "name", ["file", ".file.tmp", ".file.0123.tmp", "file." + "0" * 32 + ".tmp"]
 )

@@ -51,16 +51,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def plain(folder: Path, source: str = "*", *, split_size: int | None = None) -> InputSettings:
-    patterns = (f"{folder}/*-{source}/*.jsonl", f"{folder}/*-{source}/*.txt")
-    return InputSettings(patterns=patterns, split_size=split_size)
+def plain(folder: Path, source: str = "*") -> InputSettings:
+    return InputSettings(patterns=(f"{folder}/*-{source}/*.jsonl", f"{folder}/*-{source}/*.txt"))
 
 
-def named(folder: Path, *, split_size: int | None = None) -> InputSettings:
+def named(folder: Path) -> InputSettings:
     patterns = tuple(
         f"{name}={pattern}" for name in ("code", "web") for pattern in plain(folder, name).patterns
     )
-    return InputSettings(patterns=patterns, split_size=split_size)
+    return InputSettings(patterns=patterns)
 
 
 def swapped(folder: Path) -> InputSettings:
@@ -98,17 +97,10 @@ def mixed(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def by_themselves(
-    counted: Path, output: Path, *, training: TrainSettings = TRAINING, **settings: Any
-) -> bytes:
+def by_themselves(counted: Path, output: Path, **settings: Any) -> bytes:
     """The tokenizer trained on the counts of each source, which has its share."""
     counts = (f"{counted}/web:70%", f"{counted}/code:30%")
-    train(
-        output / "model",
-        counts=tuple(map(CountsInput.parse, counts)),
-        training=training,
-        **settings,
-    )
+    train(output / "model", counts=tuple(map(CountsInput.parse, counts)), **settings)
     return (output / "model" / "tokenizer.json").read_bytes()
 
 

@@ -127,13 +127,6 @@ def test_nothing_counted_is_counts_too(tmp_path: Path) -> None:
         assert_that(p | ReadCounts(str(tmp_path / "c")), equal_to([]))
 
 
-def test_a_directory_that_holds_something_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").touch()
-    with pytest.raises(Exception, match=r"holds 'mine\.txt'"), pipeline() as p:
-        _ = p | beam.Create([(b"a", 1)]) | WriteCounts(str(tmp_path))
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
-
-
 def test_a_directory_is_read_and_checked_when_the_pipeline_runs(tmp_path: Path) -> None:
     counts = bpe.count_pretokens(TEXTS)
     replace(counts, scale=2).save(tmp_path / "half")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+PORTABLE = ("PortableRunner", "--job_endpoint=h:1")
 PROCESS = ("PortableRunner", "--job_endpoint=127.0.0.1:8099", "--environment_type=PROCESS")
 DOCKER = ("FlinkRunner", "--flink_master=http://flink:8081")
 DATAFLOW = ("DataflowRunner", "--project=p", "--region=r")
@@ -53,19 +54,11 @@ def workers(runner: str, *flags: str) -> Workers:
         (("FlinkRunner", "--flink_master=flink:8081"), "docker", "flink:8081"),
         (("SparkRunner",), "loopback", ""),
         (("SparkRunner", "--spark_master_url=spark://s:7077"), "docker", "s:7077"),
-        (("PortableRunner", "--job_endpoint=h:1"), "docker", "h:1"),
-        (
-            ("PortableRunner", "--job_endpoint=h:1", "--environment_type=LOOPBACK"),
-            "loopback",
-            "h:1",
-        ),
+        (PORTABLE, "docker", "h:1"),
+        ((*PORTABLE, "--environment_type=LOOPBACK"), "loopback", "h:1"),
         (("PortableRunner", "--environment_type=beam:env:process:v1"), "process", ""),
         (PROCESS, "process", "127.0.0.1:8099"),
-        (
-            ("PortableRunner", "--job_endpoint=h:1", "--environment_type=EXTERNAL"),
-            "external",
-            "h:1",
-        ),
+        ((*PORTABLE, "--environment_type=EXTERNAL"), "external", "h:1"),
         (DATAFLOW, "dataflow", "Dataflow"),
     ],
 )
