@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from tests.cluster.guard import descendants
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ MODULES = [
 ]
 
 
-class ProgramError(Exception):
+class ProgramError(click.ClickException):
     """A program did not start, or ended too early; the message has the end of its log."""
 
 

@@ -13,6 +13,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import click
+
 from tests.cluster import cache, workers
 from tests.cluster.flink import Flink, JobServer
 from tests.cluster.processes import HOST, wait_until
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class ServiceError(Exception):
+class ServiceError(click.ClickException):
     """The cluster cannot be started or stopped; the message says why."""
 
 

@@ -15,6 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from tests.cluster import cache
 from tests.cluster.processes import java
 
@@ -69,7 +71,7 @@ _WORKER = "apache_beam.runners.worker.sdk_worker_main"
 _KEEPS_NOTHING = "PYTHONDONTWRITEBYTECODE"
 
 
-class SetupError(Exception):
+class SetupError(click.ClickException):
     """A cluster cannot be set up here; the message says what to install."""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.process import ROOT
-from tests.cluster.processes import Program, is_running, wait_until
+from tests.cluster.processes import is_running, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,15 +38,6 @@ def child_in(folder: Path) -> int:
     path = folder / "child"
     wait_until(path.exists, "a child")
     return int(path.read_text())
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="children that leave are found on Linux only")
-def test_children_of_a_dead_program_are_taken_down(tmp_path: Path) -> None:
-    with Program("parent", [sys.executable, "-c", PARENT], folder=tmp_path) as program:
-        child = child_in(tmp_path)
-        program.kill()
-        assert is_running(child)
-    wait_until(lambda: not is_running(child), "the end of the child")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children that leave are found on Linux only")

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from tests.cluster.__main__ import cluster
-from tests.cluster.conftest import require_pieces
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,16 +45,3 @@ def test_a_tool_that_fails_is_named_with_what_is_needed(tools: Path) -> None:
     assert done.exit_code == 1
     assert "ended with status 3 (it needs Apache Maven" in done.output
     assert done.output.endswith("too old\n")
-
-
-@pytest.mark.parametrize(
-    ("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)]
-)
-def test_a_test_on_a_cluster_skips_and_says_what_is_missing_or_fails_where_it_must_run(
-    monkeypatch: pytest.MonkeyPatch, required: str, outcome: type[BaseException]
-) -> None:
-    monkeypatch.setenv("BPE_CLUSTER_REQUIRED", required)
-    with pytest.raises(outcome) as raised:
-        require_pieces()
-    assert all(remedy in str(raised.value) for remedy in REMEDIES)
-    assert "is not here: make cluster" in str(raised.value)
