@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +10,8 @@ import pytest
 
 from tests.cli.process import bpe
 from tests.faults.disk import Disk, bound_by_permissions, small_disk
-from tests.faults.running import (
-    ended,
-    outcome,
-    running,
-    stamps,
-    temporaries,
-    until,
-)
+from tests.faults.running import ended, outcome, running, stamps, temporaries, until
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,15 +29,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
         yield disk
 
 
-def check_error(stderr: str, *words: str) -> None:
-    """There is one error, which says all of these, and how to go on."""
-    assert "Traceback" not in stderr
-    (error,) = (line for line in stderr.splitlines() if line.startswith("bpe: error:"))
-    assert [word for word in (*words, "--resume") if word not in error] == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["encode", "train"])
+@pytest.mark.parametrize("name", long_but(["encode", "train"], "encode"))
 def test_a_full_disk_is_named_and_the_job_goes_on_when_there_is_room(
     small: Undisturbed, disk: Disk, name: str
 ) -> None:
@@ -53,7 +38,10 @@ def test_a_full_disk_is_named_and_the_job_goes_on_when_there_is_room(
     needed = sum(-(-len(data) // free.f_bsize) for data in small.made(name).values())
     (disk.outside / "ballast").write_bytes(bytes((free.f_bavail - needed // 2) * free.f_bsize))
     done = bpe(*small.command(name, out), status=1, inside=disk.inside)
-    check_error(done.stderr, f"{out}/", "No space left on device")
+    assert "Traceback" not in done.stderr
+    (error,) = (line for line in done.stderr.splitlines() if line.startswith("bpe: error:"))
+    for words in (f"{out}/", "No space left on device", "--resume"):
+        assert words in error
     assert temporaries(seen) == []
     assert not (seen / "manifest.json").exists()
     assert disk.remount("rw,size=16m")
@@ -105,26 +93,3 @@ def test_an_output_that_cannot_be_written_any_more(
     after = stamps(seen)
     assert kept
     assert [after[name] for name in kept] == [before[name] for name in kept]
-
-
-def test_a_file_that_may_not_grow_is_named_and_the_job_goes_on_when_it_may(
-    small: Undisturbed, tmp_path: Path
-) -> None:
-    """A limit of the process, which nobody needs a right for: a write fails as on a full disk."""
-    out, long = tmp_path / "out", tmp_path / "long.txt"
-    figures = random.Random(1)
-    long.write_text(" ".join(str(figures.randrange(10**6)) for _ in range(30_000)))
-    bpe(*small.command("encode", tmp_path / "undisturbed", "--input", str(long)))
-    expected = outcome(tmp_path / "undisturbed")
-    largest = max(expected, key=lambda file: len(expected[file]))
-    assert largest.startswith("data/")
-    command = small.command("encode", out, "--input", str(long))
-    limit = f"--fsize={len(expected[largest]) - 1}"  # bytes: what all files have but one
-    done = bpe(*command, status=1, inside=("prlimit", limit))
-    check_error(done.stderr, f"{out}/data/", "File too large: ")
-    assert temporaries(out) == []
-    left = outcome(out)
-    assert "manifest.json" not in left
-    assert all(expected[file] == data for file, data in left.items())
-    bpe(*command, "--resume")
-    assert outcome(out) == expected

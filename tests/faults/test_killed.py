@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,16 +11,8 @@ import pytest
 
 from pipelines.storage import is_temporary
 from tests.cli.process import bpe
-from tests.faults.running import (
-    PATIENCE,
-    ended,
-    outcome,
-    running,
-    stamps,
-    temporaries,
-    until,
-)
-from tests.shared_data import long_but
+from tests.faults.running import PATIENCE, ended, outcome, running, stamps, temporaries, until
+from tests.shared_data import LONG, long_but
 
 if TYPE_CHECKING:
     from tests.faults.whole import WholeJob
@@ -30,41 +22,46 @@ ENDS = {
     signal.SIGTERM: (128 + signal.SIGTERM, ["bpe: error: terminated"]),
     signal.SIGINT: (128 + signal.SIGINT, ["bpe: error: interrupted"]),
 }
-
-
-def parts(directory: Path) -> list[Path]:
-    return list(directory.rglob("train-*.parquet"))
+PARTS = "encoded/data/train-*"
+# Files of which there are as many: while it counts, encodes, and exports.
+MOMENTS = ((".plan.json", 1), (PARTS, 3), (PARTS, 60), ("export/.plan.json", 1))
+EXPORT = {"to": "parquet", "pack": 64, "shuffle": 7, "validation": "10%", "token_budget": 150_000}
 
 
 @pytest.mark.parametrize("number", long_but(ENDS, signal.SIGKILL))
-@pytest.mark.parametrize("after", long_but([0, 3, 60], 3))
-def test_a_run_that_is_ended_at_any_moment_is_resumed(
-    whole: WholeJob, tmp_path: Path, number: signal.Signals, after: int
+def test_a_run_that_is_ended_again_and_again_goes_on(
+    whole: WholeJob, tmp_path: Path, number: signal.Signals
 ) -> None:
     """Complete counts, and parts with a record, are not made again."""
-    out, expected = tmp_path / "out", whole.made()
-    run = whole.command(tmp_path / "job.yaml", out)
-    with running(*run) as process:
-        until((out / ".plan.json").exists, process)
-        until(lambda: len(parts(out)) >= after, process)
-        process.send_signal(number)
-        status, errors = ended(process)
-    # Before and between jobs, SIGTERM ends it at once.
-    at_once = after == 0 and (status, errors) == (-signal.SIGTERM, [])
-    assert at_once or (status, errors) == ENDS[number]
-    assert not (out / "encoded" / "manifest.json").exists()
-    for name, data in outcome(out).items():
-        assert is_temporary(Path(name).name) or data == expected[name], name
-    recorded = {path.stem for path in (out / "encoded" / "records").glob("train-*")}
-    finished = {
-        name: stamp
-        for name, stamp in stamps(out).items()
-        if name.endswith(".parquet")
-        and ((name[:7] == "counts/" and after) or Path(name).stem in recorded)
-    }
-    done = bpe(*run, "--resume", "--json", seconds=PATIENCE)
+    undisturbed, out = shutil.copytree(whole.disk, tmp_path / "undisturbed"), tmp_path / "out"
+    bpe(*whole.command(tmp_path / "job.yaml", undisturbed, export=EXPORT), "--resume")
+    expected = outcome(undisturbed)
+    assert any(name.startswith("export/data/train-") for name in expected)
+    run = (*whole.command(tmp_path / "job.yaml", out, export=EXPORT), "--resume")
+    finished: dict[str, tuple[int, int]] = {}
+    for pattern, files in MOMENTS if LONG else MOMENTS[1:2]:
+        with running(*run) as process:
+            until(lambda: len(list(out.glob(pattern))) >= files, process)  # noqa: B023  # at once
+            process.send_signal(number)
+            status, errors = ended(process)
+        # Before and between jobs, SIGTERM ends it at once.
+        at_once = pattern != PARTS and (status, errors) == (-signal.SIGTERM, [])
+        assert at_once or (status, errors) == ENDS[number]
+        assert not (out / "export" / "manifest.json").exists()
+        for name, data in outcome(out).items():
+            assert is_temporary(Path(name).name) or data == expected[name], name
+        now = stamps(out)
+        assert {name: now[name] for name in finished} == finished
+        complete = {path.parent.name for path in out.glob("*/manifest.json")}
+        recorded = {path.stem for path in out.glob("encoded/records/train-*")}
+        finished = {
+            name: stamp
+            for name, stamp in now.items()
+            if "/data/" in name
+            and (name.partition("/")[0] in complete or Path(name).stem in recorded)
+        }
+    bpe(*run, seconds=PATIENCE)
     assert outcome(out) == expected
     assert temporaries(out) == []
     now = stamps(out)
     assert {name: now[name] for name in finished} == finished
-    assert json.loads(done.stdout)["encode"]["resumed_parts"] == len(recorded)
