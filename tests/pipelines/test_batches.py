@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import bpe
 from bpe._arrow import list_array
@@ -25,15 +23,12 @@ from pipelines.batches import (
     TextBatches,
     column_of,
     fields_of,
-    id_arrays,
     pretoken_bytes,
     sorted_messages,
     text_of,
     with_ids,
 )
 from pipelines.errors import RecordError
-from pipelines.settings import EncodeSettings
-from tests.pipelines.corpora import END
 
 
 @dataclass
@@ -43,7 +38,6 @@ class Document:
 
 
 ids_of = partial(with_ids, text_field="text", output_field="ids", use=CacheUse())
-TEXTS = st.one_of(st.text(max_size=40), st.binary(max_size=40))
 
 
 # Elements.
@@ -97,38 +91,6 @@ def test_a_batch_is_full_by_bytes_and_by_rows(monkeypatch: pytest.MonkeyPatch) -
 
 
 # Encoding.
-
-
-@given(
-    texts=st.lists(TEXTS, max_size=20),
-    chunk=st.integers(1, 20),
-    ends=st.booleans(),
-    special=st.sampled_from([(), (END,), ("all",)]),
-)
-def test_batches_have_the_ids_of_the_texts(
-    tokenizer: bpe.Tokenizer,
-    texts: list[str | bytes],
-    chunk: int,
-    *,
-    ends: bool,
-    special: tuple[str, ...],
-) -> None:
-    column = pa.chunked_array(
-        [pa.array(texts[i : i + chunk], pa.large_binary()) for i in range(0, len(texts), chunk)],
-        pa.large_binary(),
-    )
-    settings = EncodeSettings(append_token=END if ends else None, allow_special=special)
-    encoder = IdEncoder(tokenizer, settings)
-    encoded = encoder.encode(column, CacheUse())
-    end = [tokenizer.special_tokens[END]] if ends else []
-    allowed = (END,) if special else ()
-    expected = [tokenizer.encode(text, allowed_special=allowed) + end for text in texts]
-    assert encoded.ids.to_pylist() == expected
-    assert encoded.ids.type == pa.list_(pa.uint16())
-    arrays = list(id_arrays(encoded.ids))
-    assert [array.tolist() for array in arrays] == expected
-    assert all(array.dtype == np.uint16 and array.flags.writeable for array in arrays)
-    assert not encoded.bad
 
 
 def test_a_table_keeps_its_columns_and_loses_its_bad_rows(letters: bpe.Tokenizer) -> None:
