@@ -24,6 +24,7 @@ from tests.export.exports import (
     export_plainly,
     found,
     inputs_of,
+    verify,
 )
 from tests.pipelines.corpora import END, encode, sentence, tree, write_jsonl
 from tests.pipelines.object_store import ObjectStore
@@ -73,7 +74,9 @@ def test_the_matrix(
 ) -> None:
     names = ("web", "code") if "mix" in TAKEN[taken] else ("edges", "code", "blank")
     options = Options(to=to, **SHAPES[shape], **TAKEN[taken], shuffle=ORDERS[order])
-    export_and_check({name: ids(name) for name in names}, tmp_path / "out", options)
+    sources = {name: ids(name) for name in names}
+    export_and_check(sources, tmp_path / "out", options)
+    verify(tmp_path / "out", sources)
 
 
 @pytest.mark.parametrize("to", FORMATS if LONG else ["bin", "litdata"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import shutil
 from dataclasses import replace
 from functools import cache
@@ -18,7 +17,6 @@ from pipelines.output.names import manifest_bytes, read_manifest_object
 from pipelines.stage.record import read_records, write_records
 from tests.export.exports import FORMATS, Options, export_plainly, verify
 from tests.pipelines.corpora import flip
-from tests.shared_data import LONG
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,19 +56,6 @@ def exported(
 def output(exported: Callable[..., Path], tmp_path: Path) -> Path:
     """A copy of the plain export to Parquet, which a test may change."""
     return shutil.copytree(exported(), tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    ("to", "name"),
-    [
-        *zip(FORMATS, itertools.cycle(OPTIONS)),
-        *(("parquet", name) for name in OPTIONS if LONG or name == "packed"),
-    ],
-)
-def test_what_was_exported_is_right(
-    sources: dict[str, Path], exported: Callable[..., Path], to: str, name: str
-) -> None:
-    verify(exported(name, to), sources)
 
 
 @pytest.mark.parametrize("to", FORMATS)
