@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from html import unescape
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -30,29 +31,19 @@ def text(page: str) -> str:
     )
 
 
-class _Tables(HTMLParser):
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tables: list[list[list[str]]] = []
-        self._in_cell = False
-        self.feed(html)
+def _tables(page: str) -> list[list[list[str]]]:
+    """The rows of each table, as they are read."""
+    return [
+        [
+            [unescape(re.sub(r"<[^>]*>", "", cell)) for cell in _inside("t[dh]", row)]
+            for row in _inside("tr", one)
+        ]
+        for one in _inside("table", page)
+    ]
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        del attrs
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self.tables[-1][-1].append("")
-            self._in_cell = True
 
-    def handle_endtag(self, tag: str) -> None:
-        self._in_cell = self._in_cell and tag not in ("td", "th")
-
-    def handle_data(self, data: str) -> None:
-        if self._in_cell:
-            self.tables[-1][-1][-1] += data
+def _inside(tag: str, page: str) -> list[str]:
+    return re.findall(rf"<{tag}\b[^>]*>(.*?)</{tag}>", page, re.DOTALL)
 
 
 def table(html: str, *heads: str, below: str = "") -> list[list[str]]:
@@ -66,13 +57,13 @@ def table(html: str, *heads: str, below: str = "") -> list[list[str]]:
     if below:
         html = html[html.index(f"<summary>{below}</summary>") :]
         html = html[: html.index("</details>")]
-    (found,) = [one[1:] for one in _Tables(html).tables if one[:1] == [list(heads)]]
+    (found,) = [one[1:] for one in _tables(html) if one[:1] == [list(heads)]]
     return found
 
 
 def facts(html: str) -> dict[str, str]:
     """The first table as a mapping: it has a name and a value in each row."""
-    first, *_ = _Tables(html).tables
+    first, *_ = _tables(html)
     return dict(first)
 
 

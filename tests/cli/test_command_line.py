@@ -173,7 +173,6 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
         ((*COUNT, "--", "b.txt"), "Put it in quotes"),
         ((*COUNT, "--", "--region=x", ""), "'' after -- does not begin with --"),
         ((*COUNT, "--", "--direct_running_mode=backwards"), "backwards"),
-        ((*COUNT, "--runner", "NoSuchRunner"), "NoSuchRunner"),
         ((*COUNT, "--pattern", "("), "pattern '(' does not compile"),
         ((*COUNT, "--special-token", ""), "special token"),
         ((*COUNT, "--special-token", "a", "--special-token", "a"), "special token"),

@@ -33,8 +33,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("arguments", "message"),
     [
         (("--to=mds",), "--to is an option of bpe export, not of this command"),
-        (("--keep", "langs"), "no such field (their fields: 'text', 'lang', 'score')"),
-        (("--keep", "lang:strin"), "'strin' is no type"),
         (("--dropout", "2"), "--dropout': 2.0 is not between 0 and 1"),
         (("--dropout", "some"), "'some' is not a number"),
     ],

@@ -180,8 +180,6 @@ RUN = "run job.yaml --set"
             "group 'de' is in --dev-counts but not in --counts",
         ),
         (f"{PARITY} train --counts train/language=en", "2 groups that are called 'en'"),
-        (f"{PARITY} missing", "missing"),
-        (f"{PARITY} train --dev-counts missing", "missing"),
         (f"{TRAIN} --counts train --window 9", "--window needs --parity"),
     ],
 )

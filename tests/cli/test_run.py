@@ -67,7 +67,6 @@ def test_the_command_line_wins_over_the_file(work: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("vocab_sice: 10\n", "job.yaml: vocab_sice: unknown key; did you mean vocab_size?"),
         ("baseline: a\n", "job.yaml: baseline: an option of bpe encode, not of this command"),
         ("beam_args: [x]\n", "job.yaml: beam_args: 'x' does not begin with --"),
         ("config: other.yaml\n", "job.yaml: config: unknown key"),
