@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import reduce
-from importlib import import_module
-from importlib.util import find_spec
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,27 +25,11 @@ def codes(name: str) -> list[str]:
     return CODE.findall((ROOT / name).read_text("utf-8"))
 
 
-def imported(name: str) -> object:
-    """The object of a dotted name: a module, or something in one."""
-    module, _, rest = name, "", ""
-    while not is_module(module):
-        module, _, last = module.rpartition(".")
-        rest = f"{last}.{rest}" if rest else last
-    return reduce(getattr, filter(None, rest.split(".")), import_module(module))
-
-
-def is_module(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # its parent is no package
-        return False
-
-
 def test_the_architecture_shows_the_ways_by_names_that_can_be_imported() -> None:
     names = [one for one in codes("ARCHITECTURE.md") if NAME.fullmatch(one)]
     assert len(names) > 30
     for name in names:
-        assert imported(name) is not None, name
+        assert resolve_name(name) is not None, name
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
-from importlib import import_module
 from pathlib import PurePath
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -366,8 +366,7 @@ def test_a_job_whose_directory_another_takes_over_ends(
     monkeypatch: pytest.MonkeyPatch,
     choice: str,
 ) -> None:
-    module, _, function = kind.step.rpartition(".")
-    step = getattr(import_module(module), function)
+    step = resolve_name(kind.step)
 
     def taken_over(*arguments: Any, **named: Any) -> Any:
         patch.undo()

@@ -17,8 +17,7 @@ import bpe
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, InputSettings
 from tests.export.exports import Options, export_and_check, export_plainly, rows, verify
-from tests.pipelines.corpora import encode, sentence
-from tests.pipelines.test_keep import jsonl
+from tests.pipelines.corpora import encode, sentence, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +48,7 @@ def test_a_column_that_a_source_lacks_is_null(ids: Ids, tmp_path: Path, shape: s
 
 
 def encoded(folder: Path, model: Path, values: Rows, **settings: Any) -> Path:
-    jsonl(
+    write_rows(
         folder / "in" / "docs.jsonl", [{"text": sentence(i), **one} for i, one in enumerate(values)]
     )
     inputs = InputSettings(patterns=(str(folder / "in"),), split_size=300)

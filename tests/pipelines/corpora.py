@@ -194,10 +194,11 @@ def write_jsonl(path: Path, texts: list[str]) -> Corpus:
     return Corpus(path.parent, rows)
 
 
-def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> Path:
     """One file of lines of JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
 
 
 def small_tokenizer(path: Path) -> bpe.Tokenizer:

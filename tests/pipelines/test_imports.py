@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 import graphlib
 import json
 import subprocess
@@ -93,52 +92,38 @@ def test_a_command_puts_back_what_it_changes(tmp_path: Path) -> None:
     assert changed(code, tmp_path) == {}
 
 
-def imported(body: list[ast.stmt]) -> Iterator[str]:
+def imported(path: Path) -> Iterator[str]:
     """The imports of a module, for types too; not those of a function when it is called."""
-    for node in body:
-        if isinstance(node, ast.If):
-            yield from imported([*node.body, *node.orelse])
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            for alias in node.names:
-                yield f"{node.module}.{alias.name}"
+    for top in ast.parse(path.read_text()).body:
+        for node in [*top.body, *top.orelse] if isinstance(top, ast.If) else [top]:
+            if isinstance(node, ast.ImportFrom):
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-@functools.cache
-def imports_of(path: Path) -> tuple[str, ...]:
-    return tuple(imported(ast.parse(path.read_text()).body))
-
-
-def import_graph(package: str, depth: int | None = None) -> dict[str, set[str]]:
-    """The modules of a package, each with those that it imports; rooms, if cut to a depth."""
-    files = {
-        path.relative_to(ROOT).with_suffix("").parts: path
-        for path in (ROOT / package).rglob("*.py")
-    }
+def import_graph(depth: int | None = None) -> dict[str, set[str]]:
+    """The modules of ``pipelines``, each with those that it imports; rooms, if cut to a depth."""
     paths = {
-        parts[:-1] if parts[-1] == "__init__" else parts: path for parts, path in files.items()
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in (ROOT / "pipelines").rglob("*.py")
     }
     graph: dict[str, set[str]] = {}
-    for parts, path in paths.items():
-        room = ".".join(parts[:depth])
-        found = graph.setdefault(room, set())
-        for name in imports_of(path):
-            names = tuple(name.split("."))
-            target = next((end for end in (names, names[:-1]) if end in paths), None)
-            if target is not None and (other := ".".join(target[:depth])) != room:
-                found.add(other)
+    for module, path in paths.items():
+        ends = (name if name in paths else name.rpartition(".")[0] for name in imported(path))
+        room, *others = (
+            ".".join(one.split(".")[:depth]) for one in (module, *(paths.keys() & set(ends)))
+        )
+        graph.setdefault(room, set()).update(set(others) - {room})
     return graph
 
 
 @pytest.mark.parametrize("depth", [None, 2])
 def test_no_import_runs_in_a_circle(depth: int | None) -> None:
     """Of files, and of rooms: so each has a floor, and no import runs back up."""
-    graphlib.TopologicalSorter(import_graph("pipelines", depth)).prepare()
+    graphlib.TopologicalSorter(import_graph(depth)).prepare()
 
 
 def test_only_the_command_line_knows_the_command_line() -> None:
-    graph = import_graph("pipelines", 2)
+    graph = import_graph(2)
     assert [room for room, others in graph.items() if "pipelines.cli" in others] == []
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.faults.running import running, until
 from tests.pipelines.corpora import (
     sentence,
     small_tokenizer,
@@ -39,9 +38,8 @@ def test_a_program_ends_as_python_does(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "in" / "docs.jsonl", [sentence(i, 60) for i in range(600)])
     program = [sys.executable, "-c", SCRIPT, str(tmp_path), str(corpus.folder)]
     ids = tmp_path / "ids"
-    with subprocess.Popen(program, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
-        while process.poll() is None and not any(ids.glob("data/train-*")):
-            time.sleep(0.005)
+    with running(program=program, cwd=ROOT) as process:
+        until(lambda: any(ids.glob("data/train-*")), process)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGINT, errors

@@ -36,11 +36,6 @@ TYPES = {
 }
 
 
-def jsonl(path: Path, records: list[dict[str, Any]]) -> Path:
-    write_rows(path, records)
-    return path
-
-
 def inputs(path: Path, **more: Any) -> InputSettings:
     return InputSettings(patterns=(str(path),), **more)
 
@@ -65,7 +60,7 @@ def expected(record: dict[str, Any]) -> dict[str, Any]:
 def test_fields_pass_through_with_their_types(
     model: Path, tmp_path: Path, split_size: int | None
 ) -> None:
-    jsonl(tmp_path / "in" / "a.jsonl", RECORDS)
+    write_rows(tmp_path / "in" / "a.jsonl", RECORDS)
     table = kept(tmp_path / "in", model, tmp_path / "ids", *NAMES, split_size=split_size)
     assert table.schema.names == ["id", *NAMES, "key", "input_ids", "num_tokens"]
     assert {name: table.schema.field(name).type for name in NAMES} == TYPES
@@ -109,9 +104,9 @@ def test_columns_of_parquet_pass_through_with_their_types(model: Path, tmp_path:
 
 def test_types_of_several_files_come_together(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "in"
-    jsonl(folder / "a.jsonl", [{"text": "one", "n": None, "o": {"a": 1}}])
+    write_rows(folder / "a.jsonl", [{"text": "one", "n": None, "o": {"a": 1}}])
     two = {"text": "two", "n": 2, "o": {"a": 1}, "late": [1]}
-    jsonl(folder / "b.jsonl", [two, {"text": "", "late": [2.5]}])
+    write_rows(folder / "b.jsonl", [two, {"text": "", "late": [2.5]}])
     struct = pa.struct([pa.field("b", pa.string(), nullable=False)])
     columns = {"n": pa.array([3], pa.int16()), "o": pa.array([{"b": "x"}], struct)}
     late = pa.array([None], pa.list_(pa.float32()))
@@ -148,7 +143,7 @@ def test_records_that_do_not_fit_are_bad_records(model: Path, tmp_path: Path) ->
         {"text": f"number {i}", **RECORDS[0], **RECORDS[2], "n": i, "x": 0.5} for i in range(1100)
     ]
     first[0] = RECORDS[0] | {"x": 0.5}
-    path = jsonl(tmp_path / "in" / "a.jsonl", first)
+    path = write_rows(tmp_path / "in" / "a.jsonl", first)
     with path.open("a") as file:
         for late, _ in LATE:
             text = json.dumps({"id": "late", "text": "the last", **late})
@@ -223,7 +218,7 @@ def test_what_cannot_pass_through_is_refused(model: Path, tmp_path: Path, how: s
         if name.endswith("parquet"):
             pq.write_table(pa.table(what), path)
         elif name.endswith("jsonl"):
-            jsonl(path, what)
+            write_rows(path, what)
         else:
             path.write_text(what)
     settings = EncodeSettings(keep=tuple(names.split(",")))
@@ -238,7 +233,7 @@ def test_names_of_other_layouts_are_free(model: Path, tmp_path: Path) -> None:
         {"text": "low", "documents": None},
         {"text": "fox", "chunk_index": 3, "length": 1, "a:b": "x"},
     ]
-    file = jsonl(tmp_path / "in" / "a.jsonl", records)
+    file = write_rows(tmp_path / "in" / "a.jsonl", records)
     names = ("documents:string", "chunk_index", "offset:int64", "length:int8", "a:b:large_string")
     table = kept(tmp_path / "in", model, tmp_path / "ids", *names)
     assert table["documents"].to_pylist() == [None, None]
@@ -269,7 +264,7 @@ def test_large_columns_make_small_row_groups(
 def test_a_damaged_parquet_file_is_a_bad_record_with_columns_too(
     model: Path, tmp_path: Path
 ) -> None:
-    jsonl(tmp_path / "in" / "a.jsonl", [{"text": "x", "n": 1}])
+    write_rows(tmp_path / "in" / "a.jsonl", [{"text": "x", "n": 1}])
     (tmp_path / "in" / "b.parquet").write_bytes(b"PAR1 no PAR1")
     table = kept(tmp_path / "in", model, tmp_path / "ids", "n", max_failures=1)
     assert table["n"].to_pylist() == [1]
