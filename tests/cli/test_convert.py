@@ -76,6 +76,7 @@ def test_a_pattern_is_said_too(model: Path, tmp_path: Path) -> None:
         ("convert model/tokenizer.json", 2, "Missing argument 'TO'"),
         ("convert model x.json --leave-out merges", 2, "'merges' is unknown"),
         ("convert model/tokenizer.json x.json --pretokenizer gpt2", 1, "defines its own pre"),
+        ("convert model x.json --special-token a=1", 1, "defines its own pre"),
         ("convert model x.json --special-token a --special-token a", 2, "given twice"),
         ("verify vocab.json", 1, "merges.txt: cannot read the tokenizer: No such"),
         ("verify half.json", 1, "half.json: is not JSON"),

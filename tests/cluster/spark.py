@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.cluster import cache
 from tests.cluster.jobs import Submission
@@ -50,22 +50,13 @@ class Spark:
         options = [*MODULES, f"-Djava.io.tmpdir={folder}"]
         executors = f"-Dspark.executor.extraJavaOptions={' '.join(options)}"
         env = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.12", "SPARK_LOCAL_IP": HOST}
-
+        jars = f"{cache.spark()}/*"
+        how: dict[str, Any] = {"options": [executors], **env}
         with contextlib.ExitStack() as held:
 
             def program(name: str, main: str, *arguments: str, heap: str = "512m") -> Program:
-                return held.enter_context(
-                    java_program(
-                        name,
-                        folder,
-                        f"{cache.spark()}/*",
-                        main,
-                        *arguments,
-                        heap=heap,
-                        options=[executors],
-                        **env,
-                    )
-                )
+                started = java_program(name, folder, jars, main, *arguments, heap=heap, **how)
+                return held.enter_context(started)
 
             deploy = "org.apache.spark.deploy"
             where = ("--host", HOST, "--port", str(port), "--webui-port", str(web))

@@ -99,21 +99,13 @@ FOLDERS: dict[str, tuple[tuple[str, ...], dict[str, list[str]]]] = {
             ".git": ["x"],
         },
     ),
-    "records of both kinds in one folder": (
-        ("a.jsonl", "b.pq", "c.json.zst"),
-        {"": ["a.jsonl", "b.pq", "c.json.zst"]},
+    "records, whose names may begin as those of files about the data": (
+        ("LICENSES.json", "README.jsonl", "b.pq", "c.json.zst", "readme_texts.parquet"),
+        {"": ["LICENSES.json", "README.jsonl", "b.pq", "c.json.zst", "readme_texts.parquet"]},
     ),
-    "files are sorted by path": (
-        ("b.txt", "a.txt", "a/z.txt", "Z.txt", "ä.txt"),
-        {"": ["Z.txt", "a.txt", "a/z.txt", "b.txt", "ä.txt"]},
-    ),
-    "text of any name": (
-        ("a.py", "b/c.txt", "d", "e.md.gz"),
-        {"": ["a.py", "b/c.txt", "d", "e.md.gz"]},
-    ),
-    "records whose names begin as those of files about the data": (
-        ("LICENSES.json", "README.jsonl", "readme_texts.parquet"),
-        {"": ["LICENSES.json", "README.jsonl", "readme_texts.parquet"]},
+    "text of any name, sorted by path": (
+        ("b.py", "a.txt", "a/z", "Z.md.gz", "ä.txt"),
+        {"": ["Z.md.gz", "a.txt", "a/z", "b.py", "ä.txt"]},
     ),
 }
 
