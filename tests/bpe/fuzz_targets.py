@@ -304,7 +304,7 @@ def check_training(
     ties, model, old = settings["ties"], settings["model"], settings.get("extend")
     settings["min_frequency"] = dice.choice((1, 1, 2, 3))
     if ties != "huggingface":
-        settings["pair_counts"] = dice.choice(PAIR_COUNTS)
+        settings.setdefault("pair_counts", dice.choice(PAIR_COUNTS))
     below = dice.choice((1, 1, 1, 2, 3))
     train = functools.partial(bpe.train, counts, **settings)
     try:
@@ -655,18 +655,10 @@ def kind_of(error: BaseException) -> str:
     return type(error).__name__ + " " + " ".join(re.findall(r"[a-z]{3,}", told)[:8])
 
 
-CHECKS: dict[str, Target] = {
-    "scan": check_scan,
-    "pattern": check_pattern,
-    "count": check_count,
-    "train": check_train,
-    "extend": check_extend,
-    "encode": check_encode,
-    "superwords": check_superwords,
-    "decode": check_decode,
-    "save": check_save,
-    "load": check_load,
-}
+CHECKS = (
+    *(check_scan, check_pattern, check_count, check_train, check_extend),
+    *(check_encode, check_superwords, check_decode, check_save, check_load),
+)
 
 
 def of_certain(check: Target) -> Target:
@@ -674,4 +666,4 @@ def of_certain(check: Target) -> Target:
     return lambda data, dice: check(certain(data), dice)
 
 
-TARGETS = {name: of_certain(check) for name, check in CHECKS.items()}
+TARGETS = {check.__name__.removeprefix("check_"): of_certain(check) for check in CHECKS}

@@ -37,8 +37,9 @@ class System:
 
 
 def read(merges: str) -> Merges:
-    """Merges of symbols without spaces, as ``bpe words`` prints them: ``l o 3, lo w 3``."""
+    """Merges as ``bpe words`` prints them, spaces in symbols as ``␣``: ``l o 3, ␣ w 3``."""
     rows = (merge.split(" ") for merge in merges.split(", "))
+    rows = ([part.replace("␣", " ") for part in row] for row in rows)
     return [(left, right, int(count)) for left, right, count in rows]
 
 
@@ -105,16 +106,9 @@ WORKS = System(
     preset="byte-level",
     texts=["I work", "I work", "I worked", "he works", "he worked"],
     options={"max_merges": 8},
-    merges=[
-        (" ", "w", 5),
-        (" w", "o", 5),
-        (" wo", "r", 5),
-        (" wor", "k", 5),
-        ("I", " work", 3),
-        ("e", " work", 2),
-        ("e", "d", 2),
-        ("h", "e work", 2),
-    ],
+    merges=read(
+        "␣ w 5, ␣w o 5, ␣wo r 5, ␣wor k 5, I ␣work 3, e ␣work 2, e d 2, h e␣work 2",
+    ),
     splits={},
     size=264,
 )
@@ -122,7 +116,7 @@ EATS = System(
     preset="byte-level",
     texts=["he eats", "he eats", "I eat", "you eat"],
     options={"vocab_size": 260},
-    merges=[(" ", "e", 4), (" e", "a", 4), (" ea", "t", 4), (" eat", "s", 2)],
+    merges=read("␣ e 4, ␣e a 4, ␣ea t 4, ␣eat s 2"),
     splits={"he eats": "h|e| eats", "you eat": "y|o|u| eat"},
     size=260,
 )
