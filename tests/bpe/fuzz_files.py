@@ -85,6 +85,7 @@ def cut_of(path: Path) -> str | None:
 WRONG: list[Any] = [
     *(None, True, False, -1, 0, 1, 97, 255, 256, 257, 10**9, 2**31, 2**32, 2**64, 0.5, 1e308),
     *("", "a", "th", "<s>", "é", "Ġ", "\0", "\ud800", "▁", " ", "BPE", "WordPiece", "Unigram"),
+    *('"', "\\", "\u2028", "😀", "\x1f", "aĠ", "\ude00", "t h", "/"),
     *("ByteLevel", "Split", "Sequence", "NFC", "Regex", "beam-bpe-1", "1.0", "(", "a*", "[UNK]"),
     *([], {}, [[]], [{}], {"type": "Sequence"}, [["t", "h"]], ["t h"], {"type": "Metaspace"}),
     *({"type": "BertNormalizer"}, {"type": "Digits"}, {"type": "Replace"}, {"Regex": "("}),

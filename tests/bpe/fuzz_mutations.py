@@ -62,7 +62,8 @@ def with_other_values(data: bytes, dice: random.Random) -> bytes | None:
         file = json.loads(data)
         for _ in range(dice.choice((1, 1, 2, 3))):
             change_value(file, dice)
-        return json.dumps(file).encode()
+        text = json.dumps(file, ensure_ascii=dice.random() < 0.5)
+        return text.encode("utf-8", "surrogatepass")
     except (ValueError, RecursionError):
         return None
 

@@ -74,10 +74,6 @@ def test_a_megabyte() -> None:
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        (
-            {"model": bpe.WordPiece(unknown="<unk>")},
-            "the unknown token '<unk>' of the model is not",
-        ),
         ({"model": bpe.WordPiece(unknown="9" * 5000)}, "the unknown token '9{59} of the model"),
         ({"pairs": [("un", "##aff")]}, "has no merges|result is not"),
         ({"ignore_merges": True}, "a WordPiece model has no merges"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -57,46 +57,10 @@ def same_without_the_core(path: Path, data: bytes) -> object:
 
 
 @given(file=st.sampled_from(SEEDS), seed=st.integers(0, 2**32 - 1))
-@settings(parent=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(parent=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changed_files_are_read_alike(file: tuple[str, bytes], seed: int, tmp_path: Path) -> None:
     name, data = file
     same_without_the_core(tmp_path / name, mutated(data, b"", random.Random(seed)))
-
-
-NAMES = st.text(
-    st.sampled_from('aĠ"\\/\n\t\b\f\r\x00\x1f\x7f\x80é▁😀\ud83d\ude00\u2028') | st.characters(),
-    max_size=4,
-)
-
-
-@settings(parent=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    names=st.lists(NAMES, max_size=5),
-    merges=st.lists(st.tuples(NAMES, NAMES) | NAMES, max_size=2),
-    added=st.lists(NAMES, max_size=3),
-    ascii_only=st.booleans(),
-    gap=st.integers(0, 2),
-)
-def test_any_names_are_read_alike(
-    names: list[str],
-    merges: list[Any],
-    added: list[str],
-    ascii_only: bool,
-    gap: int,
-    tmp_path: Path,
-) -> None:
-    file = json.loads(GOOD["tokenizer.json"])
-    model, vocab = file["model"], file["model"]["vocab"]
-    for pair in merges:
-        names += [*pair, "".join(pair)] if isinstance(pair, tuple) else [pair.replace(" ", "")]
-    for name in names:
-        vocab.setdefault(name, len(vocab) + gap)
-    model["merges"] += merges
-    for content in added:
-        id_ = vocab.get(content, len(vocab) + len(file["added_tokens"]))
-        file["added_tokens"].append({"id": id_, "content": content, "special": gap > 0})
-    text = json.dumps(file, ensure_ascii=ascii_only)
-    same_without_the_core(tmp_path / "tokenizer.json", text.encode("utf-8", "surrogatepass"))
 
 
 PAIR = '"t",\n        "h"'
@@ -108,13 +72,16 @@ UNUSUAL = [
     ('"Ġth": 258', '"Ġth": 300'),  # ids with a gap
     ('"!": 33,\n      "\\"": 34', '"\\"": 34, "!": 33'),  # in another order
     ('"<s>"', '"<｜begin▁of▁text｜>"'),  # an added token of characters that spell no byte
+    ('"<s>"', r'"\ud83d\ude00\/\b\f\n\r\t\"\\\u00e9"'),
+    ('"<s>"', '"😀é\u2028\x7f\x80"'),
 ]
 BROKEN = [
     *(
         ('"!": 33', f'"!": {value}')
         for value in ('33, "!": 33', "34", "033", "-33", "33.0", "4000000000")
     ),
-    *(('"!"', name) for name in ('""', '"\\ud800"', '"\t"')),
+    *(('"!"', name) for name in ('""', '"\\ud800"', '"\t"', r'"\ude00"', r'"\ud83dx"')),
+    *(('"!"', name) for name in (r'"\u12"', r'"\u00g0"', r'"\x21"', '"!', '!"')),
     *((PAIR, pair) for pair in ('"t", "h", "e"', '"t"', '"h", "t"')),
     (LIST, '"t  h"'),
     ('"model": {', '"model": {"vocab": {}, '),

@@ -173,9 +173,6 @@ def test_characters_that_they_can_express() -> None:
     "settings_",
     [
         {},
-        {"lowercase": False},
-        {"lowercase": True, "strip_accents": False},
-        {"clean_text": False, "handle_chinese_chars": False, "lowercase": False},
         {"wordpieces_prefix": "@@", "lowercase": False},
     ],
     ids=str,

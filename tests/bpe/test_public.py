@@ -56,17 +56,14 @@ def test_a_vocabulary_maps_text_to_ids_and_back() -> None:
     assert tokenizer.token_to_id(" tooth") is None
     assert tokenizer.token_to_id(b"no such token") is None
     assert tokenizer.id_to_token(265) is tokenizer.id_to_token(-1) is None
-    for call in (tokenizer.token_to_id, tokenizer.id_to_token):
-        with pytest.raises(TypeError):
-            call(None)  # type: ignore[arg-type]
-
-
-def test_gaps_are_no_tokens() -> None:
     gapped = small_tokenizer()
     gap = gapped.tokens.index(None)
     assert gapped.id_to_token(gap) is None
     assert gap not in gapped.get_vocab().values()
     assert len(gapped.get_vocab()) == gapped.vocab_size == gapped.max_id + 1 - 2
+    for call in (tokenizer.token_to_id, tokenizer.id_to_token):
+        with pytest.raises(TypeError):
+            call(None)  # type: ignore[arg-type]
 
 
 def test_the_names_of_hugging_face_mean_the_same() -> None:

@@ -63,10 +63,8 @@ def test_merges_of_all_forms(merges: Any) -> None:
         ({"merges": [(116, 104, 2**32)]}, "merge 0 is not three ids"),
         ({"merges": 5}, "merge 0 is not three ids"),
         ({"merges": b"1234"}, "4 bytes of merges are not triples"),
-        ({"merges": [(116, 104, 300)]}, r"merge 0 \(116, 104 -> 300\): no token has the id 300"),
-        ({"merges": [(116, 258, 256)]}, "merge 0 .*: no token has the id 258"),
+        ({"merges": [(116, 258, 256)]}, r"merge 0 \(116, 258 -> 256\): no token has the id 258"),
         # However large its numbers.
-        ({"merges": [*MERGES, [2**32 - 1] * 3]}, "merge 2 .*: no token has the id"),
         ({"merges": [*MERGES, [0, 0, 2**32 - 1]]}, "merge 2 .*: no token has the id"),
         ({"merges": [*MERGES, [2**31, 0, 0]]}, "merge 2 .*: no token has the id"),
         ({"merges": [*MERGES, (104, 116, 256)]}, "merge 2 .*: the result is not the bytes of left"),

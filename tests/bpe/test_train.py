@@ -24,30 +24,6 @@ def trained(
     return train(counts, vocab_size=256 + merges, ties=ties, **settings)
 
 
-def steps(tokenizer: Tokenizer) -> list[tuple[str, str, int]]:
-    """The merges as text, with their counts."""
-    return [
-        (merge.left.decode(), merge.right.decode(), merge.count)
-        for merge in training_of(tokenizer).merges
-    ]
-
-
-@pytest.mark.parametrize("ties", TIES)
-def test_the_example_of_wikipedia(ties: str) -> None:
-    """``aaabdaaabac`` (en.wikipedia.org/wiki/Byte-pair_encoding): aa, then ab, then both."""
-    tokenizer = trained({"aaabdaaabac": 1}, merges=3, ties=ties)
-    merges = steps(tokenizer)
-    assert merges[0] == ("a", "a", 4)
-    # Then (a, b) and (aa, a) occur twice each: Wikipedia takes the first, so do smallest strings.
-    if ties in ("bytes-min", "id-min", "huggingface"):
-        assert merges[1:] == [("a", "b", 2), ("aa", "ab", 2)]
-    else:
-        assert merges[1:] == [("aa", "a", 2), ("aaa", "b", 2)]
-    assert [merge.tokens_left for merge in training_of(tokenizer).merges] == [9, 7, 5]
-    tokens = [tokenizer.token_bytes(i) for i in tokenizer.encode("aaabdaaabac")]
-    assert tokens == [b"aaab", b"d", b"aaab", b"a", b"c"]
-
-
 AB = PretokenCounts.from_items({"ab": 1})
 MALFORMED = PretokenCounts.from_items([("ab", 2), (b"a\xffb", 1)])
 MALFORMED_WHOLE = PretokenCounts.from_items(
@@ -87,7 +63,6 @@ NO_CHARACTERS: list[tuple[dict[str, Any], str]] = [
         ({"initial_alphabet": "x"}, "have all 256 bytes"),
         ({"model": "wordpiece"}, "the model is 'wordpiece'"),
         ({"model": CharacterLevel(), "special_tokens": ("</w>",)}, "'</w>' is a symbol"),
-        ({"model": WordPiece(), "special_tokens": ("##b",)}, "'##b' is a symbol"),
         ({"model": CharacterLevel(end_of_word=""), "prune_below": 2}, "nothing to train on"),
         *(
             ({"model": model, **arguments}, message)
