@@ -35,7 +35,7 @@ from bpe.errors import (
     TrainingError,
     UnknownCharacterError,
 )
-from bpe.models import SENTENCEPIECE_BPE, ByteLevel, CharacterLevel, WordPiece
+from bpe.models import ByteLevel, CharacterLevel, WordPiece
 from bpe.normalizer import normalize_column
 from bpe.pair_counts import PAIR_COUNTS
 from bpe.parts import Merges
@@ -50,6 +50,7 @@ from bpe.ties import TIES
 from tests.bpe.fuzz_files import FORMATS, cut_of
 from tests.bpe.fuzz_tokenizers import (
     BEHIND,
+    SENTENCEPIECE,
     UNORDERED_TIES,
     drawn_pattern,
     drawn_pretokenizer,
@@ -84,12 +85,7 @@ PIECES = ["a", "b", "aa", "A", "s", "ſ", " ", "\n", "\r\n", ".", "1", "é", "�
 SPECIAL = [(), (), ("<|endoftext|>",), ("<|end", "<|endoftext|>", "a"), ("\n\n", " the")]
 MODELS = (ByteLevel(), CharacterLevel(), CharacterLevel(end_of_word=""), WordPiece())
 # Of which not every character needs a token.
-COVERING = (
-    CharacterLevel(unknown="<unk>"),
-    SENTENCEPIECE_BPE,
-    replace(SENTENCEPIECE_BPE, byte_fallback=False),
-    replace(SENTENCEPIECE_BPE, byte_fallback=False, fuse_unknown=False),
-)
+COVERING = (CharacterLevel(unknown="<unk>"), *SENTENCEPIECE)
 SETTINGS = [
     (ties, model)
     for model in MODELS

@@ -5,16 +5,18 @@ from __future__ import annotations
 import functools
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import bpe
 from bpe.counts import PretokenCounts
 from bpe.errors import BpeError
-from bpe.models import ByteLevel, CharacterLevel, WordPiece
+from bpe.formats.cut_at_marks import WORDS
+from bpe.models import SENTENCEPIECE_BPE, ByteLevel, CharacterLevel, WordPiece
 from bpe.normalizer import NORMALIZERS
 from bpe.pretokenizer import PATTERNS, PRETOKENIZERS, Pretokenizer
 from bpe.ties import TIES, needs_order
-from tests.bpe.models import make
+from tests.bpe.models import make, of_sources
 from tests.bpe.oracle import ByReference
 from tests.bpe.vocabularies import BYTES, drawn_merges, ranked_tokens, small_tokenizer
 
@@ -65,6 +67,13 @@ CUTS: list[dict[str, Any]] = [
     {"name": "bert", "normalizer": ("nfd", "strip-accents", "lowercase")},
     {"name": "none", "normalizer": ("mark-spaces", "ensure-first-mark")},
 ]
+SENTENCEPIECE = (
+    SENTENCEPIECE_BPE,
+    replace(SENTENCEPIECE_BPE, byte_fallback=False),
+    replace(SENTENCEPIECE_BPE, byte_fallback=False, fuse_unknown=False),
+)
+MARKED = [("mark-spaces", *more) for more in ((), ("ensure-mark",), ("ensure-first-mark",))]
+MARKED += [("prepend-mark", "mark-spaces"), ("nfkc", "mark-spaces", "ensure-mark")]
 NEVER_SPLIT: list[tuple[str, ...]] = [
     *(("url",), ("url", "email"), ("[a-c]+", "[b-z]+"), ("ab|abc",), ("a|ab", "abc?")),
     *((r"(?<!a)b+", "ca"), (r"[ab]+c?(?!a)", "c"), (r"\babc", "b"), ("(?!ab)[a-c]+",)),
@@ -100,7 +109,8 @@ def drawn_pattern(dice: random.Random, depth: int = 2) -> str:
 
 def drawn_tokenizer(data: bytes, dice: random.Random) -> ByReference:
     """One of the pool, made of some merges of the data's letters, or trained on the data."""
-    make_one = dice.choice((None, None, of_bytes, of_bytes, of_strings, trained, trained))
+    kinds = (None, None, of_bytes, of_bytes, of_strings, of_marks, trained, trained)
+    make_one = dice.choice(kinds)
     if make_one is not None:
         try:
             return ByReference(make_one(data, dice))
@@ -179,6 +189,14 @@ def of_strings(data: bytes, dice: random.Random) -> bpe.Tokenizer:
         ignore_merges=dice.random() < 0.3,
         pretokenizer=pretokenizer,
     )
+
+
+def of_marks(_: bytes, dice: random.Random) -> bpe.Tokenizer:
+    """Of SentencePiece, in which what has no token becomes bytes, or unknown."""
+    parts = of_sources().parts
+    cut = Pretokenizer(pattern=dice.choice((WORDS, "none")), normalizer=dice.choice(MARKED))
+    model, whole = dice.choice(SENTENCEPIECE), dice.random() < 0.3
+    return bpe.Tokenizer(replace(parts, model=model, pretokenizer=cut, ignore_merges=whole))
 
 
 def of_pieces(letters: str, dice: random.Random, pretokenizer: Pretokenizer) -> bpe.Tokenizer:

@@ -14,7 +14,6 @@ from bpe.errors import TokenizerError
         (CharacterLevel, {"end_of_word": None}, "end_of_word None is not a string"),
         (CharacterLevel, {"end_of_word": "\ud800"}, "end_of_word .* lone surrogate"),
         (CharacterLevel, {"unknown": ""}, "unknown '' is not a string of at least one character"),
-        (CharacterLevel, {"unknown": 0}, "unknown 0 is not a string"),
         (CharacterLevel, {"byte_fallback": 1}, "byte_fallback 1 is not True or False"),
         (WordPiece, {"prefix": b"##"}, "prefix b'##' is not a string"),
         (WordPiece, {"unknown": None}, "unknown None is not a string"),

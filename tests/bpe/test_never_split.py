@@ -52,7 +52,6 @@ def test_a_pretoken_that_a_pattern_matches_in_full_is_whole() -> None:
         (["("], r"'\(' does not compile"),
         ([""], "never_split holds ''"),
         (["a*"], r"'a\*' matches the empty string"),
-        ([1], "never_split holds 1"),
     ],
 )
 def test_patterns_that_are_wrong(patterns: Any, message: str) -> None:

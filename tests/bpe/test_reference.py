@@ -49,7 +49,7 @@ TEXTS = st.one_of(
 FILES = st.sampled_from([content for files in FORMATS.values() for content in files.values()])
 SEEDS = st.integers(0, 2**32 - 1)
 INPUTS = {"scan": 2400, "pattern": 4000, "count": 1000, "train": 2000, "extend": 800}
-INPUTS |= {"encode": 1600, "superwords": 600, "decode": 600, "save": 800}
+INPUTS |= {"encode": 2000, "superwords": 600, "decode": 1000, "save": 800}
 
 
 @pytest.mark.parametrize("target", INPUTS)

@@ -79,12 +79,10 @@ def small_tokenizer(
             if left is not None and right is not None:
                 merges.append((left, right, id_))
     tokens += [None, None]
-    whole = {}
-    for content in (*special_tokens, *added_tokens):
-        whole[content] = len(tokens)
-        tokens.append(content.encode())
+    named = enumerate((*special_tokens, *added_tokens), start=len(tokens))
+    whole = {content: id_ for id_, content in named}
     return bpe.Tokenizer(
-        tokens=tokens,
+        tokens=[*tokens, *map(str.encode, whole)],
         merges=merges,
         pretokenizer=bpe.Pretokenizer.of(pretokenizer, pattern),
         special_tokens={content: whole[content] for content in special_tokens},
