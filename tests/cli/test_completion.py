@@ -11,7 +11,7 @@ import pytest
 from pipelines.cli.commands import NAMES, command_of
 from tests.cli.pages import blocks, commands_of, make_command
 from tests.cli.process import ROOT, execute, refused
-from tests.shared_data import missing
+from tests.shared_data import long_but, missing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,20 +74,17 @@ def shell(name: str) -> str:
     return found
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "script"),
-    [
-        ("bash", ["--norc", "-c"], _BASH),
-        pytest.param("zsh", ["-f", "-c"], _ZSH, marks=pytest.mark.long),
-        pytest.param("fish", ["--no-config", "-c"], _FISH, marks=pytest.mark.long),
-    ],
-    ids=["bash", "zsh", "fish"],
-)
-def test_a_shell_completes_commands_options_and_values(
-    tmp_path: Path, name: str, options: list[str], script: str
-) -> None:
+SHELLS = {
+    "bash": ["--norc", "-c", _BASH],
+    "zsh": ["-f", "-c", _ZSH],
+    "fish": ["--no-config", "-c", _FISH],
+}
+
+
+@pytest.mark.parametrize("name", long_but(SHELLS, "bash"))
+def test_a_shell_completes_commands_options_and_values(tmp_path: Path, name: str) -> None:
     lines = "".join(f"{line}\n" for line in EXPECTED)
-    done = execute(shell(name), *options, script, stdin=lines, **make_command(tmp_path))
+    done = execute(shell(name), *SHELLS[name], stdin=lines, **make_command(tmp_path))
     answers = (set(answer.split()) for answer in done.stdout.splitlines())
     assert dict(zip(EXPECTED, answers, strict=True)) == EXPECTED, done.stderr
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.pages import blocks, is_elsewhere, make_folder, run_page
 from tests.cli.process import ROOT
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,17 +43,12 @@ SLOW = {
 }
 
 
+FAST = [page for page in RUN if page.name not in SLOW]
 # What a page needs in addition to the tests' packages; `make test-examples` has it.
 NEEDS = {"pretraining.md": "torch"}
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(page, id=page.name, marks=pytest.mark.long if page.name in SLOW else ())
-        for page in RUN
-    ],
-)
+@pytest.mark.parametrize("page", long_but(RUN, *FAST), ids=lambda page: page.name)
 def test_the_blocks_of_a_page_run(folder: Path, page: Path) -> None:
     if page.name in NEEDS:
         pytest.importorskip(NEEDS[page.name], reason="see make test-examples")

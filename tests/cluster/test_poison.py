@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.settings import Execution
-from tests.faults.test_poison import LONG, SHORT, check_jobs
+from tests.faults.test_poison import SIZES, check_jobs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sizes", [SHORT, LONG], ids=["small", "a line of 500 MB and bombs"])
-def test_the_good_records_come_through(
-    flink_local: Submission, tmp_path: Path, sizes: dict[str, int]
-) -> None:
+@pytest.mark.parametrize("sizes", SIZES)
+def test_the_good_records_come_through(flink_local: Submission, tmp_path: Path, sizes: str) -> None:
     beam_args = ("--runner=PortableRunner", *flink_local.for_beam)
-    check_jobs(tmp_path, Execution(workers=2, beam_args=beam_args), **sizes)
+    check_jobs(tmp_path, Execution(workers=2, beam_args=beam_args), **SIZES[sizes])

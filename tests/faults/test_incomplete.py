@@ -48,31 +48,20 @@ def test_every_command_names_an_encoding_that_was_killed(
         refused(f"{killed}: {NOT_FINISHED}", *command, cwd=tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("lacks", "named", "message"),
-    [
-        pytest.param(["encoded/manifest.json"], "encoded", NOT_FINISHED, id="while it encoded"),
-        pytest.param(
-            *(["encoded"], "encoded", NOT_FINISHED), id="before it encoded", marks=pytest.mark.long
-        ),
-        pytest.param(
-            ["encoded", "training.json", "tokenizer.json"],
-            "",
-            "no tokenizer.json: no finished training left its tokenizer",
-            id="while it trained",
-        ),
-        pytest.param(
-            ["encoded", "training.json", "tokenizer.json", ".plan.json"],
-            "",
-            NOT_FINISHED,
-            id="after it counted",
-        ),
-    ],
-)
-def test_a_run_that_was_killed(
-    whole: WholeJob, tmp_path: Path, lacks: list[str], named: str, message: str
-) -> None:
+UNTRAINED = ["encoded", "training.json", "tokenizer.json"]
+NO_TOKENIZER = "no tokenizer.json: no finished training left its tokenizer"
+KILLED = {  # the files that are not there, the folder that is named, and why
+    "while it encoded": (["encoded/manifest.json"], "encoded", NOT_FINISHED),
+    "before it encoded": (["encoded"], "encoded", NOT_FINISHED),
+    "while it trained": (UNTRAINED, "", NO_TOKENIZER),
+    "after it counted": ([*UNTRAINED, ".plan.json"], "", NOT_FINISHED),
+}
+
+
+@pytest.mark.parametrize("when", KILLED)
+def test_a_run_that_was_killed(whole: WholeJob, tmp_path: Path, when: str) -> None:
     """Some files are not there yet, and the folder that lacks them is named."""
+    lacks, named, message = KILLED[when]
     out = shutil.copytree(whole.disk, tmp_path / "out")
     for name in lacks:
         shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink()

@@ -24,12 +24,15 @@ from tests.pipelines.corpora import (
     small_tokenizer,
     write_jsonl,
 )
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-SHORT = {"documents": 600, "limit": 1 << 20, "long_line": 3_000_000}
-LONG = {"documents": 60_000, "limit": 64 << 20, "long_line": 500_000_000}
+SIZES = {
+    "small": {"documents": 600, "limit": 1 << 20, "long_line": 3_000_000},
+    "large": {"documents": 60_000, "limit": 64 << 20, "long_line": 500_000_000},  # and bombs
+}
 # What a poisoned corpus may take beyond what a clean one does, of which each record is small.
 RECORDS = 8  # times the largest record allowed: two workers, each with some copies of one
 SLACK = 100 << 20  # bytes: of other pages, other files, and of what malloc keeps
@@ -86,12 +89,6 @@ def check_jobs(folder: Path, execution: Execution, **sizes: int) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is forgotten on Linux")
-@pytest.mark.parametrize(
-    "sizes",
-    [
-        pytest.param(SHORT, id="small"),
-        pytest.param(LONG, id="a line of 500 MB and bombs", marks=pytest.mark.long),
-    ],
-)
-def test_the_good_records_come_through(tmp_path: Path, sizes: dict[str, int]) -> None:
-    check_jobs(tmp_path, Execution(workers=2), **sizes)
+@pytest.mark.parametrize("sizes", long_but(SIZES, "small"))
+def test_the_good_records_come_through(tmp_path: Path, sizes: str) -> None:
+    check_jobs(tmp_path, Execution(workers=2), **SIZES[sizes])
