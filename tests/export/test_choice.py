@@ -62,35 +62,22 @@ def test_of_equal_documents_the_first_are_taken(
 
 @examples(15)
 @given(
-    web=st.integers(1, 999),
-    budget=st.none() | st.integers(1, 9000),
-    seed=st.integers(0, 2**63 - 1),
-    validation=st.sampled_from([0, 1 / 3, 0.9]),
-    shuffle=st.none() | st.integers(0, 9),
+    options=st.builds(
+        Options,
+        mix=st.integers(1, 999).map(lambda web: (f"edges={web}/1000", f"code={1000 - web}/1000")),
+        mix_seed=st.integers(0, 2**63 - 1),
+        token_budget=st.none() | st.integers(1, 9000),
+        validation=st.sampled_from([0, 1 / 3, 0.9]),
+        shuffle=st.none() | st.integers(0, 9),
+    ),
     unit_tokens=st.sampled_from([20, 100, 10**6]),
 )
 def test_any_mixture(
-    ids: Ids,
-    tmp_path_factory: pytest.TempPathFactory,
-    *,
-    web: int,
-    budget: int | None,
-    seed: int,
-    validation: float,
-    shuffle: int | None,
-    unit_tokens: int,
+    ids: Ids, tmp_path_factory: pytest.TempPathFactory, *, options: ExportSettings, unit_tokens: int
 ) -> None:
-    options = Options(
-        mix=(f"edges={web}/1000", f"code={1000 - web}/1000"),
-        mix_seed=seed,
-        token_budget=budget,
-        validation=validation,
-        shuffle=shuffle,
-    )
     sources = {"code": ids("code"), "edges": ids("edges")}
-    export_and_check(
-        sources, tmp_path_factory.mktemp("mix") / "out", options, unit_tokens=unit_tokens
-    )
+    output = tmp_path_factory.mktemp("mix") / "out"
+    export_and_check(sources, output, options, unit_tokens=unit_tokens)
 
 
 PADDED = Options(pack=8, pack_remainder="pad")

@@ -21,30 +21,31 @@ from tests.pipelines.corpora import END, encode, sentence, write_jsonl
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipelines.settings import ExportSettings
     from tests.export.conftest import Ids
 
 
 @st.composite
-def shapes(draw: Any) -> dict[str, Any]:
+def shapes(draw: Any) -> ExportSettings:
     """Options of packed rows that go together."""
     packing = draw(st.sampled_from(["concatenate", "best-fit"]))
     remainders = ["keep", "pad"] if packing == "best-fit" else ["keep", "drop", "pad"]
     remainder = draw(st.sampled_from(remainders))
-    return {
-        "pack": draw(st.integers(1, 7)),
-        "packing": packing,
-        "pack_remainder": remainder,
-        "pad_token": END if remainder == "pad" else None,
-        "add_column": tuple(draw(st.lists(st.sampled_from(ADDED_COLUMNS), unique=True))),
-        "shuffle": draw(st.none() | st.integers(0, 99)),
-        "validation": draw(st.sampled_from([0, 0.5])),
-    }
+    return Options(
+        pack=draw(st.integers(1, 7)),
+        packing=packing,
+        pack_remainder=remainder,
+        pad_token=END if remainder == "pad" else None,
+        add_column=tuple(draw(st.lists(st.sampled_from(ADDED_COLUMNS), unique=True))),
+        shuffle=draw(st.none() | st.integers(0, 99)),
+        validation=draw(st.sampled_from([0, 0.5])),
+    )
 
 
 @examples(40)
 @given(
     sizes=st.lists(st.integers(0, 9), max_size=14),
-    shape=shapes() | st.builds(lambda n: {"max_tokens": n}, st.integers(1, 5)),
+    options=shapes() | st.builds(Options, max_tokens=st.integers(1, 5)),
     unit_tokens=st.sampled_from([1, 6, 20, 10**6]),
     split_size=st.sampled_from([60, 200, None]),
 )
@@ -53,7 +54,7 @@ def test_any_rows(
     tmp_path_factory: pytest.TempPathFactory,
     *,
     sizes: list[int],
-    shape: dict[str, Any],
+    options: ExportSettings,
     unit_tokens: int,
     split_size: int | None,
 ) -> None:
@@ -62,7 +63,6 @@ def test_any_rows(
     corpus = write_jsonl(folder / "in" / "docs.jsonl", texts)
     model = ids("web") / "tokenizer.json"
     encode(corpus.inputs(split_size=split_size), model, folder / "ids")
-    options = Options(**shape)
     export_and_check({"ids": folder / "ids"}, folder / "out", options, unit_tokens=unit_tokens)
     if options.pack_remainder != "keep":
         both = rows(folder / "out") + rows(folder / "out", "validation")

@@ -12,7 +12,6 @@ from bpe.dropout import row_seeds
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
-from pipelines.encode.rows import with_ends, without_ends
 from pipelines.encode.steps import file_seed
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, RowSettings
@@ -96,20 +95,6 @@ def test_special_tokens_are_recognised_where_they_are_allowed(model: Path, tmp_p
     assert id_ in rows(ids)["input_ids"].to_pylist()[0]
     jobs.verify(directory=str(ids), inputs=corpus.inputs())
     assert decoded(ids) == corpus.documents
-
-
-def test_ends_are_put_and_taken_away() -> None:
-    lists = pa.array([[5, 6], [], [7]], pa.list_(pa.uint16()))
-    ended = with_ends(lists[1:], prepend=1, append=None)
-    assert ended.to_pylist() == [[1], [1, 7]]
-    assert without_ends(ended, prepend=1, append=None).to_pylist() == [[], [7]]
-    for first, last, message in (
-        (5, None, "shorter than the tokens"),
-        (4, 6, "does not begin with the id 4"),
-        (5, 4, "does not end with the id 4"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            without_ends(lists[:1] if last else lists, prepend=first, append=last)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from pipelines.stage.beam import RunJob
 from pipelines.verify.base import Verification, VerifyJob
 from tests import jobs
 from tests.pipelines.corpora import (
+    END,
     Corpus,
     count,
     decoded,
@@ -143,9 +144,19 @@ def test_a_manifest_that_says_something_else_is_found(
             decoded(ids)
 
 
-def test_a_token_of_no_tokenizer_cannot_be_left_out(ids: Path) -> None:
-    put(ids, "rows", "append_token", value="no")
-    with pytest.raises(InputError, match="contradicts itself: `append_token`: 'no'"):
+@pytest.mark.parametrize(
+    ("end", "token", "message"),
+    [
+        ("append_token", "no", "contradicts itself: `append_token`: 'no'"),
+        ("append_token", END, "does not end with the id"),
+        ("prepend_token", END, "does not begin with the id"),
+    ],
+)
+def test_a_token_that_is_not_there_cannot_be_left_out(
+    ids: Path, end: str, token: str, message: str
+) -> None:
+    put(ids, "rows", end, value=token)
+    with pytest.raises(InputError, match=message):
         decoded(ids)
 
 
