@@ -169,14 +169,7 @@ def test_characters_that_they_can_express() -> None:
 # WordPiece.
 
 
-@pytest.mark.parametrize(
-    "settings_",
-    [
-        {},
-        {"wordpieces_prefix": "@@", "lowercase": False},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("settings_", [{}, {"wordpieces_prefix": "@@", "lowercase": False}])
 def test_files_of_their_word_piece_tokenizer(settings_: dict[str, Any]) -> None:
     prefix = settings_.get("wordpieces_prefix", "##")
     trained = BertWordPieceTokenizer(**settings_)

@@ -75,14 +75,6 @@ def theirs(
     return made
 
 
-def test_a_role_of_roberta() -> None:
-    """Its mask takes the space before it, which decoding does not give back."""
-    ours = loaded(theirs({"<mask>": TokenFlags(lstrip=True)}, special=True))
-    ids = ours.encode("the <mask> the", allowed_special=["<mask>"])
-    assert ours.decode(ids) == "the<mask> the"
-    assert ours.decode(ours.encode("the <mask> the")) == "the <mask> the"
-
-
 PREPARED = {
     "not": None,
     "nfc": normalizers.NFC(),

@@ -91,7 +91,6 @@ def test_what_does_not_fit_together_is_refused(changes: dict[str, Any], named: s
         {"merges": MERGES[:1]},
         {"merges": MERGES[::-1]},
         {"pretokenizer": bpe.Pretokenizer("cl100k")},
-        {"pretokenizer": bpe.Pretokenizer(pattern="a")},
         {"special_tokens": {}},
         {"special_tokens": {}, "added_tokens": {"<s>": 259}},
         {"ignore_merges": True},

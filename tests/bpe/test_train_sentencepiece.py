@@ -6,7 +6,6 @@ Beside the readable twin: ``check_train`` of ``fuzz_targets.py``.
 from __future__ import annotations
 
 import functools
-import pickle
 import tempfile
 from dataclasses import replace
 from fractions import Fraction
@@ -18,7 +17,7 @@ from hypothesis import given
 
 import bpe
 from bpe.errors import TokenizerError, TrainingError
-from bpe.models import BYTE_TOKENS, SENTENCEPIECE_BPE
+from bpe.models import SENTENCEPIECE_BPE
 from tests.bpe.huggingface import ids_of, marked_texts, written
 from tests.bpe.models import CUT_AT_MARKS, of_sources, trained_as_sentencepiece
 from tests.bpe.oracle import training_of
@@ -53,15 +52,8 @@ def test_ids_are_equal_in_both_libraries(text: str) -> None:
         assert ids_of(hugging_face, text) == ids
 
 
-def test_its_files_give_it_back(tmp_path: Path) -> None:
-    ours = of_sources()
-    for name in ("tokenizer.json", "tokenizer.model"):
-        ours.save(tmp_path / name)
-        assert bpe.Tokenizer.load(tmp_path / name) == ours
-    assert pickle.loads(pickle.dumps(ours)) == ours  # noqa: S301 - ours
-    # Of a character that has a token, no text gives the bytes.
-    assert all(ours.tokens[id_] in BYTE_TOKENS for id_ in ours.unreachable())
-    training = training_of(ours)
+def test_its_coverage_is_saved(tmp_path: Path) -> None:
+    training = training_of(of_sources())
     assert training.character_coverage == "1999/2000"
     training.save(tmp_path / "training.json")
     assert bpe.Training.load(tmp_path / "training.json") == training

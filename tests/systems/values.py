@@ -106,9 +106,7 @@ WORKS = System(
     preset="byte-level",
     texts=["I work", "I work", "I worked", "he works", "he worked"],
     options={"max_merges": 8},
-    merges=read(
-        "␣ w 5, ␣w o 5, ␣wo r 5, ␣wor k 5, I ␣work 3, e ␣work 2, e d 2, h e␣work 2",
-    ),
+    merges=read("␣ w 5, ␣w o 5, ␣wo r 5, ␣wor k 5, I ␣work 3, e ␣work 2, e d 2, h e␣work 2"),
     splits={},
     size=264,
 )
