@@ -6,16 +6,16 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pipelines.errors import InputError, VerificationError
-from pipelines.settings import AppendSettings, InputSettings, OutputSettings, PretokenSettings
+from pipelines.settings import AppendSettings, InputSettings
 from tests import jobs
 from tests.cli.process import bpe
 from tests.faults.running import outcome
-from tests.pipelines.corpora import ONE, encode, flip, train, write_jsonl
+from tests.pipelines.corpora import count, encode, flip, train, write_jsonl
 from tests.shared_data import LONG
 
 if TYPE_CHECKING:
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     Damage = Callable[[Path], None]
 
-
-def output(small: Undisturbed, kind: str) -> Path:
-    return small.folder / {"ids": "ids", "counts": "model/counts"}[kind]
+COUNTS = "model/counts"
+APPENDING = AppendSettings(append=True)
 
 
 def swap(path: Path) -> None:
@@ -38,12 +37,12 @@ def swap(path: Path) -> None:
     other.write_bytes(data)
 
 
-@pytest.mark.parametrize("kind", ["ids", "counts"])
+@pytest.mark.parametrize("kind", ["ids", COUNTS])
 @pytest.mark.parametrize("damage", [flip, swap, Path.unlink])
 def test_nothing_is_made_of_a_damaged_part(
     small: Undisturbed, tmp_path: Path, kind: str, damage: Damage
 ) -> None:
-    out = shutil.copytree(output(small, kind), tmp_path / kind)
+    out = shutil.copytree(small.folder / kind, tmp_path / "out")
     path = min(out.glob("data/*-00001-of-*"))
     damage(path)
     uses: list[tuple[str | Path, ...]] = [("report", out)]
@@ -68,15 +67,13 @@ def digits(path: Path) -> list[int]:
 
 def test_a_flipped_digit_is_found_in_every_manifest(small: Undisturbed, tmp_path: Path) -> None:
     shutil.copytree(small.folder / "ids", tmp_path / "ids")
-    shutil.copytree(small.folder / "model" / "counts", tmp_path / "counts")
+    shutil.copytree(small.folder / COUNTS, tmp_path / "counts")
     corpus, into = tmp_path / "in", tmp_path / "appended"
     inputs = InputSettings(patterns=(f"{corpus}/*.jsonl",))
     for number in range(2):
         write_jsonl(corpus / f"{number}.jsonl", [f"text {number}"])
-        how: Any = {"execution": ONE, "appending": AppendSettings(append=True)}
-        encode(inputs, small.folder / "t.json", into / "ids", **how)
-        output = OutputSettings(directory=str(into / "counts"))
-        jobs.count(inputs=inputs, pretokens=PretokenSettings(), output=output, **how)
+        encode(inputs, small.folder / "t.json", into / "ids", appending=APPENDING)
+        count(inputs, into / "counts", appending=APPENDING)
     manifests = sorted(tmp_path.rglob("manifest*.json"))
     assert len(manifests) == 6  # two of counts, of the jobs that made them
     for path in manifests:
@@ -95,11 +92,11 @@ def test_a_flipped_digit_is_found_in_every_manifest(small: Undisturbed, tmp_path
         assert jobs.verify(directory=str(out)).manifest_checksum
 
 
-@pytest.mark.parametrize("kind", ["ids", pytest.param("counts", marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["ids", pytest.param(COUNTS, marks=pytest.mark.long)])
 def test_a_manifest_of_an_earlier_release_is_checked_as_far_as_it_goes(
     small: Undisturbed, tmp_path: Path, kind: str
 ) -> None:
-    out = shutil.copytree(output(small, kind), tmp_path / kind)
+    out = shutil.copytree(small.folder / kind, tmp_path / "out")
     value = json.loads((out / "manifest.json").read_bytes())
     del value["checksum"]
     (out / "manifest.json").write_text(json.dumps(value))

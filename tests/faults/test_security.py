@@ -8,18 +8,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.process import bpe
+from tests.cli.process import bpe, refused
 from tests.faults.running import outcome
 from tests.pipelines.corpora import tree
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Undisturbed
+    from tests.faults.whole import WholeJob
 
 NAMES = (
     *(b"with space.jsonl", b"new\nline.jsonl", b"dots..in..jsonl", b"-dash.jsonl", b"--help.jsonl"),
@@ -116,31 +116,13 @@ def test_links_in_the_output_lead_nowhere(
     ("name", "how"), [("encoded", []), ("encoded", ["--resume"]), ("counts", ["--overwrite"])]
 )
 def test_linked_folders_of_a_run_are_refused(
-    small: Undisturbed, tmp_path: Path, name: str, how: list[str]
+    whole: WholeJob, tmp_path: Path, name: str, how: list[str]
 ) -> None:
     """Before anything is counted, also where the link leads to a folder that is empty."""
     away, out = outside(tmp_path), tmp_path / "out"
     (away / "encoded").mkdir()
-    before = sorted(away.rglob("*"))
     out.mkdir()
     (out / name).symlink_to(away / name)
-    config = tmp_path / "job.yaml"
-    config.write_text(
-        json.dumps({"input": [str(small.corpus)], "output": str(out), "vocab_size": 300})
-    )
-    done = bpe("run", config, *how, "-q", status=1)
-    (error,) = done.stderr.splitlines()
-    assert f"bpe: error: {out / name} is a link, which may lead out of {out}: remove it" in error
-    assert sorted(away.rglob("*")) == before
-    assert list(out.iterdir()) == [out / name]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
-def test_a_tokenizer_file_cannot_ask_for_memory(tmp_path: Path) -> None:
-    """Through the command line, with 4 GiB of address space: an error, not the end of a machine."""
-    ids = {"a": 0, "b": 1, "ab": 2**31 - 2}
-    path = tmp_path / "tokenizer.json"
-    path.write_text(json.dumps({"model": {"type": "BPE", "vocab": ids, "merges": ["a b"]}}))
-    done = bpe("verify", path, status=1, inside=("prlimit", f"--as={4 << 30}"))
-    assert done.stderr.startswith("bpe: error:")
-    assert "memory" not in done.stderr.replace("memory that", "")
+    run = whole.command(tmp_path / "job.yaml", out)
+    message = f"{out / name} is a link, which may lead out of {out}: remove it"
+    refused(message, *run, *how, cwd=tmp_path, status=(1,))
