@@ -30,22 +30,9 @@ FAST = ("--watch", "0.3", "--settle", "1")
 MANY = ("--max-failures", "1000")
 
 
-@pytest.fixture(scope="module")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All files in ``in``, a tokenizer, and what jobs made of them: ``ids`` and ``model``."""
-    folder = tmp_path_factory.mktemp("batch")
-    (folder / "in").mkdir()
-    for name, data in DROPS.contents.items():
-        (folder / "in" / name).write_bytes(data)
-    small_tokenizer(folder / "tokenizer.json")
-    inputs = InputSettings(patterns=(f"{folder}/in",), max_failures=1000)
-    encode(inputs, folder / "tokenizer.json", folder / "ids")
-    train(folder / "model", inputs=inputs)
-    return folder
-
-
 def append_while_files_arrive(folder: Path, *command: str) -> Path:
     """Append in a loop that is killed twice, then the rest; returns the output, verified."""
+    command = (*command, "--input", "in/*", "--output", "out", *MANY)
     dice = random.Random(5)
     names = sorted(DROPS.contents)
     dice.shuffle(names)
@@ -71,8 +58,13 @@ def append_while_files_arrive(folder: Path, *command: str) -> Path:
     summary = json.loads(done.stdout)
     assert summary["documents"] == len(DROPS.documents)
     assert summary["failures"] == DROPS.bad
-    jobs.verify(directory=str(out), inputs=InputSettings(patterns=(f"{into}/*",)))
+    jobs.verify(directory=str(out), inputs=corpus(folder))
     return out
+
+
+def corpus(folder: Path) -> InputSettings:
+    """All files, for one job over them."""
+    return InputSettings(patterns=(f"{folder}/in",), max_failures=1000)
 
 
 def letters(folder: Path) -> list[dict[str, Any]]:
@@ -86,19 +78,22 @@ def inputs(folder: Path) -> list[dict[str, Any]]:
     return sorted(manifest["inputs"], key=lambda one: str(one["name"]))
 
 
-def test_encoding(tmp_path: Path, batch: Path) -> None:
-    how = ("--tokenizer", str(batch / "tokenizer.json"), *MANY)
-    out = append_while_files_arrive(tmp_path, "encode", "--input", "in/*", "--output", "out", *how)
+def test_encoding(tmp_path: Path) -> None:
+    small_tokenizer(tmp_path / "t.json")
+    out = append_while_files_arrive(tmp_path, "encode", "--tokenizer", "t.json")
+    encode(corpus(tmp_path), tmp_path / "t.json", tmp_path / "ids")
     assert sorted(decoded(out)) == sorted(DROPS.documents)
-    assert inputs(out) == inputs(batch / "ids")
-    assert letters(out) == letters(batch / "ids")
+    assert inputs(out) == inputs(tmp_path / "ids")
+    assert letters(out) == letters(tmp_path / "ids")
 
 
-def test_counting(tmp_path: Path, batch: Path) -> None:
-    out = append_while_files_arrive(tmp_path, "count", "--input", "in/*", "--output", "out", *MANY)
-    assert letters(out) == letters(batch / "model" / "counts")
+def test_counting(tmp_path: Path) -> None:
+    out = append_while_files_arrive(tmp_path, "count")
+    train(tmp_path / "batch", inputs=corpus(tmp_path))
+    assert letters(out) == letters(tmp_path / "batch" / "counts")
     train(tmp_path / "model", counts=(CountsInput(directory=str(out)),))
     for name in ("tokenizer.json", "training.json"):
-        assert (tmp_path / "model" / name).read_bytes() == (batch / "model" / name).read_bytes()
+        made = (tmp_path / "model" / name).read_bytes()
+        assert made == (tmp_path / "batch" / name).read_bytes()
     manifest = json.loads((out / "manifest.json").read_text())
     assert len(manifest["sets"]) < 2 * FAN_IN

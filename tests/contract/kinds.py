@@ -98,19 +98,18 @@ def groups(asked: Asked) -> Any:
     )
 
 
-def _train(asked: Asked, inputs: InputSettings, *, mix: tuple[str, ...] = (), **more: Any) -> Any:
+def _train(asked: Asked, training: dict[str, Any], **source: Any) -> Any:
     return jobs.train(
-        inputs=inputs,
         pretokens=PretokenSettings(),
-        training=TrainSettings(vocab_size=310 if asked.other else 300, **more),
-        mix=mix,
+        training=TrainSettings(vocab_size=310 if asked.other else 300, **training),
+        **source,
         **asked.settings,
     )
 
 
 def train(asked: Asked) -> Any:
     """The job of ``bpe train --input``."""
-    return _train(asked, asked.corpus, ties="first-seen")
+    return _train(asked, {"ties": "first-seen"}, inputs=asked.corpus)
 
 
 def train_mix(asked: Asked) -> Any:
@@ -118,23 +117,18 @@ def train_mix(asked: Asked) -> Any:
     corpus = asked.folder / "corpus"
     given = asked.inputs or (f"{corpus}/b/*.jsonl*", f"{corpus}/*.parquet")
     named = (f"{'web' if number else 'code'}={one}" for number, one in enumerate(given))
-    return _train(asked, asked.of(*named), mix=("web=70%", "code=30%"))
+    return _train(asked, {}, inputs=asked.of(*named), mix=("web=70%", "code=30%"))
 
 
 def train_superwords(asked: Asked) -> Any:
     """The job of ``bpe train --superwords``."""
-    return _train(asked, asked.corpus, superwords=6)
+    return _train(asked, {"superwords": 6}, inputs=asked.corpus)
 
 
 def retrain(asked: Asked) -> Any:
     """The job of ``bpe train --counts``."""
     counts = asked.inputs or (str(asked.folder / "counts"),)
-    return jobs.train(
-        counts=tuple(CountsInput(directory=one) for one in counts),
-        pretokens=PretokenSettings(),
-        training=TrainSettings(vocab_size=310 if asked.other else 300),
-        **asked.settings,
-    )
+    return _train(asked, {}, counts=tuple(CountsInput(directory=one) for one in counts))
 
 
 def encode(asked: Asked) -> Any:

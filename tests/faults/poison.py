@@ -22,13 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EVERY = 25  # one record in so many is bad
-# Odd, and documents all the same.
-ODD_LINES: tuple[tuple[bytes, str], ...] = (
-    (rb'{"text": "one key", "Text": "another"}', "one key"),
-    (b'{"text": "huge", "n": ' + b"9" * 5000 + b', "x": 1e99999}', "huge"),
-    (rb'{"text": "escaped \u0000 byte"}', "escaped \0 byte"),
-    (b'{"text": "", "nan": NaN}', ""),
-)
 
 
 @dataclass
@@ -72,18 +65,14 @@ class Poisoned:
         self.bad.append((path.name, 0, now))
 
     def add_records(self, documents: int) -> None:
-        """One record in `EVERY` is bad, and one is odd."""
-        bad, odd = cycle(BAD_LINES), cycle(ODD_LINES)
+        """One record in `EVERY` is bad."""
+        bad = cycle(BAD_LINES)
         path = self.folder / "a.jsonl"
         with path.open("wb") as file:
             for number in range(documents):
                 if number % EVERY == EVERY // 2:
                     line, reason = next(bad)
                     self.bad.append((path.name, file.tell(), reason))
-                    file.write(line + b"\n")
-                elif number % EVERY == EVERY // 3:
-                    line, text = next(odd)
-                    self.texts.append(text)
                     file.write(line + b"\n")
                 else:
                     file.write(self.record(sentence(number, 5)))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import boto3
 
 from pipelines.output.names import SPLITS, TIMINGS
-from pipelines.settings import Execution
 from tests.cluster.processes import HOST, Program, free_ports
 from tests.pipelines.corpora import tree, without_times
 
@@ -43,9 +42,6 @@ class Store:
     def flags(self) -> tuple[str, ...]:
         """The same on the command line."""
         return tuple(f"--storage-option={option}" for option in self.options)
-
-    def execution(self) -> Execution:
-        return Execution(workers=2, storage_options=self.options)
 
     def tree(self, prefix: str) -> dict[str, bytes]:
         """Every object below ``prefix``, by its name there."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pipelines.settings import Execution
 from tests import jobs
 from tests.cli.process import bpe
 from tests.cluster.jobs import BAD_RECORDS, write_corpus
@@ -47,7 +48,7 @@ def test_a_store_gets_the_bytes_of_a_disk_and_nothing_is_renamed(
     assert store.tree(f"{prefix}/out/") == made
     assert sum(name.startswith("encoded/dead-letters/") for name in made) == 2
     assert sum(name.startswith("encoded/data/train-") for name in made) >= 6
-    execution = store.execution()
+    execution = Execution(workers=2, storage_options=store.options)
     verified = jobs.verify(directory=f"{at}/out/encoded", execution=execution)
     assert verified.failures == BAD_RECORDS
     decoded, expected = io.BytesIO(), io.BytesIO()

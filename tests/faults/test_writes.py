@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines import object_stores, storage
+from pipelines import storage
 from pipelines.errors import OutputError
-from pipelines.object_stores import StorageOptions
+from tests.pipelines import test_object_stores
 from tests.pipelines.answers import Answer, answering
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
@@ -24,9 +24,11 @@ MEBIBYTE = 1 << 20
 BEGUN = b"<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
 REFUSED = b"<Error><Code>InvalidPart</Code><Message>no</Message></Error>"
 
+use = test_object_stores.use
+
 
 @pytest.fixture
-def asked() -> Iterator[list[str]]:
+def asked(use: Callable[[list[str]], None]) -> Iterator[list[str]]:
     """The requests to a store: as much of S3 as an upload needs, whose second part it refuses."""
     requests: list[str] = []
 
@@ -35,13 +37,10 @@ def asked() -> Iterator[list[str]]:
         refused = "partNumber=2" in request.path
         return 400 if refused else 200, {"ETag": '"1"'}, REFUSED if refused else BEGUN
 
-    before = object_stores.options()
     with answering(answer) as server:
         keys = ("access_key=a", "secret_key=b", "region=us-east-1")
-        options = (f"endpoint_override=http://{server}", *keys)
-        object_stores.use_options(StorageOptions.parse(options))
+        use([f"endpoint_override=http://{server}", *keys])
         yield requests
-        object_stores.use_options(before)
 
 
 def test_a_failed_upload_publishes_nothing(asked: list[str]) -> None:
