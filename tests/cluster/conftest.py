@@ -31,17 +31,12 @@ if TYPE_CHECKING:
 _COMPUTES = 20  # clock ticks: a fifth of a second
 
 
-def require_pieces() -> None:
+@pytest.fixture(scope="session")
+def pieces() -> None:
     """Skip the test, or fail it where a cluster is required, unless all pieces are here."""
     lacking = [*missing_tools(), *(f"{name} is not here: make cluster" for name in cache.missing())]
     if lacking:
         missing(f"no cluster: {'; '.join(lacking)}", "BPE_CLUSTER_REQUIRED")
-
-
-@pytest.fixture(scope="session")
-def pieces() -> None:
-    """The pieces of a cluster are here."""
-    require_pieces()
 
 
 @pytest.fixture

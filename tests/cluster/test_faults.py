@@ -56,7 +56,7 @@ def moments(running: Running, chance: random.Random) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("who", ["TaskManager", "Python worker"])
+@pytest.mark.parametrize("who", ["TaskManager", "two TaskManagers", "Python worker"])
 def test_the_job_starts_again_each_time_that_a_process_is_killed(
     slow: SlowJob,
     standalone: Standalone,
@@ -66,39 +66,25 @@ def test_the_job_starts_again_each_time_that_a_process_is_killed(
     who: str,
     step: Step,
 ) -> None:
-    restarts = 0
+    restarts, flink = 0, standalone.flink
     known: list[int] = []
     with slow.started(step, tmp_path / "out", standalone.external(pool, parallelism=2)) as running:
         for _ in moments(running, chance):
             since = time.time()
-            if who == "TaskManager":
-                standalone.flink.replace(chance.choice(standalone.flink.busy()))
-            else:
+            if who == "Python worker":
                 worker = pool.at_work(known=known)
                 known = pool.workers()
                 os.kill(worker, signal.SIGKILL)
+            else:
+                flink.replace(chance.choice(flink.busy()))
+            if who == "two TaskManagers":  # the second while the job starts again
+                flink.wait_for_state("RESTARTING", since=since)
+                flink.replace(chance.choice(flink.taskmanagers))
             # The next one is killed when the job works again: no two fall into one restart.
-            restarts += standalone.flink.wait_for_restart(since=since)
+            restarts += flink.wait_for_restart(since=since)
         running.ended(0)
     assert restarts == KILLS
     slow.check(step, tmp_path / "out")
-
-
-def test_a_taskmanager_is_killed_while_the_job_starts_again(
-    slow: SlowJob, standalone: Standalone, pool: Pool, tmp_path: Path, chance: random.Random
-) -> None:
-    flink = standalone.flink
-    with slow.started(
-        "count", tmp_path / "out", standalone.external(pool, parallelism=2)
-    ) as running:
-        assert running.reaches(chance.randrange(1, SPLITS // 2))
-        since = time.time()
-        flink.replace(chance.choice(flink.busy()))
-        flink.wait_for_state("RESTARTING", since=since)
-        flink.replace(chance.choice(flink.taskmanagers))
-        assert flink.wait_for_restart(since=since)
-        running.ended(0)
-    slow.check("count", tmp_path / "out")
 
 
 @pytest.mark.parametrize("step", STEPS)

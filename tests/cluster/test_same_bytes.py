@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from tests.cli.process import bpe
 from tests.cluster import cache
 from tests.cluster.jobs import HERE, SECONDS, Job, Submission, whole_job
-from tests.pipelines.corpora import SPLIT, sentence, tree
+from tests.pipelines.corpora import SPLIT, sentence, tree, write_rows
 from tests.shared_data import long_but
 
 if TYPE_CHECKING:
@@ -50,18 +49,24 @@ EXPORTS = {
 }
 
 
+def here_and_there(folder: Path, submission: Submission, *command: str | Path) -> dict[str, bytes]:
+    """The files of a command, which are the same on both runners."""
+    for name, where in (("here", HERE), ("there", submission)):
+        bpe(*command, "-q", "--output", folder / name, *where.options, seconds=SECONDS)
+    here, there = tree(folder / "here"), tree(folder / "there")
+    for files in (here, there):
+        files.pop(".plan.json", None)  # which has the id of the run
+    assert there == here
+    return there
+
+
 @long
 @pytest.mark.parametrize("submission", SERVERS, indirect=True)
 @pytest.mark.parametrize("name", EXPORTS)
 def test_an_export(submission: Submission, job: Job, tmp_path: Path, name: str) -> None:
     """The ids are two sources."""
     ids = job.disk / "encoded"
-    rows = ("export", f"a={ids}", f"b={ids}", *EXPORTS[name], "-q", "--output")
-    bpe(*rows, tmp_path / "here", *HERE.options, seconds=SECONDS)
-    bpe(*rows, tmp_path / "there", *submission.options, seconds=SECONDS)
-    here, there = tree(tmp_path / "here"), tree(tmp_path / "there")
-    del here[".plan.json"], there[".plan.json"]  # which have the ids of the runs
-    assert there == here
+    here_and_there(tmp_path, submission, "export", f"a={ids}", f"b={ids}", *EXPORTS[name])
     given = ("--input", f"a={ids}", "--input", f"b={ids}", "-q")
     bpe("verify", tmp_path / "there", *given, *submission.options, seconds=SECONDS)
 
@@ -69,18 +74,14 @@ def test_an_export(submission: Submission, job: Job, tmp_path: Path, name: str) 
 @long
 @pytest.mark.parametrize("submission", SERVERS, indirect=True)
 def test_counts_by_group(submission: Submission, tmp_path: Path) -> None:
-    records = [
-        {"text": sentence(i), "lang": ("de", "en", "日本")[i * i % 7 % 3]} for i in range(50)
-    ]
-    corpus = tmp_path / "records.jsonl"
-    corpus.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
-    count = ("count", "--input", corpus, "--group-by", "lang", "--split-size", str(SPLIT), "-q")
-    for folder, where in (("here", HERE), ("there", submission)):
-        output = ("--shards", "2", "--output", tmp_path / folder)
-        bpe(*count, *output, *where.options, seconds=SECONDS)
-    here = tree(tmp_path / "here")
-    assert tree(tmp_path / "there") == here
-    assert "lang=de/data/part-00001-of-00002.parquet" in here
+    langs = [("de", "en", "日本")[i * i % 7 % 3] for i in range(50)]
+    write_rows(
+        corpus := tmp_path / "records.jsonl",
+        ({"text": sentence(i), "lang": lang} for i, lang in enumerate(langs)),
+    )
+    how = ("--group-by", "lang", "--split-size", str(SPLIT), "--shards", "2")
+    made = here_and_there(tmp_path, submission, "count", "--input", corpus, *how)
+    assert "lang=de/data/part-00001-of-00002.parquet" in made
 
 
 @long
