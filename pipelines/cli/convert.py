@@ -86,13 +86,15 @@ def convert(ctx: click.Context) -> None:
     from bpe.files import write_atomically
 
     source, asked = ctx.params["source"], settings_of(ctx, Conversion)
+    if "://" in (target := ctx.params["target"]):
+        raise click.UsageError(f"TO must be a local file, not {target}: convert, then copy it", ctx)
     tokenizer = exact = options.load_tokenizer(ctx, source)
     if asked.approximate:
         tokenizer = exact.approximate()
     measured = _measured(exact, tokenizer, asked.counts)
     files = formats.write(
         tokenizer.parts,
-        Path(ctx.params["target"]),
+        Path(target),
         leave_out=asked.leave_out,
         dialect=asked.dialect,
     )

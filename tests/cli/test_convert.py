@@ -74,6 +74,7 @@ def test_a_pattern_is_said_too(model: Path, tmp_path: Path) -> None:
         ("convert absent.json x.json", 1, "absent.json: cannot read the tokenizer: No such"),
         ("convert model/tokenizer.json x.bin", 1, "not known as a tokenizer file by its name"),
         ("convert model/tokenizer.json", 2, "Missing argument 'TO'"),
+        ("convert model s3://a/x.json", 2, "TO must be a local file, not s3://a/x.json"),
         ("convert model x.json --leave-out merges", 2, "'merges' is unknown"),
         ("convert model/tokenizer.json x.json --pretokenizer gpt2", 1, "defines its own pre"),
         ("convert model x.json --special-token a=1", 1, "defines its own pre"),
