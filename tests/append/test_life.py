@@ -24,9 +24,7 @@ from pipelines.settings import (
     AppendSettings,
     CountsInput,
     EncodeSettings,
-    ExportSettings,
     InputSettings,
-    OutputSettings,
 )
 from pipelines.verify import counts as verify_counts
 from tests import jobs
@@ -127,13 +125,18 @@ def test_a_file_that_changes_is_encoded_in_place_of_what_it_was(folder: Path) ->
     encode(folder)
     write(folder, "c", ["fox"])
     encode(folder)
+    export = ("export", "out", "--to", "parquet", "--output", "rows", "--quiet")
+    bpe(*export, cwd=folder)
+    exported = corpora.tree(folder / "rows")
     write(folder, "a", ["over", "the", "lazy dog"])
     summary = encode(folder)  # and b, which shares its unit of work
     assert (summary.inputs, summary.new_inputs) == (3, 2)
     assert documents(folder) == ["a0", "a1", "a2", "b0", "c0"]
     verify(folder)
     old = folder / "out" / "data" / "train-00000-of-00001.parquet"
-    assert old.exists(), "an export may have pinned it"
+    assert old.exists(), "the export has pinned it"
+    bpe(*export, "--resume", cwd=folder)
+    assert corpora.tree(folder / "rows") == exported
     assert encode(folder, prune=True).new_inputs == 0
     assert not old.exists()
     verify(folder)
@@ -141,23 +144,6 @@ def test_a_file_that_changes_is_encoded_in_place_of_what_it_was(folder: Path) ->
     write(folder, "a", ["over"])
     with pytest.raises(InputError, match=r"b\.jsonl is gone, and shares a unit of work with a\."):
         encode(folder)
-
-
-def test_an_export_of_what_was_superseded_goes_on(folder: Path) -> None:
-    encode(folder)
-
-    def exported(*, resume: bool) -> int:
-        return jobs.export(
-            sources=[str(folder / "out")],
-            output=OutputSettings(directory=str(folder / "rows"), resume=resume),
-            settings=ExportSettings(to="parquet"),
-            execution=corpora.ONE,
-        ).documents
-
-    assert exported(resume=False) == 2
-    write(folder, "a", ["over", "the", "lazy dog"])
-    encode(folder)
-    assert exported(resume=True) == 2, "it has pinned the part of what the file was"
 
 
 def test_counts_are_those_of_all_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,11 +52,6 @@ def test_files_of_any_name_are_read_and_named(small: Undisturbed, tmp_path: Path
     assert {json.loads(line)["text"] for line in decoded} == {
         f"text {number}" for number in range(len(NAMES))
     }
-    red = os.path.join(folder, NAMES[-1])  # noqa: PTH118
-    Path(os.fsdecode(red)).write_text('{"text": 1}\n')
-    done = bpe("count", "--input", red, "--output", tmp_path / "x", status=1)
-    assert "\x1b" not in done.stderr
-    assert done.stderr.count("\n") <= 3
 
 
 def test_yaml_that_grows_is_refused(tmp_path: Path) -> None:
