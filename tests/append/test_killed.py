@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 DROPS = make_drops()
-FAST = ("--watch", "0.3", "--settle", "1")
 MANY = ("--max-failures", "1000")
 
 
@@ -45,7 +44,7 @@ def append_while_files_arrive(folder: Path, *command: str) -> Path:
             drop(into, name, DROPS.contents[name], number)
 
     def loop_until(files: int) -> None:
-        with running(*command, *FAST, cwd=folder) as process:
+        with running(*command, "--watch", "0.3", "--settle", "1", cwd=folder) as process:
             arrive(FILES * 2 // 5)
             until(lambda: taken(out) >= files, process)
             time.sleep(dice.random() * 0.5)

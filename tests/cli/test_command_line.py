@@ -153,10 +153,7 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
         ((*COUNT, "--overwrite", "--resume"), "exclude each other"),
         (("count", "--input", "", "--output", "out"), "empty"),
         (("count", "--input", "a", "--output", ""), "--output is empty"),
-        (
-            ("train", "--output", "out", "--vocab-size", "300"),
-            "give --input (a corpus) or --counts",
-        ),
+        (("train", *TRAIN[3:]), "give --input (a corpus) or --counts"),
         ((*TRAIN, "--input", "a"), "--input and --counts exclude each other"),
         ((*TRAIN, "--pretokenizer", "gpt2"), "--counts were split when they were counted"),
         ((*COUNT, "--split-size", "9" * 400 + ".5"), "out of range"),
@@ -166,10 +163,7 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
         (("run", "missing.yaml"), "missing.yaml: cannot read the configuration"),
         (("verify", "a", "b"), "unexpected argument 'b'"),
         (("show", "tokenizer.json"), "Missing argument 'WORD...'"),
-        (
-            ("count", "--input", "a", "b", "--output", "out"),
-            "put it in quotes (--input 'corpus/*.txt')",
-        ),
+        (("count", "--input", "a", "b", *COUNT[3:]), "put it in quotes (--input 'corpus/*.txt')"),
         ((*COUNT, "--", "b.txt"), "Put it in quotes"),
         ((*COUNT, "--", "--region=x", ""), "'' after -- does not begin with --"),
         ((*COUNT, "--", "--direct_running_mode=backwards"), "backwards"),

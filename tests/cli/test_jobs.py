@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -51,16 +52,13 @@ def unread() -> IO[bytes]:
     return os.fdopen(writer, "wb")
 
 
+full = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+NO_SPACE = "bpe: error: the job failed: OSError: [Errno 28] No space left on device"
+
+
 @pytest.mark.parametrize(
     ("opened", "said"),
-    [
-        (unread, []),
-        pytest.param(
-            lambda: FULL.open("wb"),
-            ["bpe: error: the job failed: OSError: [Errno 28] No space left on device"],
-            marks=pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system"),
-        ),
-    ],
+    [(unread, []), pytest.param(partial(FULL.open, "wb"), [NO_SPACE], marks=full)],
     ids=["unread", "full"],
 )
 def test_what_cannot_be_printed_is_an_error_of_a_line(

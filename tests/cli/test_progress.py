@@ -73,6 +73,7 @@ def test_steps_that_count_merges() -> None:
 
 
 QUARTER = {"bytes": 1_000_000, "documents": 9, "total_bytes": 4_000_000}
+ELSEWHERE = {"seconds": 100, "state": "RUNNING", **QUARTER}
 SPEED = "25%: 9 documents, 1.00 MB of 4.00 MB read, 10.0 kB/s"
 
 
@@ -90,12 +91,9 @@ SPEED = "25%: 9 documents, 1.00 MB of 4.00 MB read, 10.0 kB/s"
             f"{SPEED}, 5 min 0 s left",
         ),
         # A job elsewhere that does not move is not estimated; here, a split may take that long.
+        ({**ELSEWHERE, "unchanged": 59}, f"{SPEED}, 5 min 0 s left"),
         (
-            {"seconds": 100, "state": "RUNNING", "unchanged": 59, **QUARTER},
-            f"{SPEED}, 5 min 0 s left",
-        ),
-        (
-            {"seconds": 100, "state": "RUNNING", "unchanged": 61, **QUARTER},
+            {**ELSEWHERE, "unchanged": 61},
             f"{SPEED}; no progress for 1 min 1 s: if a worker was lost, the job waits for slots",
         ),
         ({"seconds": 100, "unchanged": 61, **QUARTER}, f"{SPEED}, 5 min 0 s left"),

@@ -20,6 +20,7 @@ from tests.cli.process import bpe
 from tests.cluster.jobs import PATIENCE, started
 from tests.cluster.processes import wait_until
 from tests.pipelines.corpora import sentence
+from tests.shared_data import long_but
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,14 +66,9 @@ def counting(
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
+@pytest.mark.parametrize("number", long_but(WORDS, signal.SIGINT))
 @pytest.mark.parametrize(
-    ("submission", "number"),
-    [
-        ("on_prism", signal.SIGINT),
-        pytest.param("flink_local", signal.SIGINT, marks=long),
-        pytest.param("flink_local", signal.SIGTERM, marks=long),
-    ],
-    indirect=["submission"],
+    "submission", long_but(["on_prism", "flink_local"], "on_prism"), indirect=True
 )
 def test_a_signal_cancels_the_job(
     submission: Submission, corpus: Path, tmp_path: Path, number: signal.Signals

@@ -54,9 +54,6 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     return ALL[request.param]
 
 
-in_every_way = pytest.mark.parametrize("kind", ALL, indirect=True)
-
-
 def of_kinds(kinds: Iterable[str], *short: str) -> pytest.MarkDecorator:
     """Each of these jobs; in the short form, some of them."""
     return pytest.mark.parametrize("kind", long_but(kinds, *short), indirect=True)
@@ -160,7 +157,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@in_every_way
+@of_kinds(ALL, *ALL)
 def test_a_complete_job_is_not_made_again(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes]
 ) -> None:

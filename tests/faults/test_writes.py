@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler
     from pathlib import Path
 
-MEBIBYTE = 1 << 20
 BEGUN = b"<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>"
 REFUSED = b"<Error><Code>InvalidPart</Code><Message>no</Message></Error>"
 
@@ -45,7 +44,7 @@ def asked(use: Callable[[list[str]], None]) -> Iterator[list[str]]:
 
 def test_a_failed_upload_publishes_nothing(asked: list[str]) -> None:
     with pytest.raises(OutputError, match=r"s3://bucket/old\.bin: cannot write"):
-        storage.write("s3://bucket/old.bin", bytes(40 * MEBIBYTE))
+        storage.write("s3://bucket/old.bin", bytes(40 << 20))
     assert any("partNumber=1" in line for line in asked)
     assert not [line for line in asked if re.match(r"POST \S*uploadId=", line)]  # completes one
     assert not [line for line in asked if line.startswith("PUT") and "partNumber" not in line]

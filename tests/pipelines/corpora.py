@@ -227,14 +227,14 @@ def without_times(name: str, data: bytes) -> bytes:
     return json_bytes(plan)
 
 
-def _output(directory: Path | str, **choice: bool) -> OutputSettings:
-    return OutputSettings(directory=str(directory), **choice)
-
-
 def _asked(output: Path | str, more: dict[str, Any]) -> dict[str, Any]:
     """Arguments of a job: the choices about its output are its own here, and one worker does it."""
     choice = {name: more.pop(name) for name in ("overwrite", "resume") if name in more}
-    return {"output": _output(output, **choice), "execution": ONE, **more}
+    return {
+        "output": OutputSettings(directory=str(output), **choice),
+        "execution": ONE,
+        **more,
+    }
 
 
 def count(inputs: InputSettings, output: Path | str, **more: Any) -> CountSummary:
@@ -261,7 +261,7 @@ def encode_request(
     return EncodeRequest.of(
         inputs=inputs,
         tokenizer=str(tokenizer),
-        output=_output(output, resume=resume),
+        output=OutputSettings(directory=str(output), resume=resume),
         encoding=EncodeSettings(),
     ).started()
 
@@ -271,7 +271,7 @@ def count_request(inputs: InputSettings, output: Path | str) -> CountRequest:
     return CountRequest.of(
         inputs=inputs,
         pretokens=PretokenSettings(),
-        output=_output(output),
+        output=OutputSettings(directory=str(output)),
         settings=CountSettings(),
     ).started()
 

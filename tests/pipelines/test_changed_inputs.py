@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,16 +113,13 @@ WAYS: list[Callable[[Corpus], None]] = [Corpus.edit, Corpus.replace, Corpus.forg
 
 def every_way(short: int) -> pytest.MarkDecorator:
     """Each file in each way; without ``long``, the first files of `NAMES`, in a way each."""
-    return pytest.mark.parametrize(
-        ("name", "way"),
-        [
-            pytest.param(
-                name, way, marks=() if i < short and j == i % len(WAYS) else pytest.mark.long
-            )
-            for i, name in enumerate(NAMES)
-            for j, way in enumerate(WAYS)
-        ],
-    )
+    cases = [
+        (name, way)
+        if i < short and j == i % len(WAYS)
+        else pytest.param(name, way, marks=pytest.mark.long)
+        for (i, name), (j, way) in product(enumerate(NAMES), enumerate(WAYS))
+    ]
+    return pytest.mark.parametrize(("name", "way"), cases)
 
 
 def run_while(request: Job, act: Callable[[], None]) -> None:

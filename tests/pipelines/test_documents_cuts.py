@@ -33,10 +33,6 @@ DATA: list[tuple[FileFormat, bytes]] = [
 ]
 SMALL = ReadOptions(block_bytes=5)
 TIGHT = ReadOptions(max_record_bytes=6, block_bytes=4)
-with_options = pytest.mark.parametrize(
-    "options",
-    long_but([ReadOptions(), SMALL, TIGHT], SMALL, TIGHT),
-)
 
 
 def same(found: Found, expected: Found) -> None:
@@ -45,7 +41,7 @@ def same(found: Found, expected: Found) -> None:
     assert found.input_bytes == expected.input_bytes
 
 
-@with_options
+@pytest.mark.parametrize("options", long_but([ReadOptions(), SMALL, TIGHT], SMALL, TIGHT))
 @pytest.mark.parametrize(("format_", "data"), DATA)
 def test_a_file_cut_at_every_byte(
     tmp_path: Path, format_: FileFormat, data: bytes, options: ReadOptions

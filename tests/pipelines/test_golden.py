@@ -65,9 +65,8 @@ def content(path: Path) -> bytes:
 
 
 def short_hash(*parts: bytes) -> str:
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[
-        :16
-    ]
+    digests = b"".join(hashlib.sha256(part).digest() for part in parts)
+    return hashlib.sha256(digests).hexdigest()[:16]
 
 
 def hashes(output: Path) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MIX = ("web=70%", "code=30%")
-TRAINING = TrainSettings(vocab_size=300)
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +106,7 @@ def by_themselves(counted: Path, output: Path, **settings: Any) -> bytes:
 def test_the_tokenizer_is_that_of_the_counts_of_each_source(
     folder: Path, counted: Path, tmp_path: Path, share_of: ShareOf
 ) -> None:
-    training = replace(TRAINING, ties="first-seen", prune_below=4)
+    training = TrainSettings(vocab_size=300, ties="first-seen", prune_below=4)
     settings: dict[str, Any] = {"share_of": share_of, "training": training}
     if share_of == "tokens":
         settings["share_tokenizer"] = str(counted / "plain.json")

@@ -20,6 +20,7 @@ from pipelines.submission.workers import workers_of
 from tests.cli.streams import wait_for
 
 FLINK = "Flink's web UI, port 8081 of its JobManager"
+MASTER = "--spark_master_url=spark://s:7077"
 SPARK = "Spark's web UI, port 8080 of its master"
 PRISM = "Prism's web UI, port 8074 of its machine"
 STARTED = "which Beam started here for this job, without a web UI"
@@ -45,10 +46,7 @@ def result_of(service: Any = None) -> PipelineResult:
         (("FlinkRunner", "--flink_master=flink:8081"), ": watch it at http://flink:8081"),
         (("FlinkRunner", "--job_endpoint=a:8099"), f", job server a:8099: watch it on {FLINK}"),
         (("FlinkRunner",), f", {STARTED}"),
-        (
-            ("SparkRunner", "--spark_master_url=spark://s:7077"),
-            f", master s:7077: watch it on {SPARK}",
-        ),
+        (("SparkRunner", MASTER), f", master s:7077: watch it on {SPARK}"),
         (("SparkRunner", "--job_endpoint=a:8099"), f", job server a:8099: watch it on {SPARK}"),
         (("SparkRunner",), f", {STARTED}"),
         (("PrismRunner", "--job_endpoint=a:8073"), f", job server a:8073: watch it on {PRISM}"),
