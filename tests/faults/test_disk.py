@@ -93,3 +93,14 @@ def test_an_output_that_cannot_be_written_any_more(
     after = stamps(seen)
     assert kept
     assert [after[name] for name in kept] == [before[name] for name in kept]
+
+
+def test_a_file_that_may_not_grow_is_named(small: Undisturbed, tmp_path: Path) -> None:
+    """A limit of the process: a write fails as on a full disk, and needs another remedy."""
+    limit = (small.folder / "t.json").stat().st_size - 1
+    command = small.command("encode", tmp_path / "out")
+    done = bpe(*command, status=1, inside=("prlimit", f"--fsize={limit}"))
+    error = done.stderr.splitlines()[-1]
+    assert error.startswith(f"bpe: error: {tmp_path / 'out'}/")
+    assert "File too large: allow larger files" in error
+    assert "finish the job with --resume" in error
