@@ -33,9 +33,8 @@ class SlowJob:
     folder: Path
 
     @classmethod
-    def of(cls, folder: Path) -> SlowJob:
-        """Write the corpus, and run the job on the local runner."""
-        made = cls(folder)
+    def written(cls, folder: Path) -> SlowJob:
+        """Write the corpus."""
         (folder / "in").mkdir()
         for number in range(SPLITS):
             texts = (sentence(number * 7 + i, 60) for i in range(_DOCUMENTS))
@@ -43,6 +42,12 @@ class SlowJob:
             lines[number * 5] = "{"
             path = folder / "in" / f"{number:03}.jsonl"
             path.write_text("\n".join(lines), "utf-8")
+        return cls(folder)
+
+    @classmethod
+    def of(cls, folder: Path) -> SlowJob:
+        """Write the corpus, and run the job on the local runner."""
+        made = cls.written(folder)
         made.run("count")
         bpe("train", "--counts", "count", "--output", "model", "--vocab-size", "330", cwd=folder)
         made.run("encode")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -17,9 +16,9 @@ from apache_beam.portability.api import beam_job_api_pb2 as api
 from apache_beam.portability.api import beam_job_api_pb2_grpc
 
 from tests.cli.process import bpe
-from tests.cluster.jobs import PATIENCE, started
+from tests.cluster.jobs import PATIENCE
 from tests.cluster.processes import wait_until
-from tests.pipelines.corpora import sentence
+from tests.cluster.slow_job import SlowJob
 from tests.shared_data import long_but
 
 if TYPE_CHECKING:
@@ -28,18 +27,12 @@ if TYPE_CHECKING:
     from tests.cluster.jobs import Command, Submission
     from tests.cluster.processes import Program
 
-SLOW = ("--pattern", r"\b\w|\w|\W", "--split-size", "100KB")  # only Python can run its \b
 long = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Enough for a job to be met in the middle."""
-    folder = tmp_path_factory.mktemp("slow")
-    lines = [json.dumps({"text": sentence(i, 90)}) for i in range(500)]
-    for number in range(20):
-        (folder / f"{number:02}.jsonl").write_text("\n".join(lines), "utf-8")
-    return folder
+def slow(tmp_path_factory: pytest.TempPathFactory) -> SlowJob:
+    return SlowJob.written(tmp_path_factory.mktemp("slow"))
 
 
 def endpoint_of(submission: Submission) -> str:
@@ -55,14 +48,6 @@ def state_of(submission: Submission, job: str) -> str:
     return str(api.JobState.Enum.Name(found.state))
 
 
-def counting(
-    submission: Submission, corpus: Path, folder: Path
-) -> contextlib.AbstractContextManager[Command]:
-    """Start to count."""
-    arguments = ("count", "--input", corpus, "--output", folder / "counts", *SLOW)
-    return started(*arguments, *submission.options, log=folder / "log")
-
-
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
@@ -71,9 +56,9 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
     "submission", long_but(["on_prism", "flink_local"], "on_prism"), indirect=True
 )
 def test_a_signal_cancels_the_job(
-    submission: Submission, corpus: Path, tmp_path: Path, number: signal.Signals
+    submission: Submission, slow: SlowJob, tmp_path: Path, number: signal.Signals
 ) -> None:
-    with counting(submission, corpus, tmp_path) as command:
+    with slow.started("count", tmp_path / "counts", submission) as command:
         job = command.says(r"bpe: job (\S+) on PortableRunner")[1]
         wait_until(lambda: state_of(submission, job) == "RUNNING", "work", seconds=PATIENCE)
         command.process.send_signal(number)
@@ -123,10 +108,10 @@ def wait_for_submission(command: Command, endpoint: str) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="connections are seen in /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_job_is_submitted_cancels_it(
-    prism_program: tuple[Program, Submission], corpus: Path, tmp_path: Path, number: signal.Signals
+    prism_program: tuple[Program, Submission], slow: SlowJob, tmp_path: Path, number: signal.Signals
 ) -> None:
     program, submission = prism_program
-    with counting(submission, corpus, tmp_path) as command:
+    with slow.started("count", tmp_path / "counts", submission) as command:
         with stopped(program):
             wait_for_submission(command, endpoint_of(submission))
             command.process.send_signal(number)
@@ -140,10 +125,10 @@ def test_a_signal_while_the_job_is_submitted_cancels_it(
 @long
 @pytest.mark.skipif(sys.platform != "linux", reason="connections are seen in /proc")
 def test_a_second_signal_does_not_wait_for_the_submission(
-    prism_program: tuple[Program, Submission], corpus: Path, tmp_path: Path
+    prism_program: tuple[Program, Submission], slow: SlowJob, tmp_path: Path
 ) -> None:
     program, submission = prism_program
-    with counting(submission, corpus, tmp_path) as command, stopped(program):
+    with slow.started("count", tmp_path / "counts", submission) as command, stopped(program):
         wait_for_submission(command, endpoint_of(submission))
         command.process.send_signal(signal.SIGINT)
         command.says("while the job is submitted")
@@ -155,11 +140,11 @@ def test_a_second_signal_does_not_wait_for_the_submission(
 
 @long
 def test_a_job_may_last_longer_than_requests_to_its_server(
-    on_prism: Submission, corpus: Path, tmp_path: Path
+    on_prism: Submission, slow: SlowJob, tmp_path: Path
 ) -> None:
-    arguments = ["count", "--input", str(corpus), "--output", str(tmp_path / "counts"), *SLOW]
-    done = bpe(*arguments, *on_prism.options, "--job_server_timeout=1", seconds=PATIENCE)
-    assert re.search(r"bpe: count: done in .*: 10,000 documents, .* read", done.stderr)
+    count = slow.arguments("count", tmp_path / "counts")
+    done = bpe(*count, *on_prism.options, "--job_server_timeout=1", seconds=PATIENCE)
+    assert re.search(r"bpe: count: done in .*: 23,940 documents, .* read", done.stderr)
 
 
 @long
