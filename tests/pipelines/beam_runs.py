@@ -62,9 +62,8 @@ def assert_that(values: Any, matcher: Callable[[list[Any]], Any], label: str = "
         return
     number = len(_collected)
     _collected.append([])
-    if not values.pipeline.options.view_as(
-        StandardOptions
-    ).streaming:  # grouping drops what is late
+    # Of a stream, grouping would drop what is late.
+    if not values.pipeline.options.view_as(StandardOptions).streaming:
         values |= f"Code {label}" >> beam.Reshuffle()
     _ = values | f"Collect {label}" >> beam.Map(_collect, number)
     values.pipeline.checks.append(lambda: matcher(_collected[number]))

@@ -60,9 +60,8 @@ TRIGGERS = {
 # Prism, in tests/cluster.
 STALLING = ("two early and late", "three", "by time", "any", "all", "in turn")
 MODES = {"discarding": AccumulationMode.DISCARDING, "accumulating": AccumulationMode.ACCUMULATING}
-WAYS = [
-    *product(MODES, (0, 30))
-]  # how a window fires again, and seconds that an element may be late
+# How a window fires again, and seconds that an element may be late.
+WAYS = [*product(MODES, (0, 30))]
 COMBINERS = [
     TimestampCombiner.OUTPUT_AT_EOW,
     TimestampCombiner.OUTPUT_AT_EARLIEST,
