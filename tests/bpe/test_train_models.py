@@ -23,3 +23,19 @@ def test_scores_are_compared_exactly() -> None:
     counts = PretokenCounts.from_items({"ab": 2**59, "cd": 2**59 - 1}, pretokenizer="words")
     training = training_of(train(counts, max_merges=2, model=WordPiece()))
     assert [merge.left for merge in training.merges] == [b"c", b"a"]
+
+
+def test_word_piece_joins_what_is_rare_apart() -> None:
+    """The pair of the greatest count(ab) / (count(a) · count(b)), not the most frequent one."""
+    words = {"hug": 10, "pug": 5, "pun": 12, "bun": 4, "hugs": 5}
+    counts = PretokenCounts.from_items(words, pretokenizer="words", track_order=True)
+    tokenizer = train(counts, max_merges=3, ties="first-seen", model=WordPiece())
+    # The corpus of huggingface.co/learn/llm-course/chapter6/6, which takes (hu, ##g) at last: it
+    # gives that pair a score of 1/15, but 10 / (15 * 15) is less than 5 / (15 * 5).
+    training = training_of(tokenizer)
+    assert [(one.left, one.right, one.count) for one in training.merges] == [
+        (b"##g", b"##s", 5),
+        (b"h", b"##u", 15),
+        (b"hu", b"##gs", 5),
+    ]
+    assert tokenizer.tokenize("hugs hug pug") == ["hugs", "hu", "##g", "p", "##u", "##g"]
