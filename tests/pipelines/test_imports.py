@@ -98,6 +98,8 @@ def imported(path: Path) -> Iterator[str]:
         for node in [*top.body, *top.orelse] if isinstance(top, ast.If) else [top]:
             if isinstance(node, ast.ImportFrom):
                 yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            elif isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
 
 
 def import_graph(depth: int | None = None) -> dict[str, set[str]]:
