@@ -109,6 +109,8 @@ def test_a_table_keeps_its_columns_and_loses_its_bad_rows(letters: bpe.Tokenizer
     assert sorted(row["id"][0].as_py() for row, _ in bad) == [1, 2, 4]
     assert all(row.schema == table.schema for row, _ in bad)
     assert len(pickle.dumps(bad[0][0])) < 10_000
+    empty, _ = ids_of(pa.table({"text": pa.chunked_array([], pa.string())}), IdEncoder(letters))
+    assert empty["ids"].type == good["ids"].type
 
 
 def test_more_ids_than_one_list_array_holds(

@@ -31,6 +31,11 @@ def one(model: Path, tmp_path: Path) -> Path:
     return tmp_path / "ids"
 
 
+def test_counts_are_not_decoded(counted: Path) -> None:
+    with pytest.raises(InputError, match="holds counts"):
+        decoded(counted)
+
+
 def test_an_earlier_manifest_is_refused_with_the_remedy(one: Path) -> None:
     edit_manifest(one, partial(dict.update, version=5))
     with pytest.raises(InputError, match=r"reads 7: .*or encode the corpus again to another"):

@@ -12,6 +12,7 @@ from bpe.dropout import row_seeds
 from pipelines.corpus.documents import ReadOptions, read_split
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
+from pipelines.encode.rows import without_ends
 from pipelines.encode.steps import file_seed
 from pipelines.errors import ConfigError
 from pipelines.settings import EncodeSettings, RowSettings
@@ -95,6 +96,13 @@ def test_special_tokens_are_recognised_where_they_are_allowed(model: Path, tmp_p
     assert id_ in rows(ids)["input_ids"].to_pylist()[0]
     jobs.verify(directory=str(ids), inputs=corpus.inputs())
     assert decoded(ids) == corpus.documents
+
+
+def test_a_document_shorter_than_its_ends_is_refused() -> None:
+    """Else its end would be taken from the document beside it."""
+    lists = pa.array([[], [1, 1]], pa.list_(pa.uint16()))
+    with pytest.raises(ValueError, match="shorter than the tokens"):
+        without_ends(lists, prepend=1, append=None)
 
 
 @pytest.mark.parametrize(
