@@ -105,3 +105,10 @@ def test_broken_files_are_refused(tmp_path: Path, old: str, new: str, message: s
     with pytest.raises(TokenizerFileError, match=message) as raised:
         Training.load(path)
     assert str(path) in str(raised.value)
+
+
+def test_a_lone_surrogate_is_no_token() -> None:
+    text = replace(training_of(trained()), model=bpe.CharacterLevel()).to_json()
+    text = text.replace('"left": "t"', r'"left": "\ud800"')
+    with pytest.raises(TokenizerFileError, match=r"merges\[2\]\.left is no token"):
+        Training.read(text.encode(), where="text")
