@@ -75,6 +75,7 @@ GOOD = PretokenCounts.from_items({"a": 1, "b": 1}, track_order=True).to_table()
         ({"pretoken": [b"x" * 20, b"x" * 20]}, "it stands there twice"),
         ({"pretoken": [b"x" * 16, b"x" * 15]}, "not in byte order"),
         ({"pretoken": [b"", b"a"]}, "a pre-token is never empty"),
+        ({"pretoken": [None, b"a"]}, "holds nulls"),
         ({"count": [1, None]}, "holds nulls"),
         (
             {"pretoken": [b"a", b"b\xff'\\\n"], "count": [1, 0]},

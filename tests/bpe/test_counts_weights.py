@@ -61,6 +61,11 @@ def test_counts_that_do_not_go_together_say_which_and_why() -> None:
     one = bpe.count_pretokens(["a"], track_order=True)
     cases: list[tuple[dict[str, Any], str]] = [
         ({"normalizer": ["nfc"]}, r"different normalizer .*: day1 has None, day2 has \['nfc'\]"),
+        ({"never_split": ["url"]}, r"different never_split .*: day1 has None, day2 has \['url'\]"),
+        (
+            {"pattern": [r"\w", "words"]},
+            "different pretokenizer .*: day1 has 'gpt2', day2 has None",
+        ),
         (
             {"special_tokens": ["<s>"]},
             r"different special_tokens .*: day1 has \[\], day2 has \['<s",

@@ -212,6 +212,7 @@ def test_columns_of_any_kind(texts: Any) -> None:
     ("texts", "named"),
     [
         ("low", r"texts is a single text, 'low': give a list, \[text\]"),
+        (b"low", "texts is a single text"),
         (5, "texts is 5: give a list of str, an Arrow array or a Series of strings"),
         (["low", 5], "text 1 is 5, not a str or bytes"),
         (pd.Series([1, 2]), "not int64; cast it first"),

@@ -51,6 +51,7 @@ def test_a_pretoken_that_a_pattern_matches_in_full_is_whole() -> None:
         ("url", r"one str, 'url': give a list, \['url'\]"),
         (["("], r"'\(' does not compile"),
         ([""], "never_split holds ''"),
+        ([1], "never_split holds 1"),
         (["a*"], r"'a\*' matches the empty string"),
     ],
 )

@@ -65,6 +65,7 @@ def test_wrong_superwords_are_refused_by_number() -> None:
         ([(256, 257, 258)], r"superword merge 0 \(256, 257 -> 258\): the result is not the bytes"),
         ([(256, 257, made), (256, 257, made)], "superword merge 1 .* merged twice"),
         ([(256, 263, made)], "superword merge 0 .* id 263 is a special token"),
+        ([(256, 257)], "superword merge 0 is not three ids"),
         (b"1234", "4 bytes of superword merges are not triples"),
     ):
         with pytest.raises(TokenizerError, match=message):

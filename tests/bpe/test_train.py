@@ -63,6 +63,7 @@ NO_CHARACTERS: list[tuple[dict[str, Any], str]] = [
         ({"initial_alphabet": "x"}, "have all 256 bytes"),
         ({"model": "wordpiece"}, "the model is 'wordpiece'"),
         ({"model": CharacterLevel(), "special_tokens": ("</w>",)}, "'</w>' is a symbol"),
+        ({"model": WordPiece(), "special_tokens": ("##b",)}, "'##b' is a symbol"),
         ({"model": CharacterLevel(end_of_word=""), "prune_below": 2}, "nothing to train on"),
         *(
             ({"model": model, **arguments}, message)
