@@ -60,6 +60,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     said = json.loads(run("compare", "old.json", "new.json", "--json", cwd=tmp_path).stdout)
     assert said["gained"] == ["gh"]
     assert said["merges"]["lost"] == [["e", "f"]]
+    assert said["merges"]["gained"] == [["g", "h"]]
     # A merge before others does not move them.
     trained({"xy": 20, "ab": 9, "cd": 8, "ef": 7}, 4).save(tmp_path / "more.json")
     assert "moved     0" in run("compare", "old.json", "more.json", cwd=tmp_path).stdout
