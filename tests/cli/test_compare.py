@@ -144,6 +144,7 @@ def test_tables_on_a_terminal(compared: Path) -> None:
     compare = ("compare", "model", "tiny", "--input", "hostile", "--workers", "1", "-q")
     shown = on_a_terminal(*compare, cwd=compared, TERM="xterm-256color")
     assert "\x1b[1mtokenizer\x1b[0m  " in shown
+    assert "where tiny differs most from model" in shown
 
 
 @pytest.mark.parametrize(
