@@ -216,7 +216,7 @@ class Flink:
         return [job["jid"] for job in jobs if job["state"] not in ended]
 
     def accumulators(self) -> dict[str, str]:
-        """What its page shows of the counters of each job, by its name."""
+        """The counters of each job on its page, by the name of the job."""
         jobs = self._asked("/jobs/overview")["jobs"]
         return {job["name"]: str(self._asked(f"/jobs/{job['jid']}/accumulators")) for job in jobs}
 
