@@ -56,9 +56,10 @@ class RunJob(beam.PTransform):  # type: ignore[misc]  # Beam has no types
                 f"{self.instead}"
             )
         job, failures = self._job.started(), self._failures
-        # So that Beam's own functions alone open a worker's connections: where the worker lacks
-        # this package, Flink would wait three minutes for them and not say why.
-        started = reshuffled("Connect", begin | "Start" >> beam.Impulse())
+        # So that functions of Beam alone open a worker's connections, those of Create: where the
+        # worker lacks this package, Flink would wait three minutes for them and not say why.
+        start = begin | "Start" >> beam.Create([b""], reshuffle=False)
+        started = reshuffled("Connect", start)
         done = started | "Plan" >> beam.ParDo(Step(failures, _begun, job))
         job = job.after_plan()
         for number, stage in enumerate(job.stages):
