@@ -121,6 +121,11 @@ def test_a_filesystem_that_is_not_installed_says_what_it_needs(
             use(f"{scheme}://bucket{'-of-' + module}/name.json")
 
 
+def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere: cannot read"):
+        storage.open_binary(str(tmp_path / "nowhere"))
+
+
 @pytest.mark.parametrize(
     "name", ["file", ".file.tmp", ".file.0123.tmp", "file." + "0" * 32 + ".tmp"]
 )
