@@ -14,6 +14,7 @@ from apache_beam.testing.util import equal_to
 
 import bpe
 from bpe.regex import search
+from pipelines.compare.tokenizers import ComparedTokenizer
 from pipelines.count.directory import load_counts
 from pipelines.errors import RecordError
 from pipelines.settings import EncodeSettings, PretokenSettings
@@ -21,7 +22,7 @@ from pipelines.transforms.counting import CountPretokens
 from tests import jobs
 from tests.faults.running import running, until
 from tests.pipelines.beam_runs import assert_that, pipeline
-from tests.pipelines.corpora import count, dead_letters, decoded, encode, write_jsonl
+from tests.pipelines.corpora import ONE, count, dead_letters, decoded, encode, write_jsonl
 from tests.shared_data import long_but
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ def test_jobs_set_such_documents_aside(corpus: Corpus, tmp_path: Path, job: str)
     assert first["reason"].startswith(REASON)
     if job == "encode":
         assert [text for _, text in decoded(out)] == GOOD
+        bpe.train(bpe.count_pretokens(GOOD), max_merges=3).save(other := tmp_path / "other.json")
+        tokenizers = [ComparedTokenizer(name=one.stem, path=str(one)) for one in (other, path)]
+        compared = jobs.compare(inputs=inputs, tokenizers=tuple(tokenizers), execution=ONE)
+        assert compared["total"]["documents"] == len(GOOD)
     elif job == "count":
         assert dict(load_counts(str(out)).items()) == dict(counts.items())
     if job != "groups":
