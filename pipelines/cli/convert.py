@@ -84,9 +84,10 @@ def convert(ctx: click.Context) -> None:
     """
     from bpe import formats
     from bpe.files import write_atomically
+    from pipelines.storage import is_local
 
     source, asked = ctx.params["source"], settings_of(ctx, Conversion)
-    if "://" in (target := ctx.params["target"]):
+    if not is_local(target := ctx.params["target"]):
         raise click.UsageError(f"TO must be a local file, not {target}: convert, then copy it", ctx)
     tokenizer = exact = options.load_tokenizer(ctx, source)
     if asked.approximate:
