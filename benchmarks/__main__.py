@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -79,6 +80,8 @@ def run(
     results = results_files.begin(scale)
     if path == FULL:
         path = results_files.of_machine(FULL, results["machine"])
+    # With it, whatever runs compiles Beam anew, which users have compiled.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     began = time.monotonic()
     for work in works:
         if only and work.name not in only:
