@@ -125,25 +125,17 @@ def of_machine(path: Path, machine: Machine) -> Path:
 def least_favourable(found: Sequence[Results]) -> Results:
     """The first results, each work as that machine measured it where we are worst against others.
 
-    That is where the least of its ratios is least; a work without ratios stays the first. Works
-    that the first has not are of the first that has them.
+    That is where the least of its ratios is least; a work without ratios stays the first's, or that
+    of the first that has it.
     """
-    first, *others = found
-    works = []
-    known = {work["name"] for work in first["works"]}
-    for work in first["works"]:
-        worst = work
-        for number, results in enumerate(others, 2):
-            for other in results["works"]:
-                if other["name"] == work["name"] and _least_ratio(other) < _least_ratio(worst):
-                    worst = _of(results, other, number)
-        works.append(worst)
-    for number, results in enumerate(others, 2):
-        for other in results["works"]:
-            if other["name"] not in known:
-                known.add(other["name"])
-                works.append(_of(results, other, number))
-    return {**first, "works": works}
+    worst: dict[str, Measured] = {}
+    for number, results in enumerate(found, 1):
+        for one in results["works"]:
+            work = one if number == 1 else _of(results, one, number)
+            name = work["name"]
+            if name not in worst or _least_ratio(work) < _least_ratio(worst[name]):
+                worst[name] = work
+    return {**found[0], "works": [*worst.values()]}
 
 
 def _of(results: Results, work: Measured, number: int) -> Measured:

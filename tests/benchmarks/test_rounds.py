@@ -152,13 +152,14 @@ def test_the_table_has_each_row_from_the_machine_where_we_are_worst() -> None:
             cells=[cell.outcome(medians) or pytest.fail("no cell")],
         )
 
-    here, there = results.begin("full"), results.begin("full")
+    here, there, third = (results.begin("full") for _ in range(3))
     here["works"] += [measured("a", 2), measured("b", 2)]
     there["works"] += [measured("a", 0.5), measured("b", 3), measured("c", 1)]
-    a, b, c = results.least_favourable([here, there])["works"]
+    third["works"] += [measured("c", 0.5), measured("b", 4)]
+    a, b, c = results.least_favourable([here, there, third])["works"]
     assert (a["cells"][0]["value"], a.get("machine")) == (0.5, "machine 2")
     assert (b["cells"][0]["value"], b.get("machine")) == (2, None)
-    assert (c["machine"], c["commit"]) == ("machine 2", there["commit"])
+    assert (c["machine"], c["commit"]) == ("machine 3", third["commit"])
 
 
 def test_another_machine_has_a_results_file_of_its_own(tmp_path: Path) -> None:
