@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.corpus.documents import READERS, PassthroughColumn
-from pipelines.corpus.documents.json_values import holds_json, type_of, type_of_all
+from pipelines.corpus.documents.json_values import holds_json
 from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
 from pipelines.corpus.splits import whole_file
 from pipelines.encode.rows import OWN
@@ -172,11 +172,10 @@ class _Found:
 
     def _add_values(self, name: str, values: list[Any], source: FileRange) -> None:
         try:
-            kind = type_of_all(map(type_of, values))
-        except ValueError as error:
+            kind = pa.infer_type(values)
+        except (pa.ArrowException, OverflowError) as error:
             raise ConfigError(
-                f"`keep` {name}: records of {source.path} hold {error} there: give a type that "
-                f"holds them, `keep` '{name}:TYPE', or leave it out"
+                f"`keep` {name}: no type holds the values in {source.path} ({error}): leave it out"
             ) from error
         self.add(name, kind, source)
         if not holds_json(self._types[name]) and not undecided(self._types[name]):

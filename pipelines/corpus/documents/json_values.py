@@ -1,4 +1,4 @@
-"""Find the types of JSON values, and convert values to columns."""
+"""Describe JSON values, and convert values to columns."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from pipelines.corpus.documents.types import unify
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 LONGEST_INTEGER = 40  # digits; longer ones are kept as they were written
 _SCALARS: dict[type, frozenset[type]] = {
@@ -74,44 +72,6 @@ def lone_surrogate(value: str) -> str:
     except UnicodeEncodeError as error:
         return f"half a surrogate pair (U+{ord(value[error.start]):04X} at {error.start})"
     return ""
-
-
-def type_of(value: Any) -> pa.DataType:
-    """Return the type of a value: ``bool``, ``int64`` or ``double``, ``string``, lists and structs.
-
-    Raises:
-        ValueError: no type holds the value.
-    """
-    if value is None:
-        return pa.null()
-    if isinstance(value, bool):
-        return pa.bool_()
-    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
-        return pa.int64()
-    if isinstance(value, float):
-        return pa.float64()
-    if isinstance(value, str) and not isinstance(value, Digits):
-        return pa.string()
-    if isinstance(value, list):
-        return pa.list_(type_of_all(map(type_of, value)))
-    if isinstance(value, dict):
-        return pa.struct([(name, type_of(one)) for name, one in value.items()])
-    raise ValueError(f"{value!s:.80} does not fit 64 bits")
-
-
-def type_of_all(kinds: Iterable[pa.DataType]) -> pa.DataType:
-    """Return one type for values of all types; integers among floats become ``double``.
-
-    Raises:
-        ValueError: no type holds all the values.
-    """
-    found = pa.null()
-    for kind in kinds:
-        together = unify(found, kind, numbers=True)
-        if together is None:
-            raise ValueError(f"values of type {found} and of type {kind}")
-        found = together
-    return found
 
 
 def holds_json(kind: pa.DataType) -> bool:

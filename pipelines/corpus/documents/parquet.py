@@ -37,6 +37,7 @@ from pipelines.corpus.documents.parquet_columns import (
     values_at,
 )
 from pipelines.corpus.documents.stored import LostFileError, StoredBytes
+from pipelines.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -257,15 +258,26 @@ class _Reader:
         for batch in batches:
             texts = values_at(batch, self._text)
             ids = [] if self._id is None else [values_at(batch, self._id)]
-            passthrough = [(batch.column(field.name), field.type) for field in self._passthrough]
             for begin, end in self._bounds(batch):
                 rows = end - begin
                 columns = [
                     _as_binary(texts.slice(begin, rows)),
                     *(self._ids(one.slice(begin, rows)) for one in ids),
-                    *(column.slice(begin, rows).cast(kind) for column, kind in passthrough),
+                    *(
+                        self._converted(batch.column(field.name).slice(begin, rows), field)
+                        for field in self._passthrough
+                    ),
                 ]
                 yield pa.table(columns, [*map(str, range(len(columns)))])
+
+    def _converted(self, column: pa.Array, wanted: pa.Field) -> pa.Array:
+        try:
+            return column.cast(wanted.type)
+        except pa.ArrowInvalid as error:
+            raise InputError(
+                f"{self.source.path}: column {wanted.name!r} has a value that {wanted.type} does "
+                f"not hold ({error}): give another type, `keep` '{wanted.name}:TYPE'"
+            ) from error
 
     def _ids(self, ids: pa.Array) -> pa.LargeBinaryArray:
         if holds_ids(self._id_type):

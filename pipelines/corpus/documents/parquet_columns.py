@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.corpus.documents.types import in_parquet, unify
+from pipelines.corpus.documents.types import parse_type, type_text, unify
 from pipelines.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ def kept_type(source: FileRange, schema: pa.Schema, name: str) -> pa.DataType:
     """Return the type with which a column passes through; dictionaries become plain values.
 
     Raises:
-        InputError: there is no such column, or Parquet files cannot hold its type.
+        InputError: there is no such column, or columns of its type do not pass through.
     """
     kind = _column_type(source, schema, name, "`keep`")
     try:
-        return in_parquet(kind)
+        return parse_type(type_text(value_type(kind)))
     except ValueError as error:
         raise InputError(f"{source.path}: `keep` {name}: {error}") from error
 

@@ -11,13 +11,9 @@ import io
 import json
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_DEPTH = 50
 _NESTED = re.compile(r"(list|large_list|map|struct)\s*<(.*)>", re.DOTALL)
@@ -73,58 +69,25 @@ def parse_type(text: str) -> pa.DataType:
     except ValueError as error:
         where = "" if f"{text!r:.40}" in str(error) else f" (in {text!r:.80})"
         raise ValueError(f"{error}{where}") from None
-    return in_parquet(kind)
-
-
-def in_parquet(kind: pa.DataType) -> pa.DataType:
-    """Return the type that a column of type ``kind`` has when read from a Parquet file.
-
-    Raises:
-        ValueError: Parquet files cannot hold the type.
-    """
     file = io.BytesIO()
     try:
         pq.write_table(pa.schema([("column", kind)]).empty_table(), file)
-        return _nullable(pq.read_schema(pa.BufferReader(file.getvalue())).field(0).type)
+        stored = pq.read_schema(pa.BufferReader(file.getvalue())).field(0).type
     except pa.ArrowException as error:
         raise ValueError(f"Parquet files cannot hold {kind}: {error}") from None
+    return kind if kind == stored else stored  # equal types may name their items otherwise
 
 
-def unify(one: pa.DataType, other: pa.DataType, *, numbers: bool = False) -> pa.DataType | None:
-    """Return the type that holds every value of two types; None if no type does.
+def unify(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
+    """Return the type to which values of two types are converted; None if there is none.
 
-    Integers become the wider, and so do floating-point numbers; a type of nulls becomes the other;
-    lists go by their items, structs by their fields, of which one may lack some.
-
-    Args:
-        one: a type.
-        other: another.
-        numbers: whether all integers unify with ``double``, which cannot hold every integer: for
-            values that are checked one by one.
+    A value may not fit the type, such as an integer above 2^53 among floating-point numbers.
     """
-    if one == other or pa.types.is_null(other):
-        return one
-    if pa.types.is_null(one):
-        return other
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        return _unified_structs(one, other, numbers=numbers)
-    for is_kind, make in _LISTS:
-        if is_kind(one) and is_kind(other):
-            item = unify(one.value_type, other.value_type, numbers=numbers)
-            return None if item is None else make(item)
-    if pa.types.is_string(one) and pa.types.is_large_string(other):
-        return other
-    if pa.types.is_large_string(one) and pa.types.is_string(other):
-        return one
-    for is_kind in (pa.types.is_signed_integer, pa.types.is_unsigned_integer, pa.types.is_floating):
-        if is_kind(one) and is_kind(other):
-            return one if one.bit_width > other.bit_width else other
-    for small, large in ((one, other), (other, one)):
-        if pa.types.is_unsigned_integer(small) and pa.types.is_signed_integer(large):
-            return large if large.bit_width > small.bit_width else None
-        if pa.types.is_integer(small) and pa.types.is_float64(large):
-            return large if numbers or small.bit_width <= 32 else None
-    return None
+    schemas = [pa.schema([("column", kind)]) for kind in (one, other)]
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except pa.ArrowException:
+        return None
 
 
 def undecided(kind: pa.DataType) -> bool:
@@ -134,36 +97,6 @@ def undecided(kind: pa.DataType) -> bool:
     if pa.types.is_list(kind):
         return undecided(kind.value_type)
     return bool(pa.types.is_null(kind))
-
-
-_LISTS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], pa.DataType]], ...] = (
-    (pa.types.is_list, pa.list_),
-    (pa.types.is_large_list, pa.large_list),
-)
-
-
-def _unified_structs(one: pa.DataType, other: pa.DataType, *, numbers: bool) -> pa.DataType | None:
-    fields = {field.name: field.type for field in one}
-    for field in other:
-        kind = unify(fields.get(field.name, pa.null()), field.type, numbers=numbers)
-        if kind is None:
-            return None
-        fields[field.name] = kind
-    return pa.struct(list(fields.items()))
-
-
-def _nullable(kind: pa.DataType) -> pa.DataType:
-    """Return the type with nullable fields, Arrow's names of items, and no dictionaries."""
-    if pa.types.is_struct(kind):
-        return pa.struct([(field.name, _nullable(field.type)) for field in kind])
-    for is_kind, make in _LISTS:
-        if is_kind(kind):
-            return make(_nullable(kind.value_type))
-    if pa.types.is_map(kind):
-        return pa.map_(_nullable(kind.key_type), _nullable(kind.item_type))
-    if pa.types.is_dictionary(kind):
-        return _nullable(kind.value_type)
-    return kind
 
 
 def _name_text(name: str) -> str:
