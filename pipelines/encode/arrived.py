@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe._codec import from_jsonable, to_jsonable
 from pipelines import storage
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pipelines.encode.steps import EncodeJob
     from pipelines.progress import SlotWriter
     from pipelines.settings import EncodeSettings
-    from pipelines.stage.record import Record
+    from pipelines.stage.stage import Made
 
 
 def encode_arrived(
@@ -37,30 +37,26 @@ def encode_arrived(
     *,
     gauge: Gauge,
     slot: SlotWriter | None = None,
-) -> Record:
+) -> Made:
     """Encode the readable files of a split.
 
-    The record lists the files set aside, and the measured fit of the tokenizer. Arguments and
+    The totals list the files set aside, and the measured fit of the tokenizer. Arguments and
     errors are those of `encode_split`; ``gauge`` measures the fit.
     """
 
-    def made(pieces: Sequence[FileRange]) -> Record:
+    def made(pieces: Sequence[FileRange]) -> Made:
         _check_columns(pieces, job)
         storage.remove(join(job.directory, split.dead_letters_file))
         measure = gauge.measure()
-        record = encode_split(
+        part = encode_split(
             *(replace(split, pieces=tuple(pieces)), job, tokenizer, stopped),
             observe=lambda block: measure.add(block.texts, block.plain.flatten().to_numpy()),
             slot=slot,
         )
-        return _with(record, measured=to_jsonable(measure.finish()))
+        return replace(part, totals={**part.totals, "measured": to_jsonable(measure.finish())})
 
-    record, aside = readable(split.pieces, made, stopped=stopped)
-    return _with(record, set_aside=to_jsonable(aside)) if aside else record
-
-
-def _with(record: Record, **totals: Any) -> Record:
-    return replace(record, totals={**record.totals, **totals})
+    part, aside = readable(split.pieces, made, stopped=stopped)
+    return replace(part, totals={**part.totals, "set_aside": to_jsonable(aside)})
 
 
 def _check_columns(pieces: Iterable[FileRange], job: EncodeJob) -> None:

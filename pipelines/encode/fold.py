@@ -10,8 +10,7 @@ from bpe._inputs_file import INPUTS
 from pipelines import storage
 from pipelines.corpus.reading import check_failures
 from pipelines.encode.duplicates import duplicate_ids
-from pipelines.encode.manifest import Part, Totals, read_encoded, read_header, records_of
-from pipelines.errors import JobError
+from pipelines.encode.manifest import Part, read_encoded, read_header, records_of
 from pipelines.output.directory import plan_of_run, remove_temporaries
 from pipelines.output.names import (
     DATA,
@@ -21,120 +20,82 @@ from pipelines.output.names import (
     generation_of,
     of_generation,
     parse_part,
-    part_file,
 )
 from pipelines.stage.record import write_records
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from pipelines.corpus.splits import Split
-    from pipelines.encode.manifest import EncodedManifest
     from pipelines.encode.steps import EncodeJob
     from pipelines.stage.record import Record
 
 
 def write_manifest(
-    records: Iterable[Record],
-    job: EncodeJob,
-    splits: Iterable[Split] = (),
-    *,
-    sources: Sequence[str] = (),
+    records: Sequence[Record], job: EncodeJob, *, sources: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Check that no part is missing, and write the manifest.
+    """Write the manifest of a job's parts and of all earlier ones.
 
     Args:
-        records: the records of all parts, in any order.
+        records: the records of all parts, in order.
         job: the job that made the parts.
-        splits: the splits of the parts; empty if the documents came from no files.
         sources: the names of the sources, in order, if the job appends.
 
     Raises:
         RecordError: all parts together have more bad records than the job may set aside.
-        JobError: the runner lost a part.
+        InputError: the earlier manifest or its records are damaged.
+        JobError: another job has taken the directory over.
     """
-    ordered = sorted(records, key=lambda record: record.unit)
-    splits = list(splits)
-    manifest = job.manifest(ordered, splits)
-    made, generation = manifest.parts, splits[0].generation if splits else 0
-    expected = [part_file(part, job.parts, generation) for part in range(job.parts)]
-    if [part.file for part in made] != expected:
-        raise JobError(
-            f"the runner returned {len(made)} parts of {len(expected)}: "
-            "use another runner; parts that are there can be kept with `resume`"
-        )
-    if generation:
-        manifest, ordered = appended(*(manifest, ordered, splits, job.directory), sources=sources)
-    check_failures(
-        manifest.totals.failures,
-        job,
-        [letters.file for letters in manifest.dead_letters],
-        documents=manifest.totals.documents,
-    )
+    made = [(Part.of_record(record), record) for record in records]
+    if job.generation:
+        made = with_earlier(made, job.directory, sources=sources)
+    manifest = job.manifest(tuple(part for part, _ in made))
+    letters = [letters.file for letters in manifest.dead_letters]
+    totals = manifest.totals
+    check_failures(totals.failures, job, letters, documents=totals.documents)
     if job.run:
         plan_of_run(job.directory, job.run)  # of another job by now: this one ends
-    if not generation:
+    if not job.generation:
         files_of = [part.file for part in manifest.parts]
         manifest = replace(manifest, duplicate_ids=duplicate_ids(job.directory, files_of))
     remove_temporaries(job.directory)
-    file = of_generation(RECORDS_FILE, generation)
-    named = write_records(job.directory, ordered, file)
-    files = replace(manifest, generation=generation, records=named).files()
+    file = of_generation(RECORDS_FILE, job.generation)
+    named = write_records(job.directory, [record for _, record in made], file)
+    files = replace(manifest, records=named).files()
     for name, data in files.items():
         storage.write(join(job.directory, name), data)
     value: dict[str, Any] = json.loads(files[MANIFEST])
     return value
 
 
-def appended(
-    manifest: EncodedManifest,
-    records: Sequence[Record],
-    splits: Sequence[Split],
-    directory: str,
-    *,
-    sources: Sequence[str],
-) -> tuple[EncodedManifest, list[Record]]:
-    """Add the parts of a job to the parts of the earlier manifest; return manifest and records.
+def with_earlier(
+    made: Sequence[tuple[Part, Record]], directory: str, *, sources: Sequence[str]
+) -> list[tuple[Part, Record]]:
+    """Add the parts of earlier jobs; parts are in the order of their sources and files.
 
-    An earlier record is dropped if the job reads one of its files again. Parts are in the order of
-    their sources and files, not in the order of their making.
+    An earlier part is dropped if the job reads one of its files again.
 
     Args:
-        manifest: the manifest of the job alone.
-        records: the records that the job has made.
-        splits: the splits of these records.
+        made: the parts of the job, with their records.
         directory: the directory of the corpus.
         sources: the names of the sources, in order; other sources come last.
 
     Raises:
         InputError: the earlier manifest or its records are damaged.
     """
-    before = read_header(directory)
-    taken = {piece.name for split in splits for piece in split.pieces}
-    inputs = {source.name: source for source in (*before.inputs, *manifest.inputs)}
-    order = (*sources, *sorted({source.source for source in inputs.values()}))
+    taken = {name for part, _ in made for name in part.names}
+    records = records_of(read_header(directory), directory)
+    before = ((Part.of_record(record), record) for record in records)
+    parts = [*(one for one in before if taken.isdisjoint(one[0].names)), *made]
+    order = (*sources, *sorted({part.source for part, _ in parts if part.inputs}))
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(order))}
 
-    def place(record: Record) -> tuple[int, str, int, str]:
-        part = Part.of_record(record)
+    def place(one: tuple[Part, Record]) -> tuple[int, str, int, str]:
+        part = one[0]
         name, start = (part.inputs[0].name, part.inputs[0].start) if part.inputs else ("", 0)
         return ranks.get(part.source, -1), name, start, part.file
 
-    earlier = (
-        record
-        for record in records_of(before, directory)
-        if taken.isdisjoint(_files_of(Part.of_record(record)))
-    )
-    ordered = sorted([*earlier, *records], key=place)
-    parts = tuple(map(Part.of_record, ordered))
-    begun = tuple(inputs[one.name] for part in parts for one in part.inputs if one.start == 0)
-    return replace(manifest, totals=Totals.of_parts(parts), inputs=begun, parts=parts), ordered
-
-
-def _files_of(part: Part) -> list[str]:
-    """Return the names of the files of a part, with the files that were set aside."""
-    return [*(one.name for one in part.inputs), *(one.name for one in part.set_aside)]
+    return sorted(parts, key=place)
 
 
 def tidy(directory: str, generation: int, *, prune: bool) -> None:

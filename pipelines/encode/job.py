@@ -31,7 +31,7 @@ from pipelines.encode.manifest import (
     unit_name,
 )
 from pipelines.encode.passthrough import find_passthrough
-from pipelines.encode.steps import EncodeJob, count_written, encode_job, encode_split, tokenizer_of
+from pipelines.encode.steps import EncodeJob, encode_job, encode_split, tokenizer_of
 from pipelines.encode.tokens import check_tokens, in_tokens
 from pipelines.errors import InputError
 from pipelines.failures import FailureChannel, job_errors
@@ -42,6 +42,7 @@ from pipelines.output.directory import (
     refuse_inputs_inside,
 )
 from pipelines.output.names import (
+    GENERATION,
     MANIFEST,
     RECORDS,
     TOKENIZER,
@@ -200,6 +201,7 @@ class EncodeRequest(CorpusRequest):
             parts=plan["parts"][0],
             max_failures=self.inputs.max_failures,
             run=self.run,
+            generation=plan.get(GENERATION, 0),
         )
 
     def units(self) -> Iterator[Unit]:
@@ -224,17 +226,13 @@ class EncodeRequest(CorpusRequest):
             gauge = self.gauges.get(
                 job.tokenizer.sha256, lambda: Gauge(tokenizer, self.drift.baseline)
             )
-            record = encode_arrived(unit.work, job, tokenizer, stopped, gauge=gauge, slot=slot)
-        else:
-            record = encode_split(unit.work, job, tokenizer, stopped, slot=slot)
-        count_written(record)
-        return Made(files=record.files, totals=dict(record.totals))
+            return encode_arrived(unit.work, job, tokenizer, stopped, gauge=gauge, slot=slot)
+        return encode_split(unit.work, job, tokenizer, stopped, slot=slot)
 
     def fold(self, records: Sequence[Record]) -> None:
         """Write the manifest; errors are those of `write_manifest`."""
-        splits = planned_splits(self.directory, self.run)
         sources = tuple(dict.fromkeys(name for name, _ in self.inputs.named_patterns))
-        write_manifest(records, self.job(), splits, sources=sources)
+        write_manifest(records, self.job(), sources=sources)
 
     def plan(self) -> Planned:
         """Find the inputs and plan the job; nothing is written.

@@ -52,11 +52,15 @@ class Source:
     source: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class SourceRange:
-    """Bytes ``[start, end)``, as stored, of the input file ``name``."""
+    """A piece of a split without path, version and number, which decide no bytes of its part."""
 
     name: str
+    file_size: int
+    format: str
+    compression: str
+    source: str
     start: int
     end: int
 
@@ -66,7 +70,8 @@ class Part(Sums):
     """A part: its file with size in bytes and SHA-256, sums over its rows, and its inputs.
 
     Attributes:
-        fingerprint: SHA-256 (hex) of all values that decide the bytes of the part.
+        fingerprint: SHA-256 (hex) of all values that decide the bytes of the part; that of the
+            record is of a split's unreadable files, too.
         dead_letters: the file of the bad records of the same split, if any.
         set_aside: files that an appending job could not read.
     """
@@ -76,9 +81,18 @@ class Part(Sums):
     bytes: int
     sha256: str
     inputs: tuple[SourceRange, ...]
-    source: str = ""
     dead_letters: DeadLetters | None = None
     set_aside: tuple[SetAside, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Return the source of the inputs; empty if the source has no name."""
+        return self.inputs[0].source if self.inputs else ""
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the files of the part, with the files that were set aside."""
+        return [*(one.name for one in self.inputs), *(one.name for one in self.set_aside)]
 
     @classmethod
     def of_record(cls, record: Record) -> Part:
@@ -87,8 +101,7 @@ class Part(Sums):
         Raises:
             ValueError, LookupError, TypeError: the record is not of an encoded corpus.
         """
-        totals, file = record.totals, record.files[0].file
-        return from_jsonable(cls, {**totals, **totals["part"], "file": file})
+        return from_jsonable(cls, {**vars(record.files[0]), **record.totals})
 
 
 def unit_name(file: str) -> str:
@@ -96,11 +109,10 @@ def unit_name(file: str) -> str:
     return file.removeprefix(f"{DATA}/").removesuffix(".parquet")
 
 
-def ranges_of(split: Split) -> tuple[SourceRange, ...]:
-    """Return the ranges of inputs that a split reads, for the manifest."""
-    return tuple(
-        SourceRange(name=piece.name, start=piece.start, end=piece.end) for piece in split.pieces
-    )
+def ranges_of(split: Split) -> list[dict[str, Any]]:
+    """Return the ranges of inputs that a split reads, as the JSON values of `SourceRange`."""
+    names = [one.name for one in fields(SourceRange)]
+    return [{name: getattr(piece, name) for name in names} for piece in split.pieces]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,9 +210,8 @@ class EncodedManifest(EncodedHeader):
 
         All files of a part have one format; parts without files are not counted.
         """
-        of = {source.name: source.format for source in self.inputs}
         parts = [part for part in self.parts if part.inputs]
-        return add_formats(*({of[part.inputs[0].name]: part.documents} for part in parts))
+        return add_formats(*({part.inputs[0].format: part.documents} for part in parts))
 
     @property
     def dead_letters(self) -> tuple[DeadLetters, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ from pipelines.encode.manifest import (
     TokenizerFile,
     Totals,
     ranges_of,
-    unit_name,
 )
 from pipelines.encode.rows import NOTHING, RowLayout, Sums, with_ends
 from pipelines.encode.tokens import check_special_tokens, end_ids, id_type, unknown_id
@@ -37,12 +36,13 @@ from pipelines.output.names import (
     fingerprint,
 )
 from pipelines.settings import MAX_ROW_TOKENS
-from pipelines.stage.record import Record, StoredFile
+from pipelines.stage.record import StoredFile
+from pipelines.stage.stage import Made
 from pipelines.storage import join, replacing
 from pipelines.tokenizer_files import sent_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
     from bpe import Tokenizer
@@ -67,10 +67,12 @@ class EncodeJob(EncodedHeader, Reading):
         directory: the directory of the output, which has the tokenizer.
         parts: the number of parts.
         run: the id of the job's run; empty if there is none.
+        generation: the number of jobs that have appended to the directory before.
     """
 
     parts: int
     run: str = ""
+    generation: int = 0
 
     @classmethod
     def of(cls, manifest: EncodedManifest, directory: str) -> EncodeJob:
@@ -105,39 +107,29 @@ class EncodeJob(EncodedHeader, Reading):
         check_special_tokens(tuple(tokenizer.special_tokens), self.rows)
         return replace(self._layout, **end_ids(tokenizer, self.rows))
 
-    def manifest(self, records: Iterable[Record], splits: Iterable[Split]) -> EncodedManifest:
-        """Return the manifest of some parts.
-
-        Args:
-            records: the records of the parts, in any order.
-            splits: the splits of the parts; empty if the documents came from no files.
-        """
-        parts = tuple(map(Part.of_record, sorted(records, key=lambda record: record.unit)))
-        sources = {
-            piece.file_index: Source(
-                name=piece.name,
-                size=piece.file_size,
-                format=piece.format,
-                compression=piece.compression,
-                source=piece.source,
-            )
-            for split in splits
-            for piece in split.pieces
-        }
-        read = {one.name for part in parts for one in part.inputs}
+    def manifest(self, parts: tuple[Part, ...]) -> EncodedManifest:
+        """Return the manifest of parts, which are in order."""
+        begun = (one for part in parts for one in part.inputs if one.start == 0)
         return EncodedManifest(
             **self.head,
             totals=Totals.of_parts(parts),
-            inputs=tuple(one for _, one in sorted(sources.items()) if one.name in read),
+            inputs=tuple(
+                Source(
+                    name=one.name,
+                    size=one.file_size,
+                    format=one.format,
+                    compression=one.compression,
+                    source=one.source,
+                )
+                for one in begun
+            ),
             parts=parts,
+            generation=self.generation,
         )
 
     def fingerprint(self, split: Split) -> str:
         """Return the SHA-256 (hex) of all values that decide the bytes of the part of a split."""
-        pieces = [asdict(piece) for piece in split.pieces]
-        for piece in pieces:  # its path, time and number do not change its bytes
-            del piece["path"], piece["version"], piece["file_index"]
-        return fingerprint([split.part, split.parts, pieces, self.plan_settings])
+        return fingerprint([split.part, split.parts, ranges_of(split), self.plan_settings])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,7 +295,7 @@ def make(
 
 def encode_split(
     split: Split, job: EncodeJob, tokenizer: Tokenizer, stopped: Callable[[], bool], **more: Any
-) -> Record:
+) -> Made:
     """Read and encode one split, and write its part; arguments and errors are those of `make`."""
     fill = partial(make, split, job, tokenizer, stopped, **more)
     return write_part(split, job, tokenizer, lambda add: fill(add=add))
@@ -311,8 +303,8 @@ def encode_split(
 
 def write_part(
     split: Split, job: EncodeJob, tokenizer: Tokenizer, fill: Callable[[Add], EncodedPart]
-) -> Record:
-    """Write the part of a split.
+) -> Made:
+    """Write the part of a split; the result has the totals that `Part.of_record` reads.
 
     Args:
         split: the split of the part.
@@ -330,42 +322,26 @@ def write_part(
     ):
         made = fill(writer.add)
         writer.close()
-    written = sink.written()
-    part = Part(
-        file=split.file,
-        fingerprint=job.fingerprint(split),
-        **vars(made.sums),
-        bytes=written.bytes,
-        sha256=written.sha256,
-        inputs=ranges_of(split),
-        source=split.source,
+    sums, dead = made.sums, made.dead_letters
+    files = [StoredFile.of(split.file, sink.written())]
+    if dead is not None:
+        files.append(StoredFile(file=dead.file, bytes=dead.bytes, sha256=dead.sha256))
+    add_to_metrics(
+        documents_encoded=sums.documents,
+        text_bytes_encoded=sums.text_bytes,
+        tokens_written=sums.tokens,
+        unknown_tokens_written=sums.unknown,
+        parquet_bytes_written=files[0].bytes,
+        parts_written=1,
     )
-    dead = made.dead_letters
-    files: list[Part | DeadLetters] = [part, *([] if dead is None else [dead])]
-    stated = to_jsonable(part)
-    del stated["dead_letters"], stated["set_aside"]
-    return Record(
-        unit=unit_name(split.file),
-        fingerprint=part.fingerprint,
-        files=tuple(StoredFile(file=one.file, bytes=one.bytes, sha256=one.sha256) for one in files),
+    return Made(
+        files=tuple(files),
         totals={
-            "documents": part.documents,
-            "part": stated,
+            **vars(sums),
+            "fingerprint": job.fingerprint(split),
+            "inputs": ranges_of(split),
             "dead_letters": to_jsonable(dead),
         },
-    )
-
-
-def count_written(record: Record) -> None:
-    """Add the numbers of a finished part to Beam's counters."""
-    part = Part.of_record(record)
-    add_to_metrics(
-        documents_encoded=part.documents,
-        text_bytes_encoded=part.text_bytes,
-        tokens_written=part.tokens,
-        unknown_tokens_written=part.unknown,
-        parquet_bytes_written=part.bytes,
-        parts_written=1,
     )
 
 

@@ -16,7 +16,7 @@ from pipelines.output.names import MANIFEST
 from pipelines.stage.record import Record, finished, write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from typing_extensions import Self
 
@@ -51,7 +51,7 @@ class Made:
     """The result of `Stage.make`: files, and numbers for `Stage.fold`."""
 
     files: tuple[StoredFile, ...]
-    totals: dict[str, Any]
+    totals: Mapping[str, Any]
 
 
 class Stage(Protocol):
@@ -117,9 +117,7 @@ def make_unit(
         if (record := earlier()) is None:
             raise
         return record, True
-    record = Record(
-        unit=unit.name, fingerprint=unit.fingerprint, files=made.files, totals=made.totals
-    )
+    record = Record(unit=unit.name, fingerprint=unit.fingerprint, **vars(made))
     if stage.directory:
         write_record(stage.directory, record)
     return record, False

@@ -31,12 +31,12 @@ from pipelines.elements import (
     with_storage,
 )
 from pipelines.encode.fold import write_manifest
+from pipelines.encode.manifest import unit_name
 from pipelines.encode.passthrough import name_and_type
 from pipelines.encode.rows import ID, INPUT_IDS, NOTHING, OWN, Sums
 from pipelines.encode.steps import (
     EncodedPart,
     EncodeJob,
-    count_written,
     encode_job,
     tokenizer_of,
     write_part,
@@ -54,6 +54,8 @@ from pipelines.settings import (
     OutputSettings,
     ParquetEncoding,
 )
+from pipelines.stage import stage
+from pipelines.stage.record import Record
 from pipelines.tokenizer_files import files_of
 from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, the_tokenizer
 
@@ -316,9 +318,9 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
             add(made)
         return EncodedPart(sums=sums, bad_records=0, dead_letters=None)
 
-    done = write_part(split, job, tokenizer, fill)
-    count_written(done)
-    return pack(done)
+    made = write_part(split, job, tokenizer, fill)
+    fingerprint = job.fingerprint(split)
+    return pack((number, Record(unit=unit_name(split.file), fingerprint=fingerprint, **vars(made))))
 
 
 def in_order(rows: pa.Table) -> pa.Table:
@@ -352,4 +354,5 @@ def _check_ids(rows: pa.Table, job: EncodeJob) -> None:
 
 def _write_manifest(_: None, packed: bytes, parts: Iterable[bytes]) -> dict[str, Any]:
     job: EncodeJob = unpack(packed)
-    return write_manifest([unpack(part) for part in parts], job)
+    records = stage.in_order("WriteTokenIds", [job.parts, *map(unpack, parts)])
+    return write_manifest(records, job)

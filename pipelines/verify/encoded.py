@@ -8,7 +8,7 @@ ids must decode to the text.
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from bpe._inputs_file import inputs_file_names
 from pipelines.corpus.splits import FileRange, Split
 from pipelines.elements import OncePerProcess
 from pipelines.encode.duplicates import duplicate_ids
-from pipelines.encode.manifest import Totals, read_encoded
+from pipelines.encode.manifest import read_encoded
 from pipelines.encode.rows import ID
 from pipelines.encode.steps import EncodeJob, make, tokenizer_of
 from pipelines.errors import InputError, VerificationError
@@ -29,6 +29,7 @@ from pipelines.output.names import (
     part_file,
 )
 from pipelines.planned import anywhere
+from pipelines.progress import many
 from pipelines.storage import HashingFile, Written, join
 from pipelines.tokenizer_files import stored_tokenizer
 from pipelines.verify.base import Check
@@ -149,11 +150,13 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
     root = job.directory
     manifest = read_encoded(root)
     own = check_encoded(root, manifest)
+    encoding = EncodeJob.of(manifest, root)
+    _check_totals(manifest, encoding.manifest(manifest.parts))
     paths = paths_of(root, manifest, job.inputs)
     splits = splits_of(manifest, paths)
     check = CheckParts(
         output=root,
-        job=EncodeJob.of(manifest, root),
+        job=encoding,
         inputs=None if job.inputs is None else anywhere(job.inputs),
         duplicates=manifest.duplicate_ids,
         reads=paths is None,
@@ -161,7 +164,6 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
     totals = manifest.totals
     size = totals.bytes if paths is None else sum(split.size for split in splits)
     job.run(check, reads=paths or (), pieces=len(splits), size=size)
-    _check_totals(manifest)
     if not manifest.generation:
         job.refuse_another(manifest, read_encoded(root))
     if tokenizer is not None and tokenizer.sha256 != manifest.tokenizer.sha256:
@@ -211,14 +213,18 @@ def check_encoded(root: str, manifest: EncodedManifest) -> Tokenizer:
         raise VerificationError(str(error)) from error
 
 
-def _check_totals(manifest: EncodedManifest) -> None:
-    stated, found = manifest.totals, Totals.of_parts(manifest.parts)
-    for name in (one.name for one in fields(Totals)):
-        if getattr(stated, name) != getattr(found, name):
+def _check_totals(stated: EncodedManifest, found: EncodedManifest) -> None:
+    """Compare the totals and inputs of a manifest with those that its parts give."""
+    for name, total in vars(found.totals).items():
+        if (said := getattr(stated.totals, name)) != total:
             raise VerificationError(
-                f"the manifest's total of {name} is {getattr(stated, name)}, its parts add up to "
-                f"{getattr(found, name)}"
+                f"the manifest's total of {name} is {said}, its parts add up to {total}"
             )
+    if stated.inputs != found.inputs:
+        raise VerificationError(
+            f"the manifest's list of {many(len(stated.inputs), 'input')} is not that of its parts, "
+            f"which have {many(len(found.inputs), 'input')}"
+        )
 
 
 def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Split]:
@@ -227,35 +233,15 @@ def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Sp
     Args:
         manifest: the manifest of the corpus.
         paths: the present paths of its inputs; None if the inputs are not read.
-
-    Raises:
-        VerificationError: the manifest has other inputs than its parts.
     """
-    begun = sum(piece.start == 0 for part in manifest.parts for piece in part.inputs)
-    if begun != len(manifest.inputs):
-        raise VerificationError(
-            f"the manifest names {len(manifest.inputs)} inputs, its parts are of {begun}"
-        )
     index = -1
     splits = []
     for part in manifest.parts:
         pieces = []
         for piece in part.inputs:
             index += piece.start == 0  # another file begins; not by name, two may look the same
-            source = manifest.inputs[index]
-            pieces.append(
-                FileRange(
-                    path=paths[index] if paths is not None else "",
-                    name=source.name,
-                    file_index=index,
-                    format=source.format,  # type: ignore[arg-type]  # what the manifest says
-                    compression=source.compression,  # type: ignore[arg-type]
-                    start=piece.start,
-                    end=piece.end,
-                    file_size=source.size,
-                    source=source.source,
-                )
-            )
+            path = "" if paths is None else paths[index]
+            pieces.append(FileRange(**vars(piece), path=path, file_index=index))
         name = parse_part(part.file)
         if name is None:  # `read_encoded` has refused it
             raise VerificationError(f"the manifest names a part {part.file!r}")

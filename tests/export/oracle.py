@@ -92,8 +92,8 @@ def read(sources: Mapping[str, Path]) -> list[Document]:
 
 def part_names(directory: Path) -> list[str]:
     manifest = json.loads((directory / "manifest.json").read_bytes())
-    records = pq.read_table(directory / manifest["records"]["file"])["totals"].to_pylist()
-    return [json.loads(record)["part"]["file"] for record in records]
+    records = pq.read_table(directory / manifest["records"]["file"])["files"].to_pylist()
+    return [json.loads(files)[0]["file"] for files in records]
 
 
 def halves(documents: Sequence[Document], options: ExportSettings) -> dict[str, list[Document]]:

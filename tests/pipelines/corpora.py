@@ -111,9 +111,11 @@ def encoded_manifest(ids: Path) -> dict[str, Any]:
     value = read_manifest_object(str(ids / "manifest.json"))
     if "records" not in value:
         return value
-    made = [record.totals for record in read_records(str(ids), value["records"]["sha256"])]
-    dead = [one["dead_letters"] for one in made if one["dead_letters"] is not None]
-    return {**value, "dead_letters": dead, "parts": [one["part"] for one in made]}
+    made = read_records(str(ids), value["records"]["sha256"])
+    letters = (one.totals["dead_letters"] for one in made)
+    dead = [one for one in letters if one is not None]
+    parts = [{**vars(one.files[0]), **one.totals} for one in made]
+    return {**value, "dead_letters": dead, "parts": parts}
 
 
 def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], object]) -> None:
@@ -130,7 +132,7 @@ def edit_manifest(ids: Path, edit: Callable[[dict[str, Any]], object]) -> None:
             unit=f"unit-{number}",
             fingerprint=part["fingerprint"],
             files=(StoredFile(**{name: part[name] for name in ("file", "bytes", "sha256")}),),
-            totals={"part": part, "dead_letters": letters.get(number)},
+            totals={**part, "dead_letters": letters.get(number)},
         )
         for number, part in enumerate(parts)
     ]

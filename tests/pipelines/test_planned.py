@@ -132,7 +132,7 @@ PARTS = 4
 # Transforms that write a PCollection to a directory, and the function that each calls for a part.
 SINKS: dict[str, tuple[Callable[..., None], str]] = {
     "counts": (write_counts, "pipelines.transforms.counts_files.write_shard"),
-    "ids": (write_ids, "pipelines.transforms.token_ids.count_written"),
+    "ids": (write_ids, "pipelines.transforms.token_ids.write_part"),
 }
 
 
