@@ -8,7 +8,7 @@ in them.
 
 from __future__ import annotations
 
-import io
+import json
 import os
 import re
 import threading
@@ -75,15 +75,12 @@ class StorageOptions:
         }
 
 
-def _value(text: str) -> bool | int | float | str:
-    """Return the value of a text: true, false, a number, or itself; in double quotes it is text."""
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        return text[1:-1]
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if re.fullmatch(r"-?[0-9]{1,18}", text):
-        return int(text)
-    return float(text) if re.fullmatch(r"-?[0-9]{1,18}\.[0-9]{1,18}", text) else text
+def _value(text: str) -> Any:
+    """Return the value of a text: that of JSON (true, 60, 2.5, "60"), or else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 class _Process:
@@ -134,13 +131,16 @@ def place(url: str) -> Place:
         ConfigError: the scheme cannot be used here; the message names the missing thing.
         JobError: this process was forked from one that used stores.
     """
-    scheme = scheme_of(url)
-    if scheme is None:
-        raise ConfigError(f"{url} is a local path, not a URL of a store")
-    path = url.partition("://")[2]
+    scheme, _, path = url.partition("://")
+    scheme = scheme.lower()
+    check_names(url, path.strip("/"))
     try:
-        of, path = _STORES[scheme].locate(scheme, path) if scheme in _STORES else (None, path)
-        filesystem = _filesystem(scheme, of)
+        if scheme not in _STORES:
+            return _of_fsspec(scheme, path)
+        account = None
+        if _STORES[scheme].has_accounts:
+            account, path = _in_azure(scheme, path)
+        filesystem = _filesystem(scheme, account)
     except JobError as error:
         raise type(error)(f"{url}: {error}") from error
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:
@@ -149,9 +149,8 @@ def place(url: str) -> Place:
             f"{url}: {scheme}:// cannot be used with these options: {said} (of `storage_option`, "
             "SCHEME.KEY=VALUE is for one scheme alone)"
         ) from error
-    if scheme in _STORES and not path.strip("/").partition("/")[0]:
+    if not path.strip("/").partition("/")[0]:
         raise ConfigError(f"{url} names no bucket or container: write {scheme}://BUCKET/NAME")
-    check_names(url, path.strip("/"))
     return Place(filesystem, path)
 
 
@@ -165,15 +164,6 @@ def check_names(url: str, path: str) -> None:
         raise ConfigError(
             f"{url}: names with //, . or .. between slashes cannot be opened in a store: rename it"
         )
-
-
-def _in_bucket(_: str, path: str) -> tuple[None, str]:
-    return None, path
-
-
-def _in_hdfs(_: str, path: str) -> tuple[str, str]:
-    host, slash, name = path.partition("/")
-    return host, slash + name
 
 
 def _in_azure(scheme: str, path: str) -> tuple[str | None, str]:
@@ -195,8 +185,8 @@ def _in_azure(scheme: str, path: str) -> tuple[str | None, str]:
     return named[1], f"{container}/{rest}"
 
 
-def _filesystem(scheme: str, of: str | None) -> pafs.FileSystem:
-    """Return the filesystem of a scheme and a host or account, made once for the same options.
+def _filesystem(scheme: str, account: str | None) -> pafs.FileSystem:
+    """Return the filesystem of a store and an account, made once for the same options.
 
     Raises:
         JobError: this process was forked from one that used stores.
@@ -206,25 +196,27 @@ def _filesystem(scheme: str, of: str | None) -> pafs.FileSystem:
             "this process was forked from one that used a store, and pyarrow's clients do not "
             "survive that: start processes by spawn"
         )
-    key, store = (scheme, of, _process.options), _STORES.get(scheme)
+    key, store = (scheme, account, _process.options), _STORES[scheme]
     with _process.lock:
         if key not in _process.made:
             given = _process.options.of(scheme)
-            if store is not None and not hasattr(pafs, store.kind):
+            if account is not None:
+                given["account_name"] = account
+            if not hasattr(pafs, store.kind):
                 raise ConfigError(
                     f"this pyarrow is built without {scheme}://: install one from PyPI"
                 )
-            _process.made[key] = store.make(of, given) if store else _of_fsspec(scheme, given)
+            _process.made[key] = store.make(given)
         return _process.made[key]
 
 
-def _gcs(_: str | None, given: dict[str, Any]) -> pafs.FileSystem:
+def _gcs(given: dict[str, Any]) -> pafs.FileSystem:
     return pafs.GcsFileSystem(**{"retry_time_limit": _GCS_PATIENCE, **given})
 
 
-def _azure(account: str | None, given: dict[str, Any]) -> pafs.FileSystem:
-    named = given.pop("account_name", os.environ.get("AZURE_STORAGE_ACCOUNT"))
-    if (account := account or named) is None:
+def _azure(given: dict[str, Any]) -> pafs.FileSystem:
+    account = given.pop("account_name", os.environ.get("AZURE_STORAGE_ACCOUNT"))
+    if account is None:
         raise ConfigError(
             "it names no account: give `storage_option` account_name=ACCOUNT, or write "
             "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
@@ -235,20 +227,7 @@ def _azure(account: str | None, given: dict[str, Any]) -> pafs.FileSystem:
     return pafs.AzureFileSystem(account, **given)
 
 
-def _hdfs(of: str | None, given: dict[str, Any]) -> pafs.FileSystem:
-    host, _, port = (of or "").partition(":")
-    try:
-        return pafs.HadoopFileSystem(
-            **{"host": host or "default", "port": int(port or 8020), **given}
-        )
-    except OSError as error:
-        raise ConfigError(
-            f"hdfs:// needs libhdfs and Java ({str(error).splitlines()[0]}): install Hadoop's "
-            "client and set ARROW_LIBHDFS_DIR and CLASSPATH, or write webhdfs:// (by fsspec)"
-        ) from error
-
-
-def _s3(_: str | None, given: dict[str, Any]) -> pafs.FileSystem:
+def _s3(given: dict[str, Any]) -> pafs.FileSystem:
     environment = os.environ
     tries = environment.get("AWS_MAX_ATTEMPTS") or str(_TRIES)  # as the SDKs of AWS call it
     if not tries.isdecimal() or not 0 < int(tries) < 10_000:
@@ -264,29 +243,21 @@ def _s3(_: str | None, given: dict[str, Any]) -> pafs.FileSystem:
     return pafs.S3FileSystem(**{**made, **given})
 
 
-class _MemoryHandler(pafs.FSSpecHandler):  # type: ignore[misc]  # pyarrow has no types
-    """A handler of ``memory://``, whose files have one position for all readers."""
-
-    def open_input_file(self, path: str) -> Any:
-        """Open a copy of a file, with a position of its own."""
-        return pa.PythonFile(io.BytesIO(self.fs.cat_file(path)), mode="r")
-
-
-def _of_fsspec(scheme: str, given: dict[str, Any]) -> pafs.FileSystem:
-    if scheme == "file":
-        raise ConfigError("file:// is for local files: write the path without it")
+def _of_fsspec(scheme: str, path: str) -> Place:
+    if scheme in ("file", "memory"):
+        raise ConfigError(f"{scheme}:// is not a store: name a local file by its path")
     try:
-        import fsspec  # noqa: PLC0415 - the extra fsspec
+        from fsspec.core import url_to_fs  # noqa: PLC0415 - the extra fsspec
         from fsspec.registry import known_implementations  # noqa: PLC0415
     except ImportError as error:
         raise ConfigError(
             f"{scheme}:// is opened by fsspec, which is not installed here: "
             "pip install fsspec and the scheme's own package"
         ) from error
-    made = {"use_listings_cache": False, **given}  # others write there too
+    # Others write there too.
+    made = {"use_listings_cache": False, **_process.options.of(scheme)}
     try:
-        handler = _MemoryHandler if scheme == "memory" else pafs.FSSpecHandler
-        return pafs.PyFileSystem(handler(fsspec.filesystem(scheme, **made)))
+        filesystem, at = url_to_fs(f"{scheme}://{path}", **made)
     except ImportError as error:
         needs = known_implementations.get(scheme, {}).get("err", str(error))
         raise ConfigError(
@@ -299,6 +270,7 @@ def _of_fsspec(scheme: str, given: dict[str, Any]) -> pafs.FileSystem:
             f"no filesystem is known for {scheme}://: copy the files to a local one, or use s3://, "
             "gs://, abfs:// or a scheme that fsspec knows"
         ) from error
+    return Place(pafs.PyFileSystem(pafs.FSSpecHandler(filesystem)), at)
 
 
 _REMEDIES = (
@@ -329,19 +301,18 @@ class _Store(NamedTuple):
     Attributes:
         kind: the class of the filesystem in `pyarrow.fs`.
         schemes: the schemes of URLs of the store.
-        locate: returns the host or account (None for all) and the path, from the scheme and the
-            rest of a URL.
-        make: makes the filesystem from the host or account and the options.
+        make: makes the filesystem from the options.
         keys: the places of access keys, for messages.
         denials: texts in errors about keys that are missing, wrong or not sufficient.
+        has_accounts: whether URLs may name an account.
     """
 
     kind: str
     schemes: tuple[str, ...]
-    locate: Callable[[str, str], tuple[str | None, str]]
-    make: Callable[[str | None, dict[str, Any]], pafs.FileSystem]
-    keys: str = ""
-    denials: tuple[str, ...] = ()
+    make: Callable[[dict[str, Any]], pafs.FileSystem]
+    keys: str
+    denials: tuple[str, ...]
+    has_accounts: bool = False
 
 
 _STORES = {
@@ -350,7 +321,6 @@ _STORES = {
         _Store(
             kind="S3FileSystem",
             schemes=("s3", "s3a"),
-            locate=_in_bucket,
             make=_s3,
             keys="AWS_ACCESS_KEY_ID, ~/.aws, `storage_option` access_key, or anonymous=true for a "
             "public bucket",
@@ -362,7 +332,6 @@ _STORES = {
         _Store(
             kind="GcsFileSystem",
             schemes=("gs", "gcs"),
-            locate=_in_bucket,
             make=_gcs,
             keys="GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login, or "
             "`storage_option` anonymous=true for a public bucket",
@@ -371,19 +340,13 @@ _STORES = {
         _Store(
             kind="AzureFileSystem",
             schemes=("abfs", "abfss", "azfs", "az"),
-            locate=_in_azure,
             make=_azure,
+            has_accounts=True,
             keys="AZURE_STORAGE_KEY, `storage_option` account_key or sas_token",
             denials=(
                 *("AuthenticationFailed", "AuthorizationFailure"),
                 "AuthorizationPermissionMismatch",
             ),
-        ),
-        _Store(
-            kind="HadoopFileSystem",
-            schemes=("hdfs",),
-            locate=_in_hdfs,
-            make=_hdfs,
         ),
     )
     for scheme in store.schemes

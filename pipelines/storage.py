@@ -523,24 +523,18 @@ def _send(data: Buffer, at: Place) -> None:
     """Write an object: nothing of it is in the store before all of it is there.
 
     A process that is killed meanwhile leaves what was there before, or no object: stores keep one
-    only when it was sent to its end. HDFS would keep a beginning, but can rename. Closing a stream
-    counts as the end, also after an error and by the garbage collector: so all data goes in one
-    call, between which and the end nothing of ours can fail; one that the store fails, it forgets.
+    only when it was sent to its end. Closing a stream counts as the end, also after an error and by
+    the garbage collector: so all data goes in one call, between which and the end nothing of ours
+    can fail; one that the store fails, it forgets.
     """
     if isinstance(at.filesystem, pafs.PyFileSystem):
         at.filesystem.handler.fs.pipe_file(at.path, bytes(data))
         return
-    path = at.path
-    if isinstance(at.filesystem, pafs.HadoopFileSystem):
-        path = _temporary(at.path)
-        at.filesystem.create_dir(path.rpartition("/")[0], recursive=True)
-    raw = at.filesystem.open_output_stream(path, compression=None)
+    raw = at.filesystem.open_output_stream(at.path, compression=None)
     try:
         raw.write(data)
     finally:
         raw.close()
-    if path != at.path:
-        at.filesystem.move(path, at.path)
 
 
 def _writing(path: str) -> contextlib.AbstractContextManager[None]:

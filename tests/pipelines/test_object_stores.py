@@ -214,6 +214,19 @@ def test_a_url_of_azure_needs_an_account(monkeypatch: pytest.MonkeyPatch) -> Non
         object_stores.place("az://container/a")
 
 
+def test_a_url_of_fsspec_may_name_a_host(use: Callable[[Iterable[str]], None]) -> None:
+    use(["webhdfs.user=me"])
+    place = object_stores.place("webhdfs://namenode:9870/corpus/a #1?b")
+    assert place.path == "/corpus/a #1?b"
+    assert place.filesystem.handler.fs.url == "http://namenode:9870/webhdfs/v1"
+
+
+@pytest.mark.parametrize("scheme", ["file", "memory"])
+def test_what_is_on_this_machine_is_not_a_store(scheme: str) -> None:
+    with pytest.raises(ConfigError, match="is not a store"):
+        object_stores.place(f"{scheme}:///corpus")
+
+
 @pytest.mark.parametrize(
     "name", ["tokenizer.json", "x.tiktoken", "vocab.json", "merges.txt", "x-vocab.json"]
 )
@@ -223,14 +236,16 @@ def test_a_tokenizer_in_a_store_is_read_with_its_companions(tmp_path: Path, name
     bpe.Tokenizer.load(tmp_path / "t.json").save(local, leave_out=bpe.formats.LEAVE_OUT)
     cut = None if name == "tokenizer.json" else "gpt2"
     expected = bpe.Tokenizer.load(local, pretokenizer=cut)
-    at = f"memory://tokenizers{tmp_path}"
+    (tmp_path / "store").mkdir()
+    at = f"local://{tmp_path}/store"
     for path in (local, *bpe.formats.companions(local)):
         storage.write(f"{at}/{path.name}", path.read_bytes())
     assert load_tokenizer(f"{at}/{name}", partial(bpe.Tokenizer.load, pretokenizer=cut)) == expected
 
 
 def test_half_of_a_pair_in_a_store(tmp_path: Path) -> None:
-    at = f"memory://tokenizers{tmp_path}"
+    (tmp_path / "store").mkdir()
+    at = f"local://{tmp_path}/store"
     storage.write(f"{at}/x-merges.txt", b"")
     with pytest.raises(InputError, match=r"x-vocab\.json: cannot read"):
         load_tokenizer(f"{at}/x-merges.txt")
