@@ -24,7 +24,6 @@ from pipelines import storage
 from pipelines.corpus.inputs import check_sources, find_inputs
 from pipelines.count.directory import read_counts_manifest
 from pipelines.count.job import CountRequest, count
-from pipelines.count.runs import RunsOf
 from pipelines.encode.discard import discard_parts
 from pipelines.encode.job import EncodeRequest, encode
 from pipelines.encode.manifest import read_header
@@ -480,7 +479,8 @@ def _count_runs(request: TrainRequest, inputs: InputSettings, **done: Any) -> Co
     counting = partial(
         CountRequest.of,
         inputs=inputs,
-        runs=RunsOf.of(words, request.runs or RunSettings()),
+        tokenizer=words,
+        runs=request.runs or RunSettings(),
         output=_in_training(replace(request.output, directory=folder), request.directory),
         sources=tuple(sorted(one.source for one in request.counts if one.source)),
     )

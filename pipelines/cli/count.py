@@ -25,8 +25,6 @@ from pipelines.settings import (
 if TYPE_CHECKING:
     import click
 
-    from pipelines.count.runs import RunsOf
-
 
 @dataclass(frozen=True, kw_only=True)
 class Runs(Settings):
@@ -86,19 +84,9 @@ def count(ctx: click.Context) -> None:
         pretokens=pretokens,
         output=output,
         settings=settings,
-        runs=_runs(ctx),
+        tokenizer=options.tokenizer_path(ctx) if ctx.params["runs"] else None,
+        runs=settings_of(ctx, RunSettings),
         appending=appending,
     )
     summary = job.count(request, execution=execution, progress=options.progress(ctx))
     show_summary(ctx.params, count=summary)
-
-
-def _runs(ctx: click.Context) -> RunsOf | None:
-    """Return the runs that the options ask for; None for pre-tokens."""
-    if not ctx.params["runs"]:
-        return None
-    from pipelines.count.runs import RunsOf
-    from pipelines.run import use_storage
-
-    use_storage(options.execution(ctx))
-    return RunsOf.of(options.tokenizer_path(ctx), settings_of(ctx, RunSettings))

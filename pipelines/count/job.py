@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 
 from bpe.errors import CountsError
+from bpe.run_counting import runs_of
 from pipelines.corpus.reading import Reading, reading_of
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
@@ -17,7 +18,6 @@ from pipelines.count.beam import empty_counts, merge_shards
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts_manifest, read_counts_sets
 from pipelines.count.results import Counted, write_counted
-from pipelines.count.runs import RunsOf
 from pipelines.count.sets import manifest_of_sets
 from pipelines.count.steps import (
     FILE_BITS,
@@ -29,6 +29,7 @@ from pipelines.count.steps import (
 )
 from pipelines.elements import OncePerProcess, StorageDoFn, in_window, pack, unpack
 from pipelines.errors import ConfigError, JobError
+from pipelines.extension import pretokens_of
 from pipelines.failures import FailureChannel, job_errors
 from pipelines.formats import WITH_COLUMNS
 from pipelines.option import changed, split_arguments, takes
@@ -48,6 +49,7 @@ from pipelines.settings import (
 from pipelines.stage.beam import RunJob, fold_all, keyed
 from pipelines.summaries import CountSummary
 from pipelines.timings import save_timing
+from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
 from pipelines.watch import run_or_watch
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from apache_beam.utils.windowed_value import WindowedValue
 
     from bpe import Tokenizer
+    from bpe.counts import Runs
     from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.count.steps import CountJob
@@ -101,7 +104,8 @@ class CountRequest(CorpusRequest):
         output: OutputSettings,
         pretokens: PretokenSettings = PretokenSettings(),  # noqa: B008  # immutable
         settings: CountSettings = CountSettings(),  # noqa: B008
-        runs: RunsOf | None = None,
+        tokenizer: str | Tokenizer | None = None,
+        runs: RunSettings = RunSettings(),  # noqa: B008
         sources: tuple[str, ...] = (),
         appending: AppendSettings = AppendSettings(),  # noqa: B008
     ) -> CountRequest:
@@ -112,30 +116,42 @@ class CountRequest(CorpusRequest):
             output: the settings of the output directory.
             pretokens: the settings of the pre-tokenizer; the defaults if runs are counted.
             settings: the settings of counts.
-            runs: the runs to count; None to count pre-tokens.
+            tokenizer: count the runs of its tokens, not pre-tokens: a file, or a tokenizer. It
+                says how text is cut.
+            runs: the settings by which runs are found.
             sources: the sources of ``inputs`` that are counted apart; empty to count all together.
             appending: the settings of appending and watching.
 
         Raises:
             ConfigError: the filesystem of the output cannot be used here, or a setting does not
                 work with runs, or with counts that are appended to.
-            InputError: no tokenizer.json holds the tokenizer.
-            bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
+            InputError: the tokenizer cannot be read, or no tokenizer.json holds it.
+            bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong, or
+                the tokenizer has no runs.
         """
         sent: dict[str, bytes] = {}
         if appending.appends:
             _check_appending(settings)
-        if runs is not None:
-            pretokens = runs.pretokens(pretokens)
-            sent = deflated({TOKENIZER: runs.json().encode()})
-        job = count_job(
-            *(pretokens, output, settings),
-            runs=None if runs is None else runs.found,
-            sources=sources,
-        )
+        if tokenizer is None and runs != RunSettings():
+            raise ConfigError(
+                "`merge_pattern` and `max_run` say how runs are found: give `tokenizer` too"
+            )
+        found: Runs | None = None
+        if tokenizer is not None:
+            path = tokenizer if isinstance(tokenizer, str) else "the tokenizer"
+            loaded = load_tokenizer(path) if isinstance(tokenizer, str) else tokenizer
+            if pretokens != PretokenSettings():
+                raise ConfigError(
+                    f"`runs` are of the tokens of {path}, which says how text is cut: leave out "
+                    "the options of the pre-tokenizer and special tokens"
+                )
+            pretokens = replace(pretokens_of(loaded), special_tokens=tuple(loaded.special_tokens))
+            found = runs_of(loaded, **vars(runs))
+            sent = deflated({TOKENIZER: tokenizer_json(loaded, path).encode()})
+        job = count_job(*(pretokens, output, settings), runs=found, sources=sources)
         output = replace(output, directory=job.directory)
-        if runs is not None and runs.path:
-            refuse_inputs_inside(job.directory, [runs.path])
+        if isinstance(tokenizer, str):
+            refuse_inputs_inside(job.directory, [tokenizer])
         return cls(
             inputs=inputs,
             job=job,
@@ -389,17 +405,13 @@ class CountCorpus(RunJob):
             arguments, InputSettings, PretokenSettings, CountSettings, RunSettings
         )
         with job_errors():
-            asked = RunSettings(**runs)
-            if tokenizer is None and asked != RunSettings():
-                raise ConfigError(
-                    "`merge_pattern` and `max_run` say how runs are found: give `tokenizer` too"
-                )
             request = CountRequest.of(
                 inputs=InputSettings.of(inputs, **reading),
                 pretokens=PretokenSettings(**pretokens),
                 output=OutputSettings(directory=output, overwrite=overwrite, resume=resume),
                 settings=CountSettings(**settings),
-                runs=None if tokenizer is None else RunsOf.of(tokenizer, asked),
+                tokenizer=tokenizer,
+                runs=RunSettings(**runs),
             )
         super().__init__(request, FailureChannel())
 

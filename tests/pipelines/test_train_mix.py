@@ -10,7 +10,6 @@ import pytest
 
 import bpe
 from pipelines.count.directory import load_counts
-from pipelines.count.runs import RunsOf
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
 from pipelines.settings import (
     SHARES_OF,
@@ -18,7 +17,6 @@ from pipelines.settings import (
     InputSettings,
     OutputSettings,
     PretokenSettings,
-    RunSettings,
     ShareOf,
     TrainSettings,
 )
@@ -164,7 +162,7 @@ def test_superwords_are_of_the_same_mix(folder: Path, counted: Path, tmp_path: P
         jobs.count(
             inputs=plain(folder, name),
             pretokens=PretokenSettings(),
-            runs=RunsOf.of(str(tmp_path / "model/words/tokenizer.json"), RunSettings()),
+            tokenizer=str(tmp_path / "model/words/tokenizer.json"),
             output=OutputSettings(directory=str(tmp_path / "runs" / name)),
             execution=ONE,
         )
