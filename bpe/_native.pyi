@@ -100,9 +100,8 @@ class Trainer:
     def add_words(self, words: TextColumn, *, counts: Int64, symbol_of_byte: UInt8) -> None: ...
     def add_token_words(
         self, *, ids: UInt32, offsets: Offsets, counts: Int64, symbol_of_id: UInt32
-    ) -> None: ...
-    def add_apart(self, tokens: int) -> None:
-        """Add tokens with which nothing merges; OverflowError past 2^62 tokens and symbols."""
+    ) -> None:
+        """Add words of ids; nothing merges with an id whose symbol is 2^32 - 1."""
 
     def peek(self) -> tuple[bytes, bytes, int] | None:
         """The merge that comes next, whatever room there is: left, right, count."""

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import pyarrow as pa
+
+from bpe._arrow import text_column
 from bpe._native import Encoder
 from bpe.byte_alphabet import is_utf8
 from bpe.errors import TokenizerError
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK, PREPENDING
 from bpe.parts import Parts
-from bpe.segments import TEXT, Pieces
+from bpe.pretokenizer import Pretokenizer
+from bpe.special_tokens import SpecialCutter
 from bpe.token_table import TokenTable
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+WordEncoder: TypeAlias = "Callable[[pa.LargeBinaryArray], tuple[Buffer, Buffer]]"
+"""Returns the ids (uint32) of words one after the other, and where each word begins (int64)."""
 
 
 def make_encoder(parts: Parts, *, marks: bytes = b"") -> Encoder:
@@ -55,10 +67,27 @@ def make_encoder(parts: Parts, *, marks: bytes = b"") -> Encoder:
         raise TokenizerError(str(error)) from None
 
 
+def word_encoder(parts: Parts) -> WordEncoder:
+    """Return what encodes words, each of which is one pre-token.
+
+    It raises TokenizerError at the first words, as :func:`make_encoder` does.
+    """
+    no_tokens = SpecialCutter([]).matcher
+
+    @functools.cache
+    def encoder() -> Encoder:
+        return make_encoder(replace(parts, pretokenizer=Pretokenizer("none")))
+
+    def encode(words: pa.LargeBinaryArray) -> tuple[Buffer, Buffer]:
+        ids, offsets, *_ = encoder().encode(text_column(words), no_tokens, [])
+        return ids, offsets
+
+    return encode
+
+
 def encoded_words(parts: Parts, words: Iterable[bytes]) -> list[list[int]]:
     """Return the ids of words, each of which is one pre-token."""
-    pieces = Pieces.of([[(word, TEXT)] for word in words])
-    flat, offsets, *_ = make_encoder(parts).encode_pieces(*pieces)
+    flat, offsets = word_encoder(parts)(pa.array(words, pa.large_binary()))
     ids = memoryview(flat).cast("B").cast("I").tolist()
     return [ids[begin:end] for begin, end in pairwise(memoryview(offsets).cast("B").cast("q"))]
 

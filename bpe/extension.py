@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
-
-from bpe._native import Trainer
+from bpe.core_encoder import WordEncoder, word_encoder
 from bpe.counts import PretokenCounts
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel, Model
-from bpe.pretokenizer import Pretokenizer
-from bpe.roles import Roles
 from bpe.special_tokens import found_in_normalized
-from bpe.symbols import Alphabet, TrainingWords
+from bpe.symbols import NO_SYMBOL, Alphabet
 from bpe.tokenizer import Tokenizer
 from bpe.training_report import Extended
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 
 def extended(tokenizer: Tokenizer) -> Extended:
@@ -132,58 +123,20 @@ def atomic_tokens(tokenizer: Tokenizer) -> Mapping[str, int]:
 
 
 def token_alphabet(
-    tokenizer: Tokenizer, ids_of: Callable[[pa.LargeBinaryArray], tuple[Buffer, Buffer]]
+    tokenizer: Tokenizer, ids_of: WordEncoder | None = None
 ) -> tuple[Alphabet, list[int]]:
     """Return the tokens of a tokenizer as symbols of words, and the id of each.
 
     Args:
         tokenizer: the tokenizer.
-        ids_of: the ids (uint32) of some words one after the other, and where each word begins
-            (int64).
+        ids_of: gives the ids of words; None if the tokenizer encodes them. With ``ignore_merges``,
+            it looks words up in its vocabulary, but not among new tokens. It need not: if new
+            merges make a string inside a word, they also make it of the word that is this string.
     """
     ids = [id_ for id_, token in enumerate(tokenizer.tokens) if token is not None]
-    symbol_of_id = symbols_of(tokenizer, ids)
-
-    def add(trainer: Trainer, words: TrainingWords) -> None:
-        for begin, end in words.chunks():
-            flat, offsets = ids_of(words.pretokens.slice(begin, end - begin))
-            trainer.add_token_words(
-                ids=flat,
-                offsets=offsets,
-                counts=words.weights[begin * 8 : end * 8],
-                symbol_of_id=symbol_of_id,
-            )
-
-    return Alphabet([tokenizer.token_bytes(id_) for id_ in ids], add), ids
-
-
-def word_ids(
-    tokenizer: Tokenizer,
-) -> Callable[[pa.LargeBinaryArray], tuple[Buffer, Buffer]]:
-    """Return the ids of words, for `token_alphabet`.
-
-    With ``ignore_merges``, words are looked up in the old vocabulary, but not among new tokens.
-    They need not be: if new merges make a string inside a word, they also make it of the word that
-    is this string.
-    """
-    # A word is encoded whole: not cut again, and nothing in it is special.
-    encoder = Tokenizer(
-        replace(
-            tokenizer.parts,
-            pretokenizer=Pretokenizer("none"),
-            special_tokens=atomic_tokens(tokenizer),
-            added_tokens={},
-            post_processor=None,
-            roles=Roles(),
-            token_flags={},
-        )
-    )
-
-    def ids_of(words: pa.LargeBinaryArray) -> tuple[Buffer, Buffer]:
-        rows = encoder.encode_arrow(words)
-        return rows.values.buffers()[1] or b"", rows.offsets.cast(pa.int64()).buffers()[1]
-
-    return ids_of
+    symbols = [tokenizer.token_bytes(id_) for id_ in ids]
+    encode = ids_of or word_encoder(tokenizer.parts)
+    return Alphabet.of_ids(symbols, encode, symbols_of(tokenizer, ids)), ids
 
 
 def known_merges(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
@@ -199,7 +152,7 @@ def known_merges(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
 
 def symbols_of(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
     """Return the symbol of each id, its place among ``ids``; that of others does not exist."""
-    symbol_of_id = array("I", b"\xff" * (4 * (tokenizer.max_id + 1)))
+    symbol_of_id = array("I", [NO_SYMBOL] * (tokenizer.max_id + 1))
     for symbol, id_ in enumerate(ids):
         symbol_of_id[id_] = symbol
     return symbol_of_id

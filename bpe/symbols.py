@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -18,14 +19,22 @@ import pyarrow.compute as pc
 from bpe._arrow import text_column, values_of
 from bpe._native import TextColumn, Trainer, malformed_rows
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
+from bpe.core_encoder import WordEncoder, word_encoder
 from bpe.counts import PretokenCounts
 from bpe.errors import TrainingError
-from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.parts import Merges, Parts
+from bpe.pretokenizer import Pretokenizer
 from bpe.ties import needs_order, sort_never_split
+from bpe.token_table import TokenTable
 
-_CHUNK_BYTES = 1 << 28  # of words that are turned into ids at a time
-_CHARACTER_BYTES = 1 << 24  # of words that are turned into characters at a time
+_CHUNK_BYTES = 1 << 24  # of words that are turned into ids or characters at a time
 _CODE_POINTS = 0x110000
+_MOST_SYMBOLS = 1 << 62  # of a corpus
+_MOST_CHARACTERS = (1 << 32) - 1  # of a word
+
+NO_SYMBOL = (1 << 32) - 1
+"""For an id with which nothing merges."""
 
 _Array: TypeAlias = npt.NDArray[Any]
 
@@ -142,6 +151,30 @@ class Alphabet:
     symbols: list[bytes]
     add: Callable[[Trainer, TrainingWords], None]
 
+    @classmethod
+    def of_ids(
+        cls, symbols: list[bytes], ids_of: WordEncoder, symbol_of_id: array[int]
+    ) -> Alphabet:
+        """Return the alphabet of words that consist of ids; nothing merges with other ids.
+
+        Args:
+            symbols: their strings.
+            ids_of: gives the ids of words.
+            symbol_of_id: the symbol of each id; `NO_SYMBOL` for the others.
+        """
+
+        def add(trainer: Trainer, words: TrainingWords) -> None:
+            for begin, end in words.chunks():
+                ids, offsets = ids_of(words.pretokens.slice(begin, end - begin))
+                trainer.add_token_words(
+                    ids=ids,
+                    offsets=offsets,
+                    counts=words.weights[begin * 8 : end * 8],
+                    symbol_of_id=symbol_of_id,
+                )
+
+        return cls(symbols, add)
+
 
 def make_alphabet(
     words: TrainingWords,
@@ -164,154 +197,61 @@ def make_alphabet(
         TrainingError: a word is not UTF-8 and the model is of characters, or ``initial`` holds
             something other than characters.
     """
-    added = _code_points(initial)
+    added = _checked(initial)
     if isinstance(model, ByteLevel):
         if added:
             raise TrainingError(
                 "initial_alphabet is for models of characters: byte-level models have all 256 bytes"
             )
         return _bytes(HUGGINGFACE_ORDER if ties == "huggingface" else range(256))
-    first, later = _characters(words, model, weighed=coverage != 1)
+    first, later = _characters(words, model)
     if isinstance(model, CharacterLevel):
-        occurring = {*first, *later} if coverage == 1 else _covered(first + later, coverage)
-        characters = {*occurring, *added}
-        return _of_characters(characters, characters, model)
-    return _of_characters({*first, *added}, {*later, *added}, model)
+        end = [model.end_of_word] if model.end_of_word else []
+        return _of_characters({*_covered(first + later, coverage), *added, *end}, model)
+    continuing = (model.prefix + character for character in {*later, *added})
+    return _of_characters({*first, *added, *continuing}, model)
 
 
-def _code_points(initial: Iterable[str]) -> list[int]:
-    points = []
-    for character in initial:
+def _checked(initial: Iterable[str]) -> list[str]:
+    characters = list(initial)
+    for character in characters:
         if not isinstance(character, str) or len(character) != 1:
             raise TrainingError(f"initial_alphabet holds {character!r:.60}, not one character")
         if "\ud800" <= character <= "\udfff":
             raise TrainingError(f"initial_alphabet holds {character!r}, a lone surrogate")
-        points.append(ord(character))
-    return points
+    return characters
 
 
-@dataclass(frozen=True)
-class _Characters:
-    """The characters of some words one after the other.
-
-    Attributes:
-        points: their code points, uint32.
-        starts: where each word begins among them, and where the last one ends, int64.
-        counts: of the words, int64.
-    """
-
-    points: _Array
-    starts: _Array
-    counts: _Array
-
-    @classmethod
-    def chunks(cls, words: TrainingWords, model: Model) -> Iterator[_Characters]:
-        """Yield all words, few at a time.
-
-        Raises:
-            TrainingError: a word is not UTF-8.
-        """
-        malformed = memoryview(malformed_rows(words.column)).cast("q")
-        if len(malformed):
-            raise _not_utf8(model, words.pretokens[malformed[0]].as_py())
-        data, offsets = words.pretokens.buffers()[2], words.offsets
-        counts = np.frombuffer(words.weights, np.int64)
-        for begin, end in words.chunks(_CHARACTER_BYTES):
-            first, last = int(offsets[begin]), int(offsets[end])
-            text = data.slice(first, last - first).to_pybytes() if data else b""
-            # How many characters begin before each byte.
-            lead = np.frombuffer(text, np.uint8) & 0xC0 != 0x80
-            before = np.zeros(len(text) + 1, np.uint32)
-            np.cumsum(lead, out=before[1:])
-            points = np.frombuffer(text.decode().encode("utf-32-le"), np.uint32)
-            starts = before[offsets[begin : end + 1] - first].astype(np.int64)
-            yield cls(points, starts, counts[begin:end])
-
-    @property
-    def indices(self) -> _Array:
-        """Of each character in a table of those that begin words, then of the others."""
-        indices: _Array = self.points + np.uint32(_CODE_POINTS)
-        indices[self.starts[:-1]] -= _CODE_POINTS  # no word is empty
-        return indices
-
-    @property
-    def weights(self) -> _Array:
-        """Return the count of the word of each character."""
-        return np.repeat(self.counts, np.diff(self.starts))
-
-    def parts(self, symbols: _Array, end: int | None, model: Model) -> tuple[_Array, ...]:
-        """Return the words between characters without a symbol, with which nothing merges.
-
-        Args:
-            symbols: of each character, -1 for none; int32.
-            end: the symbol after each word, if there is one.
-            model: characters without a symbol become a token for each byte, or an unknown one,
-                which they may share with their neighbours.
-
-        Returns:
-            The symbols of the parts (uint32), where each begins (int64) and how often it occurs;
-            and how many tokens the other characters of a word become, at each of them.
-        """
-        starts, points = self.starts, self.points
-        if end is not None:
-            symbols = np.insert(symbols, starts[1:], end)
-            starts = starts + np.arange(len(starts))
-        if symbols.min(initial=0) >= 0:
-            none = np.zeros(0, np.int64)
-            return symbols.view(np.uint32), starts, self.counts, none, none
-        if end is not None:
-            points = np.insert(points, self.starts[1:], 0)
-        weights = np.repeat(self.counts, np.diff(starts))
-        first = np.zeros(len(symbols), np.bool_)
-        first[starts[:-1]] = True
-        covered = symbols >= 0
-        begins = first | (covered != np.concatenate([[False], covered[:-1]]))
-        sums = np.concatenate([[0], np.cumsum(covered, dtype=np.int64)])
-        begin = np.flatnonzero(covered & begins)
-        lone = ~covered
-        tokens = np.ones(len(points), np.int64)
-        if model.byte_fallback:
-            tokens += (points >= 0x80).astype(np.int64) + (points >= 0x800) + (points >= 0x10000)
-        elif model.fuse_unknown:
-            lone &= begins
-        return (
-            symbols[covered].view(np.uint32),
-            np.append(sums[begin], sums[-1]),
-            weights[begin],
-            tokens[lone],
-            weights[lone],
-        )
-
-
-def _characters(
-    words: TrainingWords, model: Model, *, weighed: bool
-) -> tuple[Counter[int], Counter[int]]:
-    """Return how often each code point begins a word, and how often one continues it.
-
-    Only whether they do, where they need not be ``weighed``: that is much faster.
+def _characters(words: TrainingWords, model: Model) -> tuple[Counter[str], Counter[str]]:
+    """Return how often each character begins a word, and how often it continues one.
 
     Raises:
-        OverflowError: there are more than 2^62 characters.
         TrainingError: a word is not UTF-8.
     """
-    counted = np.zeros(2 * _CODE_POINTS, np.int64)
-    total = 0
-    for characters in _Characters.chunks(words, model):
-        total += _product(np.diff(characters.starts), characters.counts)
-        if total > 1 << 62:
-            raise OverflowError(
-                "the corpus has more than 2^62 symbols: divide the counts by a common factor"
-            )
-        if weighed:
-            np.add.at(counted, characters.indices, characters.weights)
-        else:
-            counted[characters.indices] = 1
-
-    def occurring(column: _Array) -> Counter[int]:
-        points = np.flatnonzero(column)
-        return Counter(dict(zip(points.tolist(), column[points].tolist(), strict=True)))
-
-    return occurring(counted[:_CODE_POINTS]), occurring(counted[_CODE_POINTS:])
+    malformed = memoryview(malformed_rows(words.column)).cast("q")
+    if len(malformed):
+        raise _not_utf8(model, words.pretokens[malformed[0]].as_py())
+    counted = np.zeros((2, _CODE_POINTS), np.int64)
+    counts, total = np.frombuffer(words.weights, np.int64), 0
+    for begin, end in words.chunks():
+        texts = words.pretokens.slice(begin, end - begin).cast(pa.large_string())
+        sizes = pc.utf8_length(texts).to_numpy()
+        total += _product(sizes, counts[begin:end])
+        one = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+        joined = pc.binary_join(one, pa.scalar("", pa.large_string()))[0].as_py()
+        points = np.frombuffer(joined.encode("utf-32-le"), np.uint32)
+        continues = np.ones(len(points), np.int64)
+        continues[np.cumsum(sizes) - sizes] = 0  # no word is empty
+        np.add.at(counted, (continues, points), np.repeat(counts[begin:end], sizes))
+    if total > _MOST_SYMBOLS:
+        raise TrainingError(
+            "cannot train on these counts: the corpus has more than 2^62 symbols: divide the "
+            "counts by a common factor"
+        )
+    first, later = (
+        Counter({chr(point): int(row[point]) for point in np.flatnonzero(row)}) for row in counted
+    )
+    return first, later
 
 
 def _product(sizes: _Array, counts: _Array) -> int:
@@ -320,14 +260,14 @@ def _product(sizes: _Array, counts: _Array) -> int:
     return (int(np.dot(sizes, high)) << 31) + int(np.dot(sizes, low))
 
 
-def _covered(counts: Counter[int], coverage: Fraction) -> list[int]:
+def _covered(counts: Counter[str], coverage: Fraction) -> list[str]:
     """Return the fewest characters that make up this share; of equals the smallest."""
     wanted = coverage * counts.total()
     chosen, covered = [], 0
-    for point, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+    for character, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
         if covered >= wanted:
             break
-        chosen.append(point)
+        chosen.append(character)
         covered += count
     return chosen
 
@@ -341,37 +281,18 @@ def _bytes(order: Sequence[int]) -> Alphabet:
     return Alphabet([bytes([byte]) for byte in order], add)
 
 
-def _of_characters(
-    first: Iterable[int], later: Iterable[int], model: CharacterLevel | WordPiece
-) -> Alphabet:
-    """Return the alphabet of characters.
-
-    Args:
-        first: the code points that a word begins with.
-        later: those that follow.
-        model: it has a prefix for those that follow, or an end of the word.
-    """
-    prefix = model.prefix
-    strings = {*map(chr, first), *(prefix + chr(point) for point in later)}
-    if model.end_of_word:
-        strings.add(model.end_of_word)
-    symbols = {string: symbol for symbol, string in enumerate(sorted(strings))}
-    symbol_of = np.full(2 * _CODE_POINTS, -1, np.int32)
-    for begin, before, points in ((0, "", first), (_CODE_POINTS, prefix, later)):
-        for point in points:
-            symbol_of[begin + point] = symbols[before + chr(point)]
-    every = np.arange(len(symbols), dtype="u4")
-
-    def add(trainer: Trainer, words: TrainingWords) -> None:
-        apart = 0
-        for characters in _Characters.chunks(words, model):
-            ids, offsets, counts, *lone = characters.parts(
-                symbol_of[characters.indices], symbols.get(model.end_of_word), model
-            )
-            trainer.add_token_words(
-                ids=ids.data, offsets=offsets.data, counts=counts.data, symbol_of_id=every.data
-            )
-            apart += _product(*lone)
-        trainer.add_apart(min(apart, 1 << 63))
-
-    return Alphabet([string.encode() for string in symbols], add)
+def _of_characters(strings: Iterable[str], model: CharacterLevel | WordPiece) -> Alphabet:
+    """Return the alphabet of these strings, with which the core's encoder cuts words."""
+    symbols = [string.encode() for string in sorted(strings)]
+    others = [*BYTE_TOKENS] if model.byte_fallback else []
+    others += [model.unknown.encode()] if model.unknown is not None else []
+    if isinstance(model, WordPiece):
+        model = replace(model, max_characters=_MOST_CHARACTERS)
+    parts = Parts(
+        tokens=TokenTable.of([*dict.fromkeys([*symbols, *others])]),
+        merges=Merges(),
+        pretokenizer=Pretokenizer("none"),
+        model=model,
+    )
+    symbol_of_id = array("I", [*range(len(symbols)), *([NO_SYMBOL] * len(others))])
+    return Alphabet.of_ids(symbols, word_encoder(parts), symbol_of_id)

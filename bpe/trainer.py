@@ -24,7 +24,6 @@ from bpe.extension import (
     extended,
     known_merges,
     token_alphabet,
-    word_ids,
 )
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK
@@ -316,7 +315,7 @@ def _extended(tokenizer: Tokenizer, *, initial_alphabet: Iterable[str]) -> _Star
     """Return the vocabulary of a tokenizer that is extended."""
     if tuple(initial_alphabet):
         raise TrainingError("initial_alphabet cannot be added to: the tokenizer has all 256 bytes")
-    alphabet, ids = token_alphabet(tokenizer, word_ids(tokenizer))
+    alphabet, ids = token_alphabet(tokenizer)
     return _Start(
         alphabet=alphabet,
         ids=ids,

@@ -57,6 +57,10 @@ NO_CHARACTERS: list[tuple[dict[str, Any], str]] = [
         ({"ties": "huggingface", "pair_counts": "disjoint"}, "counts overlapping .* not disjoint"),
         ({"pair_counts": "every"}, "unknown `pair_counts` 'every': use one of overlapping, disj"),
         ({"counts": PretokenCounts.from_items({"abcd": 2**61})}, r"more than 2\^62 symbols"),
+        (
+            {"counts": PretokenCounts.from_items({"abcd": 2**62}), "model": CharacterLevel()},
+            r"more than 2\^62 symbols",
+        ),
         ({"counts": ["a text"]}, "takes pre-token counts, not list: count the texts"),
         *(({"special_tokens": (token,)}, "single byte") for token in ("a", "Ġ", "\n")),
         ({"special_tokens": "末"}, "one str, '末'"),

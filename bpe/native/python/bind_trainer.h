@@ -60,7 +60,10 @@ void add_words(Trainer& trainer, const TextColumn& words, std::span<const int64_
   }
 }
 
-// Words of token ids; symbol_of_id[id] is the symbol of a token.
+constexpr uint32_t kNoSymbol = ~uint32_t{0};
+
+// Words of token ids; symbol_of_id[id] is the symbol of a token, or kNoSymbol, with which nothing
+// merges: a word is added as the words between these.
 void add_token_words(Trainer& trainer, std::span<const uint32_t> ids,
                      std::span<const int64_t> offsets, std::span<const int64_t> counts,
                      std::span<const uint32_t> symbol_of_id) {
@@ -71,12 +74,20 @@ void add_token_words(Trainer& trainer, std::span<const uint32_t> ids,
       throw std::invalid_argument("word " + std::to_string(word) +
                                   " lies outside the ids, or has a negative count");
   for (const uint32_t id : ids)
-    if (id >= symbol_of_id.size() || symbol_of_id[id] >= trainer.tokens().size())
-      throw std::invalid_argument("no such symbol");
+    if (id >= symbol_of_id.size()) throw std::invalid_argument("no such symbol");
   for (size_t word = 0; word < counts.size(); ++word) {
-    const auto begin = static_cast<size_t>(offsets[word]);
-    trainer.add_word(static_cast<size_t>(offsets[word + 1]) - begin, counts[word],
-                     [&](size_t i) { return symbol_of_id[ids[begin + i]]; });
+    auto begin = static_cast<size_t>(offsets[word]);
+    const auto end = static_cast<size_t>(offsets[word + 1]);
+    while (begin < end) {
+      size_t length = 0;
+      while (begin + length < end && symbol_of_id[ids[begin + length]] != kNoSymbol) ++length;
+      if (length > 0)
+        trainer.add_word(length, counts[word],
+                         [&](size_t i) { return symbol_of_id[ids[begin + i]]; });
+      begin += length;
+      if (begin < end) trainer.add_apart(counts[word]);
+      begin += begin < end;
+    }
   }
 }
 
@@ -95,8 +106,6 @@ inline void bind_trainer(py::module_& module) {
            py::arg("known") = py::none())
       .def("add_words", &add_words, py::arg("words"), py::kw_only(), py::arg("counts"),
            py::arg("symbol_of_byte"), Release())
-      .def(
-          "add_apart", [](Trainer& t, uint64_t tokens) { t.add_apart(tokens); }, py::arg("tokens"))
       .def("add_token_words", &add_token_words, py::kw_only(), py::arg("ids"), py::arg("offsets"),
            py::arg("counts"), py::arg("symbol_of_id"), Release())
       .def("peek",
