@@ -12,8 +12,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipelines import storage
-from pipelines.corpus.inputs import MARKER, find_inputs, summary_of
+from pipelines.corpus.inputs import find_inputs, summary_of
 from pipelines.corpus.splits import earlier_pieces
 from pipelines.errors import InputError
 from pipelines.output.names import BASE, read_plan
@@ -147,8 +146,6 @@ def _sharing_units(pieces: pa.Table, names: Iterable[str], *, by_job: bool) -> s
 
 def _incomplete(file: InputFile, settings: AppendSettings, now: float) -> str:
     """Return the known reason why a file is not complete; empty if it is complete."""
-    if settings.complete_when == "marker":
-        return "" if storage.exists(file.path + MARKER) else f"without a file NAME{MARKER}"
     age = now - file.version.modified / 1e9 if file.version else settings.settled_after
     if age < settings.settled_after:
         return f"changed less than {settings.settled_after:g} s ago"

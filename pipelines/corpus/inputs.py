@@ -62,9 +62,11 @@ TO_FOLDER = "links to folders"
 NO_FILE = "neither files nor folders"
 TEXT = "text among files of records"
 UNREAD = "of a kind that is not read"
-MARKER = ".done"
-# What programs call a file while they write it, and what may say that it is complete.
-UNFINISHED = (".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", "._COPYING_", "~")
+# What programs call a file while they write it, or an empty one that marks a complete file.
+UNFINISHED = (
+    *(".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart", "._COPYING_", "~"),
+    ".done",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,7 +354,7 @@ def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool 
             together.
     """
     matches, is_match = Matches(), matcher(glob)
-    unfinished = (MARKER, *UNFINISHED) if changing else ()
+    unfinished = UNFINISHED if changing else ()
     found = _objects(root, glob) if "://" in root else _walked(root, changing=changing)
     for relative, look in found:
         if not is_match(relative) or relative.endswith(unfinished):

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 Format = Literal["auto"] | FileFormat
 FORMATS: tuple[str, ...] = ("auto", *get_args(FileFormat))
-CompleteWhen = Literal["settled", "marker"]
 MAX_RECORD = 1 << 30
 LARGEST_RECORD = 2_000_000_000
 # As the library has them (tests compare): `--help` does not wait for bpe.
@@ -222,9 +221,7 @@ class AppendSettings(Settings):
             cannot be resumed.
         watch: Append every so many seconds until a signal ends it; implies --append.
         stop_after: With --watch: stop after this many seconds.
-        complete_when: With --append: when a file is complete. settled: it has not changed for
-            --settle SECONDS; marker: a file NAME.done exists.
-        settle: With --append: seconds that a file must stay unchanged.
+        settle: With --append: seconds that a file must stay unchanged before it is read.
     """
 
     _GROUP: ClassVar[Group] = "Appending"
@@ -233,7 +230,6 @@ class AppendSettings(Settings):
     prune: bool = advanced(False, needs="append | watch")
     watch: Seconds | None = option(None, minimum=0.1, default_is="append once")
     stop_after: Seconds | None = advanced(None, needs="watch", default_is="never")
-    complete_when: CompleteWhen = advanced("settled", needs="append | watch", metavar="RULE")
     settle: Seconds | None = advanced(
         None, needs="append | watch", default_is="5 with --watch, else 0"
     )
