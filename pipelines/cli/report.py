@@ -12,7 +12,7 @@ from pipelines.cli.command import command
 from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import near, show_json, warning_lines
-from pipelines.option import Positive, Settings, option
+from pipelines.option import Settings, option
 from pipelines.progress import size_text
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ class Page(Settings):
     Attributes:
         output: File to write.
         overwrite: Overwrite FILE.html if it is there already.
-        sample_parts: Read at most N parts of an encoded corpus, evenly spaced; the report says so.
         comparisons: Also show the comparison written by bpe compare --output; repeatable.
     """
 
@@ -34,7 +33,6 @@ class Page(Settings):
         None, metavar="FILE.html", default_is="report.html in the directory"
     )
     overwrite: bool = option(False)
-    sample_parts: Positive | None = option(None)
     comparisons: tuple[str, ...] = option((), name="compare", metavar="FILE.json")
 
 

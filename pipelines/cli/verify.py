@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +12,6 @@ from pipelines.cli.command import JobCommand, command
 from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_json, show_summary, size_line, summary_json
-from pipelines.option import Group, Settings, advanced
 from pipelines.settings import Execution, InputSettings
 
 if TYPE_CHECKING:
@@ -25,27 +23,8 @@ SHOWN = 20
 TOKENIZER = "tokenizer.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Temporary(Settings):
-    """The folder of temporary files.
-
-    Attributes:
-        temp: Directory for temporary files of --input: as large as the counts, or as the ids of a
-            shuffled export. All workers must see it.
-    """
-
-    _GROUP: ClassVar[Group] = "Where it runs"
-
-    temp: str | None = advanced(
-        None,
-        metavar="DIR",
-        default_is="the system's (TMPDIR), or below PATH if workers are elsewhere",
-    )
-
-
 @command(
-    *(InputSettings, Execution, Temporary),
-    *(options.FileSettings, options.Config, options.Messages),
+    *(InputSettings, Execution, options.FileSettings, options.Config, options.Messages),
     optional=["input"],
     leave_out=["split_size", "max_failures"],
     cls=JobCommand,
@@ -111,7 +90,6 @@ def verify(ctx: click.Context) -> None:
             execution=execution,
             progress=options.progress(ctx),
             tokenizer=tokenizer,
-            temp=ctx.params["temp"],
         )
         results[folder or verified.kind] = summary_json(ctx.params, verify=verified)
         if not as_json:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bpe import Tokenizer
-    from pipelines.encode.manifest import EncodedManifest, Part
+    from pipelines.encode.manifest import EncodedManifest
     from pipelines.encode.rows import Ids
 
     Numbers = npt.NDArray[np.int64]
@@ -49,23 +49,21 @@ class SampleRow:
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedFacts:
-    """The contents of the parts that were read.
+    """The contents of the parts.
 
     Attributes:
-        parts: the number of parts read, evenly spread over all.
         tokens: occurrences of each id.
         lengths: rows of each length in tokens, from 0 on, those of 2^20 and more in the last place.
         samples: a few rows, evenly spread, so the same ones each time.
     """
 
-    parts: int
     tokens: Numbers
     lengths: Numbers
     samples: tuple[SampleRow, ...]
 
     @property
     def rows(self) -> int:
-        """Return the number of rows read."""
+        """Return the number of rows."""
         return int(self.lengths.sum())
 
     def length_at(self, share: float) -> int:
@@ -84,7 +82,6 @@ def read_encoded_facts(
     directory: str,
     manifest: EncodedManifest,
     *,
-    sample_parts: int | None,
     advance: Callable[[int, int], object],
 ) -> EncodedFacts:
     """Read the ids of the parts in batches of rows, so that memory is bounded.
@@ -92,7 +89,6 @@ def read_encoded_facts(
     Args:
         directory: the directory of the corpus.
         manifest: the manifest of the corpus.
-        sample_parts: the greatest number of parts to read; None for all.
         advance: called after each part with the number of parts read, and of all.
 
     Raises:
@@ -100,7 +96,7 @@ def read_encoded_facts(
     """
     tokens = np.zeros(manifest.tokenizer.vocab_size, np.int64)
     lengths = np.zeros(_LONGEST_ROW + 1, np.int64)
-    parts = _spread(manifest, sample_parts)
+    parts = manifest.parts
     rows = sum(part.documents for part in parts)
     shown = min(SAMPLE_ROWS, rows)
     wanted = {(2 * i + 1) * rows // (2 * shown) for i in range(shown)}
@@ -126,18 +122,10 @@ def read_encoded_facts(
     advance(len(parts), len(parts))
     longest = int(np.flatnonzero(lengths).max(initial=0))
     return EncodedFacts(
-        parts=len(parts),
         tokens=tokens,
         lengths=lengths[: longest + 1],
         samples=tuple(samples),
     )
-
-
-def _spread(manifest: EncodedManifest, most: int | None) -> list[Part]:
-    """Return at most ``most`` parts, evenly spread; all parts if None."""
-    number = len(manifest.parts)
-    count = number if most is None else min(most, number)
-    return [manifest.parts[i * number // count] for i in range(count)]
 
 
 def _add_rows(ids: Ids, sizes: Numbers, tokens: Numbers, lengths: Numbers) -> None:

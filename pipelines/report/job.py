@@ -80,7 +80,6 @@ def report(
     output: str | None = None,
     overwrite: bool = False,
     tokenizer: Tokenizer | None = None,
-    sample_parts: int | None = None,
     comparisons: Sequence[str] = (),
     progress: Progress = UNSEEN,
 ) -> ReportSummary:
@@ -92,7 +91,6 @@ def report(
         output: the file; by default ``report.html`` in the directory.
         overwrite: replace a file that is no report of ours.
         tokenizer: the one that ``path`` is the file of, where it is loaded already.
-        sample_parts: parts of an encoded corpus to read at most, evenly spread; the report says so.
         comparisons: files that ``bpe compare --output`` has written, to show too.
         progress: the display of the progress.
 
@@ -105,7 +103,7 @@ def report(
         sources = find_sources(path)
         directory = sources["directory"]
         target = _target(output, directory, overwrite=overwrite)
-        material = gather(sources, tokenizer, sample_parts, progress)
+        material = gather(sources, tokenizer, progress)
         compared = [sources["comparison"]] if "comparison" in sources else []
         compared += map(storage.located, comparisons)
         with progress.stage("page", None):

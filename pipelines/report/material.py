@@ -42,16 +42,11 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class EncodedMaterial:
-    """An encoded corpus, or some of its parts."""
+    """An encoded corpus."""
 
     directory: str
     manifest: EncodedManifest
     facts: EncodedFacts
-
-    @property
-    def is_sampled(self) -> bool:
-        """True if some parts were not read."""
-        return self.facts.parts < len(self.manifest.parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +64,6 @@ class Material:
 def gather(
     sources: Mapping[str, str],
     tokenizer: Tokenizer | None,
-    sample_parts: int | None,
     progress: Progress,
 ) -> Material:
     """Read the material of a report.
@@ -77,7 +71,6 @@ def gather(
     Args:
         sources: the paths to read, from `pipelines.report.sources.find_sources`.
         tokenizer: the tokenizer of the sources, if already loaded.
-        sample_parts: the greatest number of parts of a corpus to read; None for all.
         progress: the display of the progress.
 
     Raises:
@@ -96,7 +89,7 @@ def gather(
             raise InputError(
                 f"{sources['encoded']}: no tokenizer.json in the folder of the manifest"
             )
-        encoded = _encoded(sources["encoded"], tokenizer, sample_parts, progress)
+        encoded = _encoded(sources["encoded"], tokenizer, progress)
     return Material(
         directory=sources["directory"],
         tokenizer=tokenizer,
@@ -133,9 +126,7 @@ def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> 
     )
 
 
-def _encoded(
-    directory: str, tokenizer: Tokenizer, sample_parts: int | None, progress: Progress
-) -> EncodedMaterial:
+def _encoded(directory: str, tokenizer: Tokenizer, progress: Progress) -> EncodedMaterial:
     manifest = read_encoded(directory)
     if tokenizer.sha256 != manifest.tokenizer.sha256:
         raise InputError(
@@ -146,7 +137,5 @@ def _encoded(
         return EncodedMaterial(
             directory=directory,
             manifest=manifest,
-            facts=read_encoded_facts(
-                directory, manifest, sample_parts=sample_parts, advance=stage.advance
-            ),
+            facts=read_encoded_facts(directory, manifest, advance=stage.advance),
         )

@@ -43,7 +43,6 @@ def verify(
     execution: Execution = Execution(),  # noqa: B008  # immutable
     progress: Progress = UNSEEN,
     tokenizer: Tokenizer | None = None,
-    temp: str | None = None,
 ) -> VerifySummary:
     """Check an output against its manifest and, if inputs are given, against its inputs.
 
@@ -54,8 +53,6 @@ def verify(
         execution: where the work is done.
         progress: the display of the progress.
         tokenizer: the tokenizer that must have encoded a corpus; None: any.
-        temp: a directory for files made again, as large as the counts, or as the ids if an
-            export was shuffled; None: the system's, or the output's if workers are elsewhere.
 
     Raises:
         VerificationError: the output is wrong; the message names the file and the error.
@@ -67,7 +64,7 @@ def verify(
         root, kind = storage.located(directory), complete(directory, *_KINDS).kind
         checksum = CHECKSUM in read_manifest_object(join(root, MANIFEST))
         again = inputs is not None and kind != "encoded"
-        place = temp or ("" if are_here(execution) else join(root, WORK))
+        place = "" if are_here(execution) else join(root, WORK)
         with temporary_work("verify", place) if again else contextlib.nullcontext("") as work:
             job = Verification(
                 directory=root,

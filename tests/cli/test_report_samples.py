@@ -49,12 +49,12 @@ def encoded(folder: Path, out: Path, split_size: int = 4096, **rows: Any) -> Pat
     return out
 
 
-def all_rows(corpus: Path, parts: list[str] | None = None) -> list[tuple[str, int, dict[str, Any]]]:
+def all_rows(corpus: Path) -> list[tuple[str, int, dict[str, Any]]]:
     """Every row with its part, and its number in it."""
     files = [part["file"] for part in encoded_manifest(corpus)["parts"]]
     return [
         (file, number, row)
-        for file in (files if parts is None else parts)
+        for file in files
         for number, row in enumerate(pq.read_table(corpus / file).to_pylist())
     ]
 
@@ -116,19 +116,6 @@ def test_sources_say_what_they_hold(folder: Path, tmp_path: Path) -> None:
     sources = json.loads((tmp_path / "ids" / "manifest.json").read_bytes())["totals"]["sources"]
     for name, one in sources.items():
         assert f"{name} {one['documents']:,} {one['tokens']:,}" in said
-
-
-def test_only_the_parts_of_the_sample_are_read(folder: Path, tmp_path: Path) -> None:
-    corpus = encoded(folder, tmp_path / "ids")
-    files = [part["file"] for part in encoded_manifest(corpus)["parts"]]
-    report(str(corpus), sample_parts=2)
-    chosen = [files[0], files[len(files) // 2]]
-    rows = expected(all_rows(corpus, chosen))
-    for block, (file, number, _) in zip(blocks(corpus / "report.html"), rows, strict=True):
-        assert f"(row {number} of {file}, from 0)" in block
-    page = text((corpus / "report.html").read_text("utf-8"))
-    assert f"is of 2 of {len(files)} parts of the encoded corpus" in page
-    assert f"Only 2 of {len(files)} parts were read for this" in page
 
 
 def test_a_corpus_without_rows_has_no_samples(folder: Path, tmp_path: Path) -> None:
