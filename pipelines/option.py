@@ -131,18 +131,7 @@ class Option:
         Raises:
             ValueError: the text is of another kind, or the value is refused (`problem`).
         """
-        value: Any = text
-        if self.kind == "size":
-            value = parse_size(text)
-        elif self.kind == "share":
-            value = parse_share(text)
-        elif self.kind == "integer":
-            value = parse_whole(text)
-        elif self.kind == "number":
-            try:
-                value = float(text)
-            except ValueError:
-                raise ValueError(f"{text!r} is not a number") from None
+        value = _PARSE[self.kind](text)
         if problem := self.problem(value):
             raise ValueError(problem)
         return value
@@ -169,6 +158,17 @@ class Option:
     @property
     def _number(self) -> str:
         return "number" if self.kind == "number" else "whole number"
+
+
+def parse_flag(text: str) -> bool:
+    """Return the value of ``true`` or ``false``.
+
+    Raises:
+        ValueError: the text is another one.
+    """
+    if text.lower() not in ("true", "false"):
+        raise ValueError(f"{text!r} is not true or false")
+    return text.lower() == "true"
 
 
 def parse_whole(text: str) -> int:
@@ -223,6 +223,16 @@ def parse_exact_share(text: str) -> Fraction:
     if match["fraction"]:
         return Fraction(match["fraction"])
     return Fraction(match["number"]) / (100 if match["percent"] else 1)
+
+
+_PARSE: dict[Kind, Callable[[str], Any]] = {
+    "text": str,
+    "flag": parse_flag,
+    "integer": parse_whole,
+    "number": float,
+    "share": parse_share,
+    "size": parse_size,
+}
 
 
 def percent(share: Fraction) -> str:

@@ -243,9 +243,10 @@ def _as_argument(ctx: click.Context, text: str, command: click.Command) -> list[
     spec = option_keys(command)[name]
     if spec.kind != "flag":
         return [f"{spec.flag}={value}"]
-    if value not in ("true", "false"):
-        raise click.UsageError(f"--set {text}: write true or false", ctx)
-    return [spec.flag if value == "true" else f"--no-{spec.flag[2:]}"]
+    try:
+        return [spec.flag if spec.parse(value) else f"--no-{spec.flag[2:]}"]
+    except ValueError as error:
+        raise click.UsageError(f"--set {text}: {error}", ctx) from error
 
 
 def check_options(ctx: click.Context) -> None:

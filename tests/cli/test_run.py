@@ -103,7 +103,7 @@ def test_a_section_is_for_its_stage_alone(work: Path, tmp_path: Path) -> None:
         ("--set vocab_sice=10", "--set vocab_sice: no stage has this option; did you mean"),
         ("--set export.ties=any", "--set export.ties: no stage has this option; did you mean"),
         ("--set vocab_size", "--set vocab_size: write KEY=VALUE"),
-        ("--set boundless=1", "--set boundless=1: write true or false"),
+        ("--set boundless=1", "--set boundless=1: '1' is not true or false"),
         ("--set ties=any", "'any' is unknown: use one of bytes-min"),
         ("--vocab-size 9", "is an option of a stage: give --set vocab_size=VALUE"),
         ("--discard-ids", "discard_ids is of an export: give its format with `to`"),
