@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-_STARTING = "bpe: starting"  # shorter than any line of a log: what is written next covers it
 
 
 @contextmanager
@@ -33,7 +32,6 @@ def loading() -> Iterator[None]:
     from pipelines.cli.logs import set_up_logging
 
     set_up_logging()
-    _show_start()
     first, enabled = gc.get_freeze_count() == 0, gc.isenabled()
     gc.disable()
     try:
@@ -44,22 +42,6 @@ def loading() -> Iterator[None]:
             gc.freeze()
         if enabled:
             gc.enable()
-
-
-def _show_start() -> None:
-    """Say on a terminal that the command is at work, until it has more to say."""
-    import click
-
-    from pipelines.cli.logs import is_json
-    from pipelines.progress import draws_on
-
-    context = click.get_current_context(silent=True)
-    if context is None or context.params.get("quiet", True) or is_json():
-        return
-    if draws_on(sys.stderr):
-        with suppress(OSError):  # nobody reads stderr any more
-            sys.stderr.write(f"{_STARTING}\r")
-            sys.stderr.flush()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pipelines.cli.command import command
 from pipelines.cli.layers import settings_of
 from pipelines.cli.summary import show_json, takes_colour
 from pipelines.errors import InputError
-from pipelines.option import Natural, Positive, Settings, option
+from pipelines.option import Natural, Settings, option
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -41,14 +41,12 @@ class Wanted(Settings):
         search: Like --id, for all tokens that contain TEXT; repeatable.
         curve: Instead of words, show how smaller vocabularies compress the training corpus (from
             training.json next to FILE).
-        size: Like --curve, for this vocabulary size; repeatable.
     """
 
     allow_special: tuple[str, ...] = option((), metavar="TOKEN")
     id: tuple[Natural, ...] = option(())
     search: tuple[str, ...] = option((), metavar="TEXT")
-    curve: bool = option(False)
-    size: tuple[Positive, ...] = option(())
+    curve: bool = option(False, excludes=("id", "search"))
 
 
 @command(
@@ -74,23 +72,17 @@ def show(ctx: click.Context) -> None:
     that is not valid UTF-8 on its own as \xNN.
     """
     asked, tokenizer, words = settings_of(ctx, Wanted), ctx.params["tokenizer"], ctx.params["words"]
-    other = {
-        "--id and --search": asked.id or asked.search,
-        "--curve and --size": asked.curve or asked.size,
-    }
-    instead = [names for names, given in other.items() if given]
-    if instead and (words or len(instead) > 1):
-        raise click.UsageError(f"{instead[0]} show no words or curves: leave one out", ctx)
-    if asked.curve or asked.size:
-        _show_curve(tokenizer, sizes=asked.size, as_json=ctx.params["json"])
+    of_tokens = bool(asked.id or asked.search)
+    if bool(words) == (of_tokens or asked.curve):
+        raise click.UsageError("give WORD..., or --id or --search, or --curve", ctx)
+    if asked.curve:
+        _show_curve(tokenizer, as_json=ctx.params["json"])
         return
-    if not words and not instead:
-        raise click.UsageError("Missing argument 'WORD...'; or give --id, --search, --curve.", ctx)
     loaded = options.load_tokenizer(ctx, tokenizer).with_training(_training_of(tokenizer))
     for what in loaded.not_applied:
         click.echo(f"bpe: show: {tokenizer}: not applied: {what}", err=True)
     merges = _merges(loaded)
-    if instead:
+    if of_tokens:
         rows = _found_tokens(loaded, asked.id, [*map(_bytes_of, asked.search)], merges)
         if ctx.params["json"]:
             show_json(rows)
@@ -349,13 +341,12 @@ def _step_lines(steps: list[dict[str, Any]]) -> list[str]:
     return [f"    {line}" for line in columns.lines(cells)]
 
 
-def _show_curve(tokenizer: str, *, sizes: tuple[int, ...], as_json: bool) -> None:
-    """Print what vocabularies of these sizes do to the corpus they were trained on.
+def _show_curve(tokenizer: str, *, as_json: bool) -> None:
+    """Print what smaller vocabularies do to the corpus they were trained on.
 
     Args:
         tokenizer: the file in whose folder ``training.json`` is.
-        sizes: vocabulary sizes; none for all of them as JSON, and some of them as text.
-        as_json: print a list of objects.
+        as_json: print all sizes as a list of objects; else some of them as a table.
 
     Raises:
         InputError: there is no ``training.json``.
@@ -367,13 +358,12 @@ def _show_curve(tokenizer: str, *, sizes: tuple[int, ...], as_json: bool) -> Non
     if training is None:
         file = training_file(tokenizer)
         raise InputError(f"{file} is missing: the curve is in it; bpe train writes it")
-    rows = training.curve(sizes or None)
+    rows = training.curve()
     if as_json:
         show_json([row._asdict() for row in rows])
         return
-    cells = [_HEADS, *map(_cells, rows if sizes else _some(rows))]
-    table = columns.lines(cells, right=range(len(_HEADS)))
-    click.echo("\n".join([*table, *_notes(training, sizes, rows)]))
+    cells = [_HEADS, *map(_cells, _some(rows))]
+    click.echo("\n".join(columns.lines(cells, right=range(len(_HEADS)))))
 
 
 def _some(rows: list[CurvePoint]) -> list[CurvePoint]:
@@ -393,14 +383,3 @@ def _cells(row: CurvePoint) -> tuple[str, ...]:
         f"{row.tokens_per_word:.3f}",
         f"{row.bytes_per_token:.3f}",
     )
-
-
-def _notes(training: Training, sizes: tuple[int, ...], rows: list[CurvePoint]) -> list[str]:
-    """Return notes on the sizes that no training gives."""
-    notes = []
-    for size, row in zip(sizes, rows, strict=False):
-        if size < row.vocab_size:
-            notes.append(f"{size:,}: special tokens and alphabet alone are {row.vocab_size:,}")
-        elif size > row.vocab_size:
-            notes.append(f"{size:,}: training ended at {row.vocab_size:,}, {training.stopped}")
-    return notes

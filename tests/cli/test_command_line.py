@@ -162,7 +162,7 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
         (("train", "--counts", "d:", *TRAIN[3:]), "a directory of that name, write d::1"),
         (("run", "missing.yaml"), "missing.yaml: cannot read the configuration"),
         (("verify", "a", "b"), "unexpected argument 'b'"),
-        (("show", "tokenizer.json"), "Missing argument 'WORD...'"),
+        (("show", "tokenizer.json"), "give WORD..., or --id or --search, or --curve"),
         (("count", "--input", "a", "b", *COUNT[3:]), "put it in quotes (--input 'corpus/*.txt')"),
         ((*COUNT, "--", "b.txt"), "Put it in quotes"),
         ((*COUNT, "--", "--region=x", ""), "'' after -- does not begin with --"),

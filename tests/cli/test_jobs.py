@@ -172,7 +172,7 @@ def test_a_bar_on_a_terminal_and_the_summary_apart(work: Path, tmp_path: Path) -
     count = ("count", "--input", "corpus", "--output", tmp_path / "out")
     with (tmp_path / "summary").open("wb") as file:
         drawn = on_a_terminal(*count, cwd=work, stdout=file, TERM="xterm")
-    assert drawn.startswith("bpe: starting\rbpe: count: 2 files, ")
+    assert drawn.startswith("bpe: count: 2 files, ")
     assert "\x1b[" in drawn
     assert (tmp_path / "summary").read_bytes().startswith(b"counted   100 documents")
 

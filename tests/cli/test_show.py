@@ -74,13 +74,6 @@ def test_the_curve(model: Path) -> None:
     lines = bpe("show", model, "--curve").stdout.splitlines()
     assert " ".join(lines[0].split()) == "vocabulary tokens tokens per word bytes per token"
     assert [line.split()[0] for line in lines[1:]] == ["256", "264"]
-    sizes = ("--size", "100", "--size", "260", "--size", "5000")
-    lines = bpe("show", model, *sizes).stdout.splitlines()
-    assert [line.split()[0] for line in lines[1:4]] == ["256", "260", "264"]
-    assert lines[4:] == [
-        "100: special tokens and alphabet alone are 256",
-        "5,000: training ended at 264, vocabulary full",
-    ]
 
 
 def test_a_character_without_a_token_has_no_id(tmp_path: Path) -> None:
@@ -143,9 +136,11 @@ def test_show_without_training_json_has_no_counts(work: Path, tmp_path: Path) ->
         ("missing.json word", 1, "missing.json: "),
         ("copy --curve", 1, "training.json is missing: the curve is in it"),
         ("damaged --curve", 1, "not a training.json"),
-        ("copy word --curve", 2, "--curve and --size show no words or curves"),
+        ("copy word --curve", 2, "give WORD..., or --id or --search, or --curve"),
         ("copy --id 9999", 1, "no token has the id 9999"),
-        ("copy --id 3 word", 2, "--id and --search show no words or curves: leave one out"),
+        ("copy --id 3 --curve", 2, "--id and --curve exclude each other: choose one"),
+        ("copy", 2, "give WORD..., or --id or --search, or --curve"),
+        ("copy --id 3 word", 2, "give WORD..., or --id or --search, or --curve"),
         ("copy word --allow-special <|none|>", 1, "'<|none|>'"),
     ],
 )
