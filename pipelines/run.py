@@ -41,6 +41,7 @@ from pipelines.submission.job import (
     wait,
     where_to_look,
 )
+from pipelines.submission.log import job_log
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
@@ -236,7 +237,7 @@ def _run_there(
                 "it (a second time: this command ends at once, and the job may go on)"
             )
 
-    with job_errors(), progress.job_log() as log, Interrupts(on_signal) as interrupted:
+    with job_errors(), job_log() as log, Interrupts(on_signal) as interrupted:
         ready(beam_options, execution, workers)
         stage.observe(state="being submitted")
         pipeline = beam.Pipeline(options=beam_options)
@@ -258,18 +259,13 @@ def _run_there(
                 raise submitted_unseen(interrupted, runner=runner, name=name) from None
             raise
         except Exception as error:
-            failure = error_in(error, log.errors)
-            raise type(failure)(f"{failure}{_full_log(log)}") from error
+            failure = error_in(error, log.texts)
+            raise type(failure)(f"{failure}{log.keep()}") from error
         if interrupted.first is not None:
             raise cancelled(result, interrupted, workers=workers, say=progress.log)
         if state not in (None, "DONE"):
-            raise JobError(f"the job ended as {state} on {runner}{_full_log(log)}")
+            raise JobError(f"the job ended as {state} on {runner}{log.keep()}")
     return result
-
-
-def _full_log(log: Any) -> str:
-    path = log.keep()
-    return f" (full log: {path})" if path else ""
 
 
 def observe(result: Any, stage: StageProgress) -> None:

@@ -210,20 +210,10 @@ def execution(ctx: click.Context) -> Execution:
 
 
 def progress(ctx: click.Context) -> Progress:
-    """Return the display of progress: stderr, unless ``--quiet``.
-
-    Logs of jobs elsewhere go to files.
-    """
-    from pipelines.cli.logs import job_log
-    from pipelines.progress import Progress, progress_on
+    """Return the display of progress: stderr, unless ``--quiet``."""
+    from pipelines.progress import UNSEEN, progress_on
+    from pipelines.progress.shown import JsonProgress
 
     if ctx.params["quiet"]:
-        shown = Progress()
-    elif is_json():
-        from pipelines.progress.shown import JsonProgress
-
-        shown = JsonProgress(sys.stderr)
-    else:
-        shown = progress_on(sys.stderr)
-    shown.logs = job_log
-    return shown
+        return UNSEEN
+    return JsonProgress(sys.stderr) if is_json() else progress_on(sys.stderr)

@@ -10,7 +10,6 @@ from pipelines.progress.shown import draws_on as draws_on
 from pipelines.progress.shown import progress_on as progress_on
 from pipelines.progress.slots import SlotWriter as SlotWriter
 from pipelines.progress.steps import UNSEEN as UNSEEN
-from pipelines.progress.steps import JobLog as JobLog
 from pipelines.progress.steps import Progress as Progress
 from pipelines.progress.steps import Snapshot as Snapshot
 from pipelines.progress.steps import StageProgress as StageProgress

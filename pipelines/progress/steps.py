@@ -11,7 +11,7 @@ from pipelines.progress.slots import add_slots, close_slots, open_slots
 from pipelines.progress.text import duration, many, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 # A runner elsewhere reports what it has counted every few seconds, within a bundle too.
 _STALLED = 60.0
@@ -208,28 +208,8 @@ class StageProgress:
             self.slots = None
 
 
-class JobLog:
-    """The log of a job that runs elsewhere; this one is not kept.
-
-    Attributes:
-        errors: texts of errors, which may say more than Beam's exception.
-    """
-
-    errors: Sequence[str] = ()
-
-    def keep(self) -> str:
-        """Keep the log; return its path, or nothing."""
-        return ""
-
-
 class Progress:
-    """Receives the progress of a job; this one says nothing.
-
-    Attributes:
-        logs: makes what keeps the log of a job elsewhere; None: nobody does.
-    """
-
-    logs: Callable[[], contextlib.AbstractContextManager[JobLog]] | None = None
+    """Receives the progress of a job; this one says nothing."""
 
     def stage(
         self,
@@ -246,10 +226,6 @@ class Progress:
             unit: what ``StageProgress.advance`` counts.
         """
         return contextlib.nullcontext(StageProgress())
-
-    def job_log(self) -> contextlib.AbstractContextManager[JobLog]:
-        """Keep what is logged while the block runs a job elsewhere."""
-        return contextlib.nullcontext(JobLog()) if self.logs is None else self.logs()
 
     def log(self, message: str) -> None:
         """Say one thing, such as the plan of a step."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.causes import first_cause
-from pipelines.cli.logs import job_log
 from pipelines.errors import JobError, RecordError
 from pipelines.failures import WorkerError, error_in
+from pipelines.submission.log import job_log
 
 WORKER = """java.util.concurrent.CompletionException: java.lang.RuntimeError: over
 \tat java.base/java.util.concurrent.CompletableFuture.encodeThrowable(CompletableFuture.java:315)

@@ -13,7 +13,7 @@ import logging, sys, warnings
 from pipelines.cli import logs
 logs.use_format(sys.argv[1])
 logs.set_up_logging()
-from pipelines.cli.logs import job_log
+from pipelines.submission.log import job_log
 with job_log() as log:
     logging.getLogger("pipelines.count").warning("ours")
     logging.getLogger("apache_beam").error("of Beam")
@@ -21,11 +21,12 @@ with job_log() as log:
     logging.getLogger("pipelines.count").info("no news")
     warnings.warn_explicit("of a library", UserWarning, "/elsewhere/library.py", 1)
     print("a traceback", file=sys.stderr)
-    print(len(log.errors), "error")
+    print(len(log.texts), "error")
     log.keep()
 logging.getLogger("apache_beam").info("the end")
-print(log.path.read_text())
-log.path.unlink()
+from pathlib import Path
+print(Path(log.path).read_text())
+Path(log.path).unlink()
 print("afterwards", file=sys.stderr)
 """
 
@@ -50,7 +51,7 @@ import logging, sys
 from pipelines.cli import logs
 logs.set_up_logging()
 from pipelines.errors import Interrupted
-from pipelines.cli.logs import job_log
+from pipelines.submission.log import job_log
 try:
     with job_log():
         raise Interrupted("terminated", exit_status=143)
