@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -228,10 +227,6 @@ class TrainRequest(Job):
     def finish(self) -> str:
         """Return the directory; the step has written all files."""
         return self.directory
-
-    def why_ended(self) -> str:
-        """Return the reason why the training ended."""
-        return str(json.loads(storage.read(join(self.directory, TRAINING)))["stopped"])
 
 
 def check_training(

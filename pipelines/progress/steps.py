@@ -34,7 +34,6 @@ class Snapshot:
     done: int = 0
     total: int = 0
     unit: str = "merges"
-    why: str = ""
     state: str = ""
     unchanged: float = 0.0
 
@@ -80,10 +79,6 @@ class Snapshot:
 
     def measures(self) -> str:
         """Counts and speed, as one phrase."""
-        if self.why and not self.total:  # without a report of progress
-            return self.why
-        if self.why:
-            return f"{self.done:,} {self.unit} of {self.total:,} at most: {self.why}"
         if self.total:
             return f"{self.done:,} of {self.total:,} {self.unit}"
         nothing = not self.bytes and not self.documents
@@ -101,7 +96,7 @@ class Snapshot:
 
     def at_end(self) -> str:
         """Counts and speed of a step that is done, as one phrase."""
-        if self.total_bytes and not (self.bytes or self.documents or self.why or self.state):
+        if self.total_bytes and not (self.bytes or self.documents or self.state):
             return "all by an earlier run"
         return self.measures()
 
@@ -176,10 +171,6 @@ class StageProgress:
         self._reported = replace(self._reported, state=state or self._reported.state)
         if documents or bytes:
             self._observed = (documents, bytes, kept_bytes)
-
-    def ended(self, why: str) -> None:
-        """Say why the step ended, where it need not reach its total."""
-        self._reported = replace(self._reported, why=why)
 
     def snapshot(self) -> Snapshot:
         """Add the slots up."""

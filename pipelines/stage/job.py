@@ -68,8 +68,6 @@ def run_job(
             )
             if job.last_file:
                 _see_arrived(job.directory, job.last_file)
-            if why := job.why_ended():
-                stage.ended(why)
         yield result
 
 

@@ -211,10 +211,6 @@ class Job:
             JobError: a file cannot be removed or read.
         """
 
-    def why_ended(self) -> str:
-        """Return the reason why the work ended before its total; empty if it did not."""
-        return ""
-
     def started(self) -> Self:
         """Return the job with the id of a run."""
         return self if self.run else replace(self, run=uuid.uuid4().hex)
