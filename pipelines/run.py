@@ -54,16 +54,7 @@ if TYPE_CHECKING:
     Build = Callable[[beam.Pipeline, FailureChannel], None]
     from apache_beam.runners.runner import PipelineResult
 
-_OF_BEAM_FILESYSTEMS = {
-    "s3_access_key_id": "access_key",
-    "s3_secret_access_key": "secret_key",
-    "s3_session_token": "session_token",
-    "s3_endpoint_url": "endpoint_override",
-    "s3_region_name": "region",
-    "hdfs_host": "hdfs.host",
-    "hdfs_port": "hdfs.port",
-    "hdfs_user": "hdfs.user",
-}
+_OF_BEAM_FILESYSTEMS = ("--s3_", "--hdfs_")
 
 
 class _Options(PipelineOptions):  # type: ignore[misc]  # Beam has no types
@@ -135,11 +126,10 @@ def use_storage(execution: Execution) -> None:
         ConfigError: there is no such option, or it is one of Beam's filesystems.
     """
     for one in execution.beam_args:
-        name, _, value = one.removeprefix("--").partition("=")
-        if name in _OF_BEAM_FILESYSTEMS:
+        if one.startswith(_OF_BEAM_FILESYSTEMS):
             raise ConfigError(
-                f"--{name}: files are opened by pyarrow, not by Beam: give `storage_option` "
-                f"{_OF_BEAM_FILESYSTEMS[name]}={'SECRET' if 'key' in name else value or 'VALUE'}"
+                f"{one.partition('=')[0]}: files are opened by pyarrow, not by Beam: give "
+                "`storage_option` KEY=VALUE, such as endpoint_override=URL (docs/runners.md)"
             )
     object_stores.use_options(object_stores.StorageOptions.parse(execution.storage_options))
 

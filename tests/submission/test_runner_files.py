@@ -99,4 +99,4 @@ def test_commands_without_a_runner_say_so(tmp_path: Path) -> None:
     done = bpe("decode", tmp_path, "--", "--runner=FlinkRunner", status=2)
     assert "--runner: this work is done in this process" in done.stderr
     done = bpe("verify", tmp_path, "--", "--s3_endpoint_url=http://here", status=2)
-    assert "give --storage-option endpoint_override=http://here" in done.stderr
+    assert "give --storage-option KEY=VALUE, such as endpoint_override=URL" in done.stderr
