@@ -40,15 +40,13 @@ class Comparison(Settings):
             separately. COLUMN:TYPE sets the type. file: show each file.
         examples: Number of pieces of text with the greatest difference to show. Without --input:
             number of tokens and merges of each kind (--json lists all). 0: none.
-        output: Write the result as JSON; it replaces FILE.
-        html: Write the result as HTML; it replaces FILE.
+        output: Write the result as JSON, of which bpe report makes a page; it replaces FILE.
     """
 
     counts: str | None = option(None, excludes=("input",), metavar="DIR")
     by: str | None = option(None, needs="input", metavar="COLUMN[:TYPE]")
     examples: Natural = option(20, maximum=1000)
     output: str | None = option(None, needs="input", metavar="FILE.json")
-    html: str | None = option(None, needs="input", metavar="FILE.html")
 
 
 @command(
@@ -66,7 +64,7 @@ class Comparison(Settings):
 bpe compare old/tokenizer.json new/tokenizer.json
 bpe compare old/tokenizer.json new/tokenizer.json --counts counts
 bpe compare model/tokenizer.json cl100k_base.tiktoken --input 'corpus/*.jsonl' --by lang
-bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --html comparison.html
+bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --output compared.json
 """,
 )
 @click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1)
@@ -107,11 +105,6 @@ def compare(ctx: click.Context) -> None:
         execution=execution,
         progress=options.progress(ctx),
     )
-    if ctx.params["html"] is not None:
-        from pipelines import storage
-        from pipelines.report.comparison_sections import comparison_page
-
-        storage.write(storage.located(ctx.params["html"]), comparison_page(result).encode())
     if ctx.params["json"]:
         show_json(result)
     else:

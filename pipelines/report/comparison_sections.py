@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 
 from pipelines.errors import InputError
-from pipelines.report.page import MOST_SHOWN, Facts, Section, page, section
+from pipelines.report.page import MOST_SHOWN, Facts, Section, section
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -59,8 +59,3 @@ def comparison_section(result: Mapping[str, Any], *, number: int = 1, path: str 
     if made is None:
         raise TypeError("a comparison always has facts")
     return made
-
-
-def comparison_page(result: Mapping[str, Any]) -> str:
-    """Return a comparison as a page by itself."""
-    return page("Tokenizers compared", [comparison_section(result)])

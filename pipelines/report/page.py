@@ -72,19 +72,13 @@ def section(facts_of: Callable[..., Facts | None], **material: Any) -> Section |
     )
 
 
-def page(
-    title: str,
-    sections: Sequence[Section],
-    *,
-    material: Material | None = None,
-    pictures: bool = True,
-) -> str:
+def page(title: str, sections: Sequence[Section], *, material: Material, pictures: bool) -> str:
     """Return the text of the HTML file.
 
     Args:
         title: the heading.
         sections: the sections, in order.
-        material: the material of the sections; None for a comparison alone.
+        material: the material of the sections.
         pictures: whether charts have pictures.
     """
     facts = {"title": title, "sections": sections, "material": material, "pictures": pictures}
