@@ -68,7 +68,7 @@ def make_encoder(parts: Parts, *, marks: bytes = b"") -> Encoder:
 
 
 def word_encoder(parts: Parts) -> WordEncoder:
-    """Return what encodes words, each of which is one pre-token.
+    """Return a function that encodes words, each of which is one pre-token.
 
     It raises TokenizerError at the first words, as :func:`make_encoder` does.
     """

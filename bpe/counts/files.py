@@ -37,6 +37,8 @@ _ORDER = (("first_document", pa.int64()), ("first_position", pa.int64()))
 _LARGE_KEY = 1 << 16
 _LARGEST_KEY = 1 << 30
 
+_FILES = (MANIFEST_NAME, INPUTS)
+
 _COMPRESSED_ROWS = 64
 _TRAVEL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
 
@@ -210,24 +212,15 @@ def write_counts(
     """
     check_shards(shards)
     directory.mkdir(parents=True, exist_ok=True)
-    before = _parts_of_counts(directory)
-    data_is_new = not (directory / DATA).exists()
-    (directory / DATA).mkdir(exist_ok=True)
+    before = _files_of_counts(directory)
     parts = []
-    try:
-        for shard, part_counts in enumerate(counts.split(shards)):
-            data = shard_bytes(part_counts)
-            parts.append(counts_part(data, rows=len(part_counts), shard=shard, shards=shards))
-            write_atomically(directory / parts[-1].file, data)
-        files = replace(manifest, parts=tuple(parts)).files()
-        for name, data in files.items():
-            write_atomically(directory / name, data)
-    except BaseException:
-        for name in {part.file for part in parts} - before:
-            (directory / name).unlink(missing_ok=True)
-        if data_is_new:
-            (directory / DATA).rmdir()
-        raise
+    for shard, part_counts in enumerate(counts.split(shards)):
+        data = shard_bytes(part_counts)
+        parts.append(counts_part(data, rows=len(part_counts), shard=shard, shards=shards))
+        write_atomically(directory / parts[-1].file, data)
+    files = replace(manifest, parts=tuple(parts)).files()
+    for name, data in files.items():
+        write_atomically(directory / name, data)
     for name in before - files.keys() - {part.file for part in parts}:
         (directory / name).unlink(missing_ok=True)
 
@@ -238,6 +231,21 @@ def read_counts(directory: Path) -> tuple[SortedCounts, CountsManifest]:
     Raises:
         CountsError: the manifest or a part is missing, damaged, or of another run.
     """
+    manifest = _manifest_in(directory)
+    parts = []
+    for shard, part in enumerate(manifest.parts):
+        path = directory / part.file
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            raise CountsError(f"{path} is missing, the manifest names it: count again") from error
+        parts.append(
+            read_part(data, part, shard=shard, shards=len(manifest.parts), where=str(path))
+        )
+    return add_counts(parts), manifest
+
+
+def _manifest_in(directory: Path) -> CountsManifest:
     path = directory / MANIFEST_NAME
     try:
         text = path.read_bytes()
@@ -246,53 +254,29 @@ def read_counts(directory: Path) -> tuple[SortedCounts, CountsManifest]:
             f"{path} is missing: {directory} holds no counts, or counting did not finish; "
             "count again"
         ) from error
-    manifest = CountsManifest.from_json(
-        text, where=str(path), inputs=(directory / INPUTS).read_bytes
-    )
-    parts = []
-    for shard, part in enumerate(manifest.parts):
-        path = directory / part.file
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError as error:
-            raise CountsError(f"{path} is missing, the manifest names it: count again") from error
-        counts = read_part(data, part, shard=shard, shards=len(manifest.parts), where=str(path))
-        if (counts.documents is None) != (manifest.order_span is None):
-            raise CountsError(
-                f"{path} {'lacks' if counts.documents is None else 'has'} the columns of order, "
-                f"the manifest says order_span={manifest.order_span}: count again"
-            )
-        parts.append(counts)
-    return add_counts(parts), manifest
+    inputs = (directory / INPUTS).read_bytes
+    return CountsManifest.from_json(text, where=str(path), inputs=inputs)
 
 
-def _parts_of_counts(directory: Path) -> set[str]:
-    """Return the parts in a directory that is empty or holds counts.
+def _files_of_counts(directory: Path) -> set[str]:
+    """Return the files in a directory that is empty or holds counts, perhaps unfinished ones.
 
     Raises:
         CountsError: the directory holds something else.
     """
-    names = {entry.name for entry in directory.iterdir()}
-    if not names:
-        return names
-    path, data = directory / MANIFEST_NAME, directory / DATA
-    if MANIFEST_NAME not in names:
-        raise CountsError(
-            f"{directory} is not empty and holds no finished counts: name another, or delete it"
-        )
-    CountsManifest.from_json(
-        path.read_bytes(), where=str(path), inputs=(directory / INPUTS).read_bytes
-    )
-    if data.is_symlink():
-        raise CountsError(
-            f"{data} is a link, which may lead out of {directory}: remove it, or name another "
-            "directory"
-        )
-    parts = {entry.name for entry in data.iterdir()} if data.is_dir() else set()
-    others = {name for name in names if final_name(name) not in (MANIFEST_NAME, INPUTS, DATA)}
-    others |= {f"{DATA}/{name}" for name in parts if not is_part_name(final_name(name))}
+    files = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
+    names = {path.relative_to(directory).as_posix() for path in files}
+    others = {name for name in names if not _is_of_counts(name)}
     if others:
         raise CountsError(
             f"{directory} holds other files than counts, like {min(others)!r}: name another"
         )
-    return {f"{DATA}/{name}" for name in parts} | (names & {INPUTS})
+    if MANIFEST_NAME in names:
+        _manifest_in(directory)
+    return names
+
+
+def _is_of_counts(name: str) -> bool:
+    folder, _, base = name.rpartition("/")
+    base = final_name(base)
+    return is_part_name(base) if folder == DATA else not folder and base in _FILES

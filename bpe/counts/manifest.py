@@ -21,8 +21,7 @@ from bpe.special_tokens import check_special_tokens
 MANIFEST_NAME = "manifest.json"
 MAX_SHARDS = 99_999
 KIND = "counts"
-VERSION = 2  # 1 had its parts in the directory of the manifest
-RUNS_VERSION = 3  # of counts of runs, whose keys readers of version 2 would take for text
+VERSION = 3
 DATA = "data"  # the folder of the parts
 
 _DEAD_LETTERS = re.compile(r"dead-letters/part-[0-9]{5}-of-[0-9]{5}(?:-g[0-9]{4,})?\.jsonl")
@@ -73,12 +72,6 @@ class Totals:
     pretokens: int = 0
     failures: int = 0
     formats: Mapping[str, int] = field(default_factory=dict, compare=False)
-
-    def __post_init__(self) -> None:
-        formats = {f"formats: {name}": documents for name, documents in self.formats.items()}
-        for name, value in (asdict(self) | {"formats": 0} | formats).items():
-            if value < 0:
-                raise CountsError(f"totals: {name} is negative: {value}")
 
     def __add__(self, other: Totals) -> Totals:
         sums = {name: value + vars(other)[name] for name, value in self._numbers().items()}
@@ -200,13 +193,13 @@ class CountsManifest(Described):
         distinct = sum(part.rows for part in self.parts)
         file = {
             "kind": KIND,
-            "version": VERSION if self.runs is None else RUNS_VERSION,
+            "version": VERSION,
             **self.pretokenizer.settings,
             "special_tokens": self.special_tokens,
             "runs": self.runs,
             "cut": self.cut,
             "order_span": self.order_span,
-            "totals": _FileTotals(**vars(self.totals), distinct_pretokens=distinct),
+            "totals": {**asdict(self.totals), "distinct_pretokens": distinct},
             "pruned": self.prune,
             "scale": self.scale,
             "inputs": self.inputs,
@@ -238,11 +231,10 @@ class CountsManifest(Described):
             raise CountsError(f"{where} is not a JSON object: count again")
         if (kind := document.get("kind")) != KIND:
             raise CountsError(f"{where} is the manifest of {kind!r:.60}, not of {KIND!r}")
-        if (version := document.get("version")) not in (VERSION, RUNS_VERSION):
+        if (version := document.get("version")) != VERSION:
             raise CountsError(
-                f"{where} has version {version!r:.60}, this library reads {VERSION} and "
-                f"{RUNS_VERSION}: "
-                "use the release of beam-bpe that wrote it, or count again to another directory"
+                f"{where} has version {version!r:.60}, this library reads {VERSION}: use the "
+                "release of beam-bpe that wrote it, or count again to another directory"
             )
         if not is_intact(document):
             raise CountsError(
@@ -250,57 +242,23 @@ class CountsManifest(Described):
             )
         try:
             document = put_back(document, inputs)
-            file = from_jsonable(_File, document)
-            totals = dict(vars(file.totals))
-            distinct = totals.pop("distinct_pretokens")
-            cut = Pretokenizer(
-                file.pretokenizer,
-                file.pattern,
-                normalizer=file.normalizer or (),
-                never_split=file.never_split or (),
-            )
-            read = {"pretokenizer": cut, "totals": Totals(**totals), "prune": file.pruned}
+            cut = {
+                "name": document.get("pretokenizer"),
+                "pattern": document.get("pattern"),
+                "normalizer": document.get("normalizer") or [],
+                "never_split": document.get("never_split") or [],
+            }
+            read = {"pretokenizer": cut, "prune": document.get("pruned")}
             manifest = from_jsonable(cls, document | read)
             check_special_tokens(manifest.special_tokens)
         except ValueError as error:
             raise CountsError(f"{where}: {error}: count again") from error
-        if (version == RUNS_VERSION) != (manifest.runs is not None):
-            raise CountsError(f"{where} version {version} with runs {manifest.runs}: count again")
         _check_files(manifest, where)
-        rows = sum(part.rows for part in manifest.parts)
-        if distinct != rows:
-            raise CountsError(
-                f"{where} names {distinct} distinct pre-tokens, but its parts have {rows} rows"
-            )
         return manifest
 
 
 def _text(value: dict[str, Any]) -> str:
     return json.dumps(value, indent=2) + "\n"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _FileTotals:
-    """The totals in the form of the manifest file."""
-
-    documents: int
-    bytes: int
-    pretokens: int
-    distinct_pretokens: int
-    failures: int
-    formats: Mapping[str, int] = field(default_factory=dict)  # of files alone
-
-
-@dataclass(frozen=True, kw_only=True)
-class _File:
-    """The fields that the file has in another form; those of the pre-tokenizer are not apart."""
-
-    pretokenizer: str | None = None
-    pattern: str | tuple[str, ...] | None = None
-    normalizer: tuple[str, ...] | None = None
-    never_split: tuple[str, ...] | None = None
-    totals: _FileTotals
-    pruned: Pruned | None
 
 
 def _check_files(manifest: CountsManifest, where: str) -> None:

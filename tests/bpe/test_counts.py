@@ -124,8 +124,6 @@ def test_parts_that_contradict_each_other() -> None:
     ):
         with pytest.raises(CountsError, match=message):
             replace(counts, **wrong)
-    with pytest.raises(CountsError, match="documents is negative"):
-        Totals(documents=-1)
     with pytest.raises(CountsError, match=r"places of documents pass 2\^63 - 1"):
         replace(counts, order_span=2**64) + counts
 
