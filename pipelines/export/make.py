@@ -26,7 +26,7 @@ from pipelines.metrics import add_to_metrics
 from pipelines.stage.stage import Made
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -193,7 +193,7 @@ class _Part:
         before = int(ends[at - 1]) if at else 0
         rest = documents.slice(at, len(ends))
         begin, self._skip = self._skip - before, None
-        return rest if not begin else rest.cut(begin, int(ends[-1]) - before - begin)
+        return rest.cut(begin)
 
     def finish(self) -> None:
         """Read later sections until the last row is full, write the rest, and close the files."""
@@ -229,13 +229,12 @@ class _Part:
                 return
             missing -= ids
 
-    def _put(self, batch: pa.RecordBatch) -> None:
-        if not len(batch):
-            return
-        ids, _, padding = without_padding(batch.column(INPUT_IDS), batch.column(NUM_TOKENS))
-        self.outputs.see(ids)
-        self.totals["rows"] += len(batch)
-        self.totals["tokens"] += len(ids)
-        self.totals["padding"] += len(padding)
-        if self._writer is not None:
-            self._writer.add(batch)
+    def _put(self, batches: Iterable[pa.RecordBatch]) -> None:
+        for batch in batches:
+            ids, _, padding = without_padding(batch.column(INPUT_IDS), batch.column(NUM_TOKENS))
+            self.outputs.see(ids)
+            self.totals["rows"] += len(batch)
+            self.totals["tokens"] += len(ids)
+            self.totals["padding"] += len(padding)
+            if self._writer is not None:
+                self._writer.add(batch)

@@ -20,6 +20,8 @@ from pipelines.export.columns import LIST, added_columns
 from pipelines.settings import MAX_PACK, ExportSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipelines.encode.rows import Ids, Numbers
 
 CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
@@ -120,17 +122,19 @@ class Documents:
             begins=None if self.begins is None else self.begins[begin:end],
         )
 
-    def cut(self, begin: int, size: int) -> Documents:
-        """Return all documents, with only the ``size`` token ids from number ``begin`` on."""
+    @property
+    def positions(self) -> Numbers:
+        """Return the position of each piece in its document, in ids."""
+        return np.zeros(len(self), np.int64) if self.begins is None else self.begins
+
+    def cut(self, begin: int, end: int | None = None) -> Documents:
+        """Return all documents, with only the token ids from number ``begin`` to before ``end``."""
         values, offsets = flat(self.input_ids)
-        bounds = np.clip(offsets, begin, begin + size)
-        base = np.zeros(len(self), np.int64) if self.begins is None else self.begins
+        bounds = np.clip(offsets, begin, end)
         return replace(
             self,
-            input_ids=lists_of(
-                pa.array(values[begin : begin + size]), bounds - begin, self.input_ids.type
-            ),
-            begins=base + bounds[:-1] - offsets[:-1],
+            input_ids=lists_of(pa.array(values[begin:end]), bounds - begin, self.input_ids.type),
+            begins=self.positions + bounds[:-1] - offsets[:-1],
         )
 
 
@@ -145,21 +149,20 @@ class RowMaker(ABC):
 
     def __init__(self, layout: ExportLayout) -> None:
         self._layout = layout
-        self._size = layout.settings.pack or 0
         self.left: Ids = np.zeros(0, np.uint32)
         self.dropped_documents = self.cut = 0
 
     @abstractmethod
-    def add(self, documents: Documents) -> pa.RecordBatch:
-        """Add the next documents; return the rows that are complete.
+    def add(self, documents: Documents) -> Iterator[pa.RecordBatch]:
+        """Add the next documents; yield the rows that are complete.
 
         Raises:
             RecordError: too many documents fall into one row.
         """
 
-    def finish(self) -> pa.RecordBatch:
-        """Return the last rows, after all documents."""
-        return _no_rows(self._layout)
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Yield the last rows, after all documents."""
+        yield from ()
 
 
 def row_maker(layout: ExportLayout) -> RowMaker:
@@ -174,102 +177,145 @@ def row_maker(layout: ExportLayout) -> RowMaker:
 class _DocumentRows(RowMaker):
     """The maker of a row for each document, or for each chunk of a document."""
 
-    def add(self, documents: Documents) -> pa.RecordBatch:
+    def add(self, documents: Documents) -> Iterator[pa.RecordBatch]:
         size = self._layout.settings.max_tokens
-        if size is None:
-            return _batch(self._layout, _columns(self._layout, documents), documents.input_ids)
-        values, offsets = flat(documents.input_ids)
-        chunks = np.maximum(-(-np.diff(offsets) // size), 1)  # none for an empty one would lose it
-        document, index = numbered(chunks)
-        begins = offsets[document] + index * size
-        rows = lists_of(pa.array(values), np.append(begins, offsets[-1]), documents.input_ids.type)
-        columns = _columns(self._layout, documents, document)
-        columns[CHUNK_INDEX] = pa.array(index, pa.uint32())
-        return _batch(self._layout, columns, rows)
+        about, rows, columns = documents.about, documents.input_ids, dict[str, pa.Array]()
+        if size is not None:
+            values, offsets = flat(rows)
+            chunks = np.maximum(-(-np.diff(offsets) // size), 1)  # none for an empty one loses it
+            document, index = numbered(chunks)
+            begins = offsets[document] + index * size
+            rows = lists_of(pa.array(values), np.append(begins, offsets[-1]), rows.type)
+            about = about.take(pa.array(document))
+            columns[CHUNK_INDEX] = pa.array(index, pa.uint32())
+        columns |= zip(about.schema.names, about.columns, strict=True)
+        yield _batch(self._layout, columns, rows)
 
 
-class _JoinedRows(RowMaker):
+class _PackedRows(RowMaker):
+    """The maker of packed rows, which holds documents until their rows are complete."""
+
+    def __init__(self, layout: ExportLayout) -> None:
+        super().__init__(layout)
+        self._size = layout.settings.pack or 0
+        self._held: list[Documents] = []
+        self._held_ids = self._held_documents = 0
+
+    def _hold(self, documents: Documents) -> None:
+        self._held.append(documents)
+        self._held_ids += int(documents.lengths.sum())
+        self._held_documents += len(documents)
+
+    def _release(self) -> Documents:
+        """Return all documents that are held, and hold none."""
+        held, self._held, self._held_ids, self._held_documents = self._held, [], 0, 0
+        columns = zip(*(one.about.columns for one in held), strict=True)
+        return Documents(
+            about=pa.record_batch([*map(pa.concat_arrays, columns)], schema=self._layout.about),
+            input_ids=pa.concat_arrays([one.input_ids for one in held]),
+            begins=np.concatenate([one.positions for one in held]),
+        )
+
+    def _rows(
+        self,
+        documents: Documents,
+        values: Ids,
+        *,
+        document: Numbers,
+        begin: Numbers,
+        length: Numbers,
+        bounds: Numbers,
+    ) -> pa.RecordBatch:
+        """Return packed rows, filled up if there is a pad token.
+
+        Args:
+            documents: the documents of the rows.
+            values: the ids of all rows.
+            document: the document of each piece.
+            begin: where in the document the piece begins, in ids.
+            length: the number of ids of the piece.
+            bounds: where among the pieces each row begins and the last one ends.
+        """
+        layout, size = self._layout, self._size
+        sizes = lengths = np.diff(np.append(0, np.cumsum(length))[bounds])
+        if layout.pad is not None and (lengths < size).any():
+            sizes = np.full(len(lengths), size)
+            row, place = numbered(lengths)
+            padded = np.full(len(lengths) * size, layout.pad, values.dtype)
+            padded[row * size + place] = values
+            values = padded
+        columns: dict[str, pa.Array] = {NUM_TOKENS: pa.array(lengths, pa.uint32())}
+        if layout.describes:
+            ids, *passthrough = documents.about.take(pa.array(document)).columns
+            places = (documents.positions[document] + begin, length)
+            described = [ids, *(pa.array(one, pa.uint64()) for one in places), *passthrough]
+            columns[DOCUMENTS] = pa.ListArray.from_arrays(
+                pa.array(bounds, pa.int32()),
+                pa.StructArray.from_arrays(described, fields=layout.piece),
+                type=layout.schema.field(DOCUMENTS).type,
+            )
+            columns |= added_columns(
+                layout.settings.add_column, lengths=length, bounds=bounds, sizes=sizes
+            )
+        rows = lists_of(pa.array(values), np.append(0, np.cumsum(sizes)), layout.ids_type)
+        return _batch(layout, columns, rows)
+
+
+class _JoinedRows(_PackedRows):
     """The maker of rows of one length, cut out of the joined documents.
 
     An empty document belongs to the row in which the document before it ends. So the last row is
     held back even when the row is full: an empty document that comes next belongs to the row.
     """
 
-    def __init__(self, layout: ExportLayout) -> None:
-        super().__init__(layout)
-        # Of the row that is held back:
-        self._values: list[Ids] = []
-        self._pieces: list[pa.StructArray] = []
-        self._held = 0  # ids
-        self._held_pieces = 0
-
-    def add(self, documents: Documents) -> pa.RecordBatch:
-        size = self._size
-        values, offsets = flat(documents.input_ids)
-        starts, ends = self._held + offsets[:-1], self._held + offsets[1:]
-        # Rows are counted from the one held back.
-        first = np.where(ends > starts, starts // size, np.maximum(-(-starts // size) - 1, 0))
-        last = np.maximum((ends - 1) // size, first)
-        document, number = numbered(last - first + 1)
-        row = first[document] + number
-        begin = np.maximum(row * size, starts[document])
-        end = np.minimum((row + 1) * size, ends[document])
-        self._check_documents(row, documents, document)
-        offset = begin - starts[document]
-        pieces = _described(self._layout, documents, document, offset, end - begin)
-        complete = max(-(-(self._held + len(values)) // size) - 1, 0)
-        taken = int(np.searchsorted(row, complete))
-        if not complete:
-            self._hold(values, pieces)
-            return _no_rows(self._layout)
-        bounds = np.searchsorted(row, np.arange(complete + 1))
-        bounds[1:] += self._held_pieces
-        cut = complete * size - self._held
-        rows = self._rows(
-            np.concatenate([*self._values, values[:cut]]) if self._values else values[:cut],
-            pa.concat_arrays([*self._pieces, pieces.slice(0, taken)]),
-            bounds,
-        )
-        self._values, self._pieces, self._held, self._held_pieces = [], [], 0, 0
-        self._hold(values[cut:].copy(), pieces.slice(taken))
-        return rows
-
-    def finish(self) -> pa.RecordBatch:
-        if not self._held_pieces:
-            return _no_rows(self._layout)
-        pieces = pa.concat_arrays(self._pieces)
-        if self._held == self._size or self._layout.settings.pack_remainder != "drop":
-            bounds = np.array([0, self._held_pieces])
-            return self._rows(np.concatenate(self._values), pieces, bounds)
-        self.cut = int(pieces.field(OFFSET)[0].as_py() > 0)
-        self.dropped_documents = len(pieces) - self.cut
-        self.left = np.concatenate(self._values)
-        return _no_rows(self._layout)
-
-    def _hold(self, values: Ids, pieces: pa.StructArray) -> None:
-        self._values.append(values)
-        self._pieces.append(pieces)
-        self._held += len(values)
-        self._held_pieces += len(pieces)
-
-    def _check_documents(self, row: Numbers, documents: Documents, document: Numbers) -> None:
-        counts = np.bincount(row) if len(row) else np.zeros(1, np.int64)
-        counts[:1] += self._held_pieces
-        if (over := np.flatnonzero(counts > MAX_ROW_DOCUMENTS)).size:
-            place = document[np.searchsorted(row, over[0], side="right") - 1]
+    def add(self, documents: Documents) -> Iterator[pa.RecordBatch]:
+        self._hold(documents)
+        if self._held_ids > self._size:
+            yield self._cut(-(-self._held_ids // self._size) - 1)
+        if self._held_documents > MAX_ROW_DOCUMENTS:
             raise RecordError(
-                f"document {documents.about[ID][place].as_py()!r}: more than {MAX_ROW_DOCUMENTS} "
+                f"document {documents.about[ID][-1].as_py()!r}: more than {MAX_ROW_DOCUMENTS} "
                 "documents, empty ones among them, fall into one packed row: leave empty documents "
                 "out of the corpus, or encode with `append_token`, which gives each an id"
             )
 
-    def _rows(self, values: Ids, pieces: pa.StructArray, bounds: Numbers) -> pa.RecordBatch:
-        rows = len(bounds) - 1
-        ends = np.minimum(self._size * np.arange(rows + 1), len(values))
-        return _packed(self._layout, values, pieces, bounds, np.diff(ends))
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        is_short = self._held_ids < self._size
+        if is_short and self._layout.settings.pack_remainder == "drop" and self._held:
+            documents = self._release()
+            self.cut = int((documents.positions[:1] > 0).sum())
+            self.dropped_documents = len(documents) - self.cut
+            self.left, _ = flat(documents.input_ids)
+        elif self._held_documents:
+            yield self._cut(1)
+
+    def _cut(self, rows: int) -> pa.RecordBatch:
+        """Return the first rows of the documents that are held, and hold the rest."""
+        size, documents = self._size, self._release()
+        values, offsets = flat(documents.input_ids)
+        starts, ends = offsets[:-1], offsets[1:]
+        first = np.where(ends > starts, starts // size, np.maximum(-(-starts // size) - 1, 0))
+        last = np.maximum((ends - 1) // size, first)
+        document, number = numbered(last - first + 1)
+        row = first[document] + number
+        begin = np.maximum(row * size, starts[document]) - starts[document]
+        end = np.minimum((row + 1) * size, ends[document]) - starts[document]
+        bounds = np.searchsorted(row, np.arange(rows + 1))
+        count = int(bounds[-1])
+        if count < len(row):
+            rest = documents.slice(int(document[count]), len(documents))
+            self._hold(rest.cut(int(begin[count])))
+        return self._rows(
+            documents,
+            values[: rows * size],
+            document=document[:count],
+            begin=begin[:count],
+            length=(end - begin)[:count],
+            bounds=bounds,
+        )
 
 
-class _BestFitRows(RowMaker):
+class _BestFitRows(_PackedRows):
     """The maker of packed rows that never cut a document which would fit a row.
 
     Documents are put into rows a window at a time (`WINDOW_IDS`, `WINDOW_DOCUMENTS`). A document
@@ -279,62 +325,43 @@ class _BestFitRows(RowMaker):
     documents of a row in their own order.
     """
 
-    def __init__(self, layout: ExportLayout) -> None:
-        super().__init__(layout)
-        self._held: list[Documents] = []
-        self._held_ids = self._held_documents = 0
-
-    def add(self, documents: Documents) -> pa.RecordBatch:
-        made = []
+    def add(self, documents: Documents) -> Iterator[pa.RecordBatch]:
         while len(documents):
             ends = np.cumsum(documents.lengths)
             full = int(np.searchsorted(ends, WINDOW_IDS - self._held_ids)) + 1
             taken = min(full, WINDOW_DOCUMENTS - self._held_documents, len(ends))
-            self._held.append(documents.slice(0, taken))
-            self._held_ids += int(ends[taken - 1])
-            self._held_documents += taken
+            self._hold(documents.slice(0, taken))
             documents = documents.slice(taken, len(ends))
             if self._held_ids >= WINDOW_IDS or self._held_documents >= WINDOW_DOCUMENTS:
-                made.append(self._window())
-        return _joined(self._layout.schema, made)
+                yield self._window()
 
-    def finish(self) -> pa.RecordBatch:
-        return self._window() if self._held else _no_rows(self._layout)
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        if self._held:
+            yield self._window()
 
     def _window(self) -> pa.RecordBatch:
-        """Return the rows of the documents in the window, and begin the next window."""
-        held, size = self._held, self._size
-        documents = Documents(
-            about=_joined(self._layout.about, [one.about for one in held]),
-            input_ids=pa.concat_arrays([one.input_ids for one in held]),
-        )
+        """Return the rows of the documents that are held."""
+        size, documents = self._size, self._release()
         values, offsets = flat(documents.input_ids)
         lengths = np.diff(offsets)
         self.cut += int((lengths > size).sum())
         document, chunk = numbered(np.maximum(-(-lengths // size), 1))
         begin = chunk * size
         length = np.minimum(lengths[document] - begin, size)
-        row = _fitted(length, size)
-        # Rows in the order of their first documents; of those that one document fills, its own.
-        order = np.lexsort((chunk, document, row))
-        changes = np.flatnonzero(np.diff(row[order])) + 1
-        begins = order[np.append(0, changes)]  # of each row, its first piece
-        rank = np.empty(len(begins), np.int64)
-        rank[np.lexsort((chunk[begins], document[begins]))] = np.arange(len(begins))
-        row = rank[row]
-        order = np.lexsort((chunk, document, row))
+        # Pieces are in the order of documents: that of rows is the order of their first pieces.
+        _, first, row = np.unique(_fitted(length, size), return_index=True, return_inverse=True)
+        row = np.argsort(np.argsort(first))[row]
+        order = np.argsort(row, kind="stable")
         document, begin, length, row = (one[order] for one in (document, begin, length, row))
-        bounds = np.searchsorted(row, np.arange(len(begins) + 1))
         piece, place = numbered(length)
-        rows = _packed(
-            self._layout,
+        return self._rows(
+            documents,
             values[(offsets[document] + begin)[piece] + place],
-            _described(self._layout, documents, document, begin, length),
-            bounds,
-            np.diff(np.append(0, np.cumsum(length))[bounds]),
+            document=document,
+            begin=begin,
+            length=length,
+            bounds=np.searchsorted(row, np.arange(len(first) + 1)),
         )
-        self._held, self._held_ids, self._held_documents = [], 0, 0
-        return rows
 
 
 def _fitted(lengths: Numbers, size: int) -> Numbers:
@@ -348,63 +375,6 @@ def _fitted(lengths: Numbers, size: int) -> Numbers:
     before = np.maximum(np.searchsorted(filled, np.arange(len(lengths)), side="right") - 1, 0)
     fitted: Numbers = rows[before]
     return fitted
-
-
-def _joined(schema: pa.Schema, batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    if not batches:
-        return pa.RecordBatch.from_pylist([], schema)
-    columns = zip(*(one.columns for one in batches), strict=True)
-    return pa.record_batch([pa.concat_arrays(column) for column in columns], schema)
-
-
-def _described(
-    layout: ExportLayout, documents: Documents, document: Numbers, begin: Numbers, size: Numbers
-) -> pa.StructArray:
-    """Return the pieces of the documents of these numbers, as in the column ``documents``."""
-    if documents.begins is not None:
-        begin = begin + documents.begins[document]
-    columns = _columns(layout, documents, document)
-    columns[OFFSET] = pa.array(begin, pa.uint64())
-    columns[LENGTH] = pa.array(size, pa.uint64())
-    fields = [one for one in layout.piece if one.name in columns]
-    return pa.StructArray.from_arrays([columns[one.name] for one in fields], fields=fields)
-
-
-def _packed(
-    layout: ExportLayout, values: Ids, pieces: pa.StructArray, bounds: Numbers, lengths: Numbers
-) -> pa.RecordBatch:
-    """Return packed rows, filled up if there is a pad token.
-
-    Args:
-        layout: the layout of the rows.
-        values: the ids of all rows.
-        pieces: the pieces of documents.
-        bounds: where among the pieces each row begins and the last one ends.
-        lengths: the number of ids of each row.
-    """
-    size, sizes = layout.settings.pack or 0, lengths
-    if layout.pad is not None and (lengths < size).any():
-        sizes = np.full(len(lengths), size)
-        row, place = numbered(lengths)
-        padded = np.full(len(lengths) * size, layout.pad, values.dtype)
-        padded[row * size + place] = values
-        values = padded
-    columns: dict[str, pa.Array] = {NUM_TOKENS: pa.array(lengths, pa.uint32())}
-    if layout.describes:
-        kind = layout.schema.field(DOCUMENTS).type
-        columns[DOCUMENTS] = pa.ListArray.from_arrays(
-            pa.array(bounds, pa.int32()), pieces, type=kind
-        )
-        columns |= added_columns(
-            layout.settings.add_column,
-            lengths=pieces.field(LENGTH).to_numpy().astype(np.int64),
-            bounds=bounds - bounds[0],
-            sizes=sizes,
-        )
-    rows = lists_of(pa.array(values), np.append(0, np.cumsum(sizes)), layout.ids_type)
-    return _batch(layout, columns, rows)
 
 
 def without_padding(input_ids: pa.ListArray, num_tokens: pa.Array) -> tuple[Ids, Numbers, Ids]:
@@ -434,16 +404,6 @@ def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
     return of, np.arange(len(of)) - begins[of]
 
 
-def _columns(
-    layout: ExportLayout, documents: Documents, numbers: Numbers | None = None
-) -> dict[str, pa.Array]:
-    """Return the columns about all documents, or those of these numbers, by name."""
-    if not layout.describes:
-        return {}
-    about = documents.about if numbers is None else documents.about.take(pa.array(numbers))
-    return dict(zip(about.schema.names, about.columns, strict=True))
-
-
 def _batch(
     layout: ExportLayout, columns: dict[str, pa.Array], input_ids: pa.ListArray
 ) -> pa.RecordBatch:
@@ -453,7 +413,3 @@ def _batch(
     ids = lists_of(pa.array(values), offsets, layout.ids_type)
     columns = {NUM_TOKENS: pa.array(np.diff(offsets), pa.uint32()), **columns, INPUT_IDS: ids}
     return pa.record_batch([columns[name] for name in schema.names], schema=schema)
-
-
-def _no_rows(layout: ExportLayout) -> pa.RecordBatch:
-    return _joined(layout.schema, [])
