@@ -22,7 +22,7 @@ from pipelines.errors import ConfigError
 from pipelines.export.numbers import choice_hashes, range_of
 from pipelines.export.plan import spans_of, stored_pins
 from pipelines.export.source import read_blocks, read_sizes
-from pipelines.output.names import DATA, TRAIN, VALIDATION, fingerprint, json_bytes
+from pipelines.output.names import TRAIN, VALIDATION, fingerprint, json_bytes
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
 from pipelines.totals import Limit, Taken
@@ -44,46 +44,20 @@ CHOSEN = "chosen.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
-    """The rule that assigns each document to a half, and to the epochs that take the document.
+class Choice:
+    """The documents that an export takes, in numbers.
 
     Attributes:
-        plan: the plan of the export.
         taken: the documents and tokens taken of each source.
+        halves: of each span, the documents and tokens of training, and those held out.
+        bins: of each source, the bin of the histogram in which its partial epoch ends.
+        partial: of each span, the documents and tokens that the partial epoch takes.
     """
 
-    plan: ExportPlan
     taken: tuple[Taken, ...]
-
-    def validation(self, keys: Hashes) -> npt.NDArray[np.bool_]:
-        """Return, for each document, True if the document is held out for validation."""
-        mask: npt.NDArray[np.bool_] = keys < np.uint64(int(self.plan.validation * (1 << 64)))
-        return mask
-
-    def takes(self, block: IdBlock, epoch: int | None) -> npt.NDArray[np.bool_]:
-        """Return, for each document, True if the epoch of its source takes it; None: validation."""
-        mask = self.validation(block.keys)
-        if epoch is None:
-            return mask
-        mask, taken = ~mask, self.taken[block.source]
-        if not taken.is_partial(epoch):
-            return mask
-        limit = taken.limit
-        if limit is None:
-            return np.zeros(len(mask), bool)
-        hashes = self.hashes(block.keys, block.source)
-        last = np.uint64(limit.hash)
-        before = hashes < last
-        equal = (hashes == last) & (
-            (block.file < limit.file) | ((block.file == limit.file) & (block.rows <= limit.row))
-        )
-        chosen: npt.NDArray[np.bool_] = mask & (before | equal)
-        return chosen
-
-    def hashes(self, keys: Hashes, source: int) -> Hashes:
-        """Return the hashes by which the documents of a source are chosen, smallest first."""
-        name = self.plan.sources[source].name
-        return choice_hashes(keys, source=name, seed=self.plan.settings.mix_seed)
+    halves: tuple[tuple[tuple[int, int], tuple[int, int]], ...]
+    bins: tuple[int, ...] = ()
+    partial: tuple[tuple[int, int], ...] = ()
 
 
 FAN_IN = 256
@@ -133,26 +107,64 @@ class Pass:
         for file in range(found.first, found.first + found.files):
             yield from read_blocks(self.plan, pins[file], file, stopped=stopped, ahead=ahead)
 
-    def selection(self) -> Selection:
-        """Return the selection of documents; needs the results of `Measure` and `Choose`.
+    def chosen(self) -> Choice:
+        """Return the documents that are taken; needs the results of `Measure` and `Choose`.
 
         Raises:
             InputError: the results cannot be read.
         """
-        return _selection(self.plan, self.work, self.run)
+        return self.stored(CHOSEN) if self.plan.selects else _all_documents(self)
+
+    def stored(self, name: str) -> Choice:
+        """Return the choice that the fold of an earlier stage stored; errors of `chosen`."""
+        return _stored(join(self.work, name), self.run)
+
+    def store(self, name: str, choice: Choice) -> None:
+        """Store a choice for later stages."""
+        storage.write(join(self.work, name), json_bytes(to_jsonable(choice)))
+
+    def held_out(self, keys: Hashes) -> npt.NDArray[np.bool_]:
+        """Return, for each document, True if the document is held out for validation."""
+        mask: npt.NDArray[np.bool_] = keys < np.uint64(int(self.plan.validation * (1 << 64)))
+        return mask
+
+    def takes(self, block: IdBlock, epoch: int | None) -> npt.NDArray[np.bool_]:
+        """Return, for each document, True if the epoch of its source takes it; None: validation."""
+        mask = self.held_out(block.keys)
+        if epoch is None:
+            return mask
+        mask, taken = ~mask, self.chosen().taken[block.source]
+        if not taken.is_partial(epoch):
+            return mask
+        limit = taken.limit
+        if limit is None:
+            return np.zeros(len(mask), bool)
+        hashes = self.hashes(block.keys, block.source)
+        last = np.uint64(limit.hash)
+        before = hashes < last
+        equal = (hashes == last) & (
+            (block.file < limit.file) | ((block.file == limit.file) & (block.rows <= limit.row))
+        )
+        chosen: npt.NDArray[np.bool_] = mask & (before | equal)
+        return chosen
+
+    def hashes(self, keys: Hashes, source: int) -> Hashes:
+        """Return the hashes by which the documents of a source are chosen, smallest first."""
+        name = self.plan.sources[source].name
+        return choice_hashes(keys, source=name, seed=self.plan.settings.mix_seed)
 
     def units(self) -> Iterator[Unit]:
         """Yield one unit for each span."""
         for number in range(len(self.spans())):
             yield self.unit(number)
 
-    def unit(self, number: int, *more: Any, bytes: int = 0) -> Unit:  # noqa: A002 - as `Unit` has it
+    def unit(self, number: int, *more: Any, **known: Any) -> Unit:
         """Return the unit of this number; its fingerprint is of the plan and of ``more``."""
         return Unit(
             name=f"{self.name}-{number:05d}",
             fingerprint=fingerprint([self.plan.fingerprint, self.name, number, *more]),
             number=number,
-            bytes=bytes,
+            **known,
         )
 
 
@@ -170,12 +182,15 @@ def _spans(output: str, run: str, unit_tokens: int) -> tuple[Span, ...]:
 
 
 @lru_cache(maxsize=2)
-def _selection(plan: ExportPlan, work: str, run: str) -> Selection:  # noqa: ARG001 - the same
-    if not plan.selects:
-        available = [(source.documents, source.tokens) for source in plan.sources]
-        return Selection(plan=plan, taken=tuple(_asked(plan, available)))
-    value = json.loads(storage.read(join(work, CHOSEN)))
-    return Selection(plan=plan, taken=tuple(from_jsonable(Taken, one) for one in value["taken"]))
+def _stored(path: str, run: str) -> Choice:  # noqa: ARG001 - the same
+    return from_jsonable(Choice, json.loads(storage.read(path)))
+
+
+@lru_cache(maxsize=2)
+def _all_documents(stage: Pass) -> Choice:
+    available = [(source.documents, source.tokens) for source in stage.plan.sources]
+    halves = [((span.documents, span.tokens), (0, 0)) for span in stage.spans()]
+    return Choice(taken=_asked(stage.plan, available), halves=tuple(halves))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,16 +202,15 @@ class Measure(Pass):
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents and tokens of a span."""
         plan, pins, span = self.plan, self.pins(), self.spans()[unit.number]
-        selection = Selection(plan=plan, taken=())
         halves = np.zeros((2, 2), np.int64)
         histogram = np.zeros(BINS, np.int64)
         for number in range(span.first, span.first + span.files):
             for sizes in read_sizes(plan, pins[number], stopped=stopped):
-                mask = selection.validation(sizes.keys)
+                mask = self.held_out(sizes.keys)
                 for half, of_half in enumerate((~mask, mask)):
                     halves[half] += of_half.sum(), sizes.tokens[of_half].sum()
                 if plan.settings.chooses:
-                    bins = range_of(selection.hashes(sizes.keys[~mask], span.source), BINS)
+                    bins = range_of(self.hashes(sizes.keys[~mask], span.source), BINS)
                     histogram += np.bincount(bins, sizes.tokens[~mask], BINS).astype(np.int64)
         totals = {"halves": halves.tolist()}
         if plan.settings.chooses:
@@ -221,11 +235,9 @@ class Measure(Pass):
             int(np.searchsorted(np.cumsum(histograms[number]), _rest(one)))
             for number, one in enumerate(taken)
         ]
-        halves = [record.totals["halves"] for record in records]
-        value = {"taken": to_jsonable(taken), "bins": bins, "halves": halves}
-        storage.write(join(self.work, MEASURED), json_bytes(value))
-        if not plan.settings.chooses:
-            write_chosen(self.work, taken, [])
+        halves = tuple(record.totals["halves"] for record in records)
+        choice = Choice(taken=taken, bins=tuple(bins), halves=halves)
+        self.store(MEASURED if plan.settings.chooses else CHOSEN, choice)
 
 
 def _rest(taken: Taken) -> int:
@@ -233,7 +245,7 @@ def _rest(taken: Taken) -> int:
     return taken.asked - taken.epochs * taken.available_tokens
 
 
-def _asked(plan: ExportPlan, available: Sequence[Sequence[int]]) -> list[Taken]:
+def _asked(plan: ExportPlan, available: Sequence[Sequence[int]]) -> tuple[Taken, ...]:
     """Return the tokens asked of each source, given its numbers of documents and tokens.
 
     Raises:
@@ -269,7 +281,7 @@ def _asked(plan: ExportPlan, available: Sequence[Sequence[int]]) -> list[Taken]:
                 tokens=tokens * epochs,
             )
         )
-    return taken
+    return tuple(taken)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,25 +290,23 @@ class Choose(Pass):
 
     name: str = "choose"
 
-    def _measured(self) -> tuple[list[Taken], list[int]]:
-        value = json.loads(storage.read(join(self.work, MEASURED)))
-        return [from_jsonable(Taken, one) for one in value["taken"]], value["bins"]
-
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents of a span below the bin of its source, and list those in the bin."""
         plan, pins, span = self.plan, self.pins(), self.spans()[unit.number]
-        taken, bins = self._measured()
+        measured = self.stored(MEASURED)
+        last = measured.bins[span.source]
         below = np.zeros(2, np.int64)
         listed: list[tuple[int, int, int, int]] = []
-        selection = Selection(plan=plan, taken=())
-        files = range(span.first, span.first + span.files) if _rest(taken[span.source]) else ()
+        files = (
+            range(span.first, span.first + span.files) if _rest(measured.taken[span.source]) else ()
+        )
         for number in files:
             for sizes in read_sizes(plan, pins[number], stopped=stopped):
-                training = np.flatnonzero(~selection.validation(sizes.keys))
-                hashes = selection.hashes(sizes.keys[training], span.source)
+                training = np.flatnonzero(~self.held_out(sizes.keys))
+                hashes = self.hashes(sizes.keys[training], span.source)
                 tokens = sizes.tokens[training]
                 of = range_of(hashes, BINS)
-                under, inside = of < bins[span.source], of == bins[span.source]
+                under, inside = of < last, of == last
                 below += under.sum(), tokens[under].sum()
                 rows = (sizes.first + training[inside]).tolist()
                 files_ = [number] * len(rows)
@@ -307,8 +317,8 @@ class Choose(Pass):
 
     def fold(self, records: Sequence[Record]) -> None:
         """Find the end of each partial epoch, and count the documents of each span in the epoch."""
-        taken, _ = self._measured()
-        found = self.spans()
+        measured, found = self.stored(MEASURED), self.spans()
+        taken = [*measured.taken]
         partial = np.array([record.totals["below"] for record in records], np.int64)
         for source, one in enumerate(taken):
             if not (rest := _rest(one)):
@@ -330,13 +340,8 @@ class Choose(Pass):
             taken[source] = replace(
                 taken[source], documents=one.documents + documents, tokens=one.tokens + tokens
             )
-        write_chosen(self.work, taken, partial.tolist())
-
-
-def write_chosen(work: str, taken: Sequence[Taken], partial: Sequence[Sequence[int]]) -> None:
-    """Store the epochs taken of each source, and the counts of each span in partial epochs."""
-    value = {"taken": to_jsonable(taken), "partial": partial}
-    storage.write(join(work, CHOSEN), json_bytes(value))
+        counts = tuple(map(tuple, partial.tolist()))
+        self.store(CHOSEN, replace(measured, taken=tuple(taken), partial=counts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,8 +358,7 @@ class PartSection:
         before: the number of tokens in earlier sections of the half.
         first_row: with joined rows, the number of the first row that begins in the section.
         rows: with joined rows, the number of rows that begin in the section, a dropped one too.
-        part: the number of the part in the half; -1 if the section makes no part.
-        parts: the number of parts of the half.
+        name: the name of the part below the export, without ending; empty if it makes no part.
     """
 
     source: int
@@ -366,29 +370,12 @@ class PartSection:
     before: int = 0
     first_row: int = 0
     rows: int = 0
-    part: int = -1
-    parts: int = 0
-
-    @property
-    def validation(self) -> bool:
-        """Return True if the documents are held out."""
-        return self.epoch is None
+    name: str = ""
 
     @property
     def half(self) -> str:
         """Return the name of the half: ``train`` or ``validation``."""
-        return VALIDATION if self.validation else TRAIN
-
-    @property
-    def stem(self) -> str:
-        """Return the name of the section's part, without folder and ending."""
-        return f"{self.half}-{self.part:05d}-of-{self.parts:05d}"
-
-    def folder(self, to: str) -> str:
-        """Return the folder of the section's part; empty for the folder of the export."""
-        if to == "parquet":
-            return DATA
-        return VALIDATION if self.validation and to in ("mds", "litdata") else ""
+        return VALIDATION if self.epoch is None else TRAIN
 
 
 def span_epochs(stage: Pass) -> list[PartSection]:
@@ -397,20 +384,16 @@ def span_epochs(stage: Pass) -> list[PartSection]:
     Args:
         stage: a stage after `Choose`.
     """
-    found, selection = stage.spans(), stage.selection()
-    halves = [[(span.documents, span.tokens), (0, 0)] for span in found]
-    partial = []
-    if stage.plan.selects:
-        halves = json.loads(storage.read(join(stage.work, MEASURED)))["halves"]
-        partial = json.loads(storage.read(join(stage.work, CHOSEN)))["partial"]
+    found, chosen = stage.spans(), stage.chosen()
     ordered = []
     for validation in (False, True):
-        for source, taken in enumerate(selection.taken):
+        for source, taken in enumerate(chosen.taken):
             for epoch in [None] if validation else taken.all_epochs:
                 is_partial = epoch is not None and taken.is_partial(epoch)
                 for number, span in enumerate(found):
                     if span.source == source:
-                        counts = partial[number] if is_partial else halves[number][validation]
+                        halves = chosen.halves[number]
+                        counts = chosen.partial[number] if is_partial else halves[validation]
                         documents, tokens = counts
                         ordered.append(
                             PartSection(

@@ -143,8 +143,9 @@ def buckets_of(stage: Pass) -> Buckets:
     tokens = [0, 0]
     documents = 0
     for one in span_epochs(stage):
-        tokens[one.validation] += one.tokens
-        documents += one.documents * one.validation
+        held_out = one.epoch is None
+        tokens[held_out] += one.tokens
+        documents += one.documents * held_out
     training, validation = (
         min(max(-(-count // stage.plan.unit_tokens), 1), MAX_BUCKETS) for count in tokens
     )
@@ -166,7 +167,7 @@ class Exchange(Pass):
         """Write the documents of a span into a file, by bucket."""
         span, buckets = self.spans()[unit.number], buckets_of(self)
         name = _spill_name(unit.number)
-        epochs: list[int | None] = [*self.selection().taken[span.source].all_epochs]
+        epochs: list[int | None] = [*self.chosen().taken[span.source].all_epochs]
         epochs += [None] if buckets.validation else []
         counts = np.zeros((2, buckets.count), np.int64)
         with replacing(join(self.work, name), durable=False) as sink:
@@ -189,7 +190,7 @@ class Exchange(Pass):
             block: the block of documents.
             epoch: the epoch; None: the documents that are held out.
         """
-        mask = self.selection().takes(block, epoch)
+        mask = self.takes(block, epoch)
         rows, documents = block.rows[mask], block.where(mask)
         hashes = shuffle_hashes(
             rows,

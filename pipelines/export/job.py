@@ -80,7 +80,7 @@ class MakeAndFold(Make):
         ]
         manifest = ExportManifest(
             **self.plan.head,
-            taken=self.selection().taken,
+            taken=self.chosen().taken,
             training=half_totals(records, TRAIN),
             validation=half_totals(records, VALIDATION),
             index=tuple(index),

@@ -21,7 +21,7 @@ from pipelines.export.formats import PARTS
 from pipelines.export.manifest import RowTotals
 from pipelines.export.outputs import Outputs
 from pipelines.export.rows import row_maker, without_padding
-from pipelines.export.sections import all_sections
+from pipelines.export.sections import all_sections, units_of
 from pipelines.metrics import add_to_metrics
 from pipelines.stage.stage import Made
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pipelines.export.choose import PartSection
     from pipelines.export.format import PartWriter
     from pipelines.export.rows import Documents
-    from pipelines.export.sections import Sections
     from pipelines.progress import SlotWriter
     from pipelines.stage.stage import Unit
 
@@ -49,14 +48,10 @@ class Make(Pass):
         """Return the directory of the files and records of parts: the export itself."""
         return self.output
 
-    def sections(self) -> Sections:
-        """Return all sections of the export."""
-        return all_sections(self)
-
     def units(self) -> Iterator[Unit]:
         """Yield a unit for each section, or for both halves of a span."""
-        for number, sections in enumerate(self.sections().units):
-            yield self.unit(number, bytes=self._bytes(sections[0]))
+        for number, sections in enumerate(units_of(all_sections(self))):
+            yield self.unit(number, bytes=self._bytes(sections[0]), work=sections)
 
     def _bytes(self, section: PartSection) -> int:
         """Return about how many bytes of the sources a section is made from."""
@@ -92,7 +87,7 @@ class Make(Pass):
             The files of the part for training, then those for validation. Totals: ``documents`` of
             both; by name of the half, in ``halves`` its `RowTotals`, in ``files`` how many it has.
         """
-        sections = self.sections().units[unit.number]
+        sections: Sequence[PartSection] = unit.work
         with ExitStack() as stack:
             parts = [
                 _Part(section, self, outputs(), stack.enter_context(ExitStack()), stopped)
@@ -124,18 +119,17 @@ class Make(Pass):
 
         Each list has the next documents of each section.
         """
-        first, selection = sections[0], self.selection()
+        first = sections[0]
         if first.source < 0:
             for documents in bucket_documents(self, first.span, stopped=stopped):
                 yield [documents]
             return
         for block in self.blocks(first.span, stopped=stopped, ahead=ahead):
-            yield [block.where(selection.takes(block, one.epoch)) for one in sections]
+            yield [block.where(self.takes(block, one.epoch)) for one in sections]
 
     def after(self, section: PartSection, *, stopped: Callable[[], bool]) -> Iterator[Documents]:
         """Yield the documents of all later sections of a section's half, read on demand."""
-        half = self.sections().half(validation=section.validation)
-        for later in half[section.number + 1 :]:
+        for later in all_sections(self)[section.half][section.number + 1 :]:
             for (documents,) in self.documents([later], stopped=stopped, ahead=True):
                 yield documents
 
@@ -161,10 +155,9 @@ class _Part:
         self._size = settings.pack if settings.joins else None
         self._maker = row_maker(stage.plan)
         self._writer: PartWriter | None = None
-        if section.part >= 0:
-            folder = section.folder(settings.to)
-            name = f"{folder}/{section.stem}" if folder else section.stem
-            self._writer = PARTS[settings.to](name, stage.plan, outputs=outputs, stack=stack)
+        if section.name:
+            part = PARTS[settings.to]
+            self._writer = part(section.name, stage.plan, outputs=outputs, stack=stack)
         self.totals = {**vars(RowTotals())}
         # Of joined rows: ids that end a row of the section before; None: all from here on are ours.
         self._skip: int | None = None

@@ -7,50 +7,39 @@ same however the documents are divided.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pipelines.export.choose import PartSection, span_epochs
 from pipelines.export.exchange import bucket_counts, buckets_of
+from pipelines.output.names import DATA, TRAIN, VALIDATION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pipelines.export.choose import Pass
     from pipelines.settings import ExportSettings
 
+    Sections = Mapping[str, Sequence[PartSection]]
 
-@dataclass(frozen=True)
-class Sections:
-    """All sections of an export, in the final order of each half."""
 
-    training: tuple[PartSection, ...]
-    validation: tuple[PartSection, ...]
-
-    def half(self, *, validation: bool) -> tuple[PartSection, ...]:
-        """Return the sections of one half."""
-        return self.validation if validation else self.training
-
-    @property
-    def units(self) -> list[tuple[PartSection, ...]]:
-        """Return the sections of each unit: one, or both halves of a span that is read once."""
-        of_validation = {
-            section.span: section for section in self.validation if section.source >= 0
-        }
-        units = []
-        for section in self.training:
-            other = None
-            if section.source >= 0 and section.epoch == 0:
-                other = of_validation.pop(section.span, None)
-            units.append((section,) if other is None else (section, other))
-        rest = [one for one in self.validation if one.source < 0 or one.span in of_validation]
-        return [*units, *((section,) for section in rest)]
+def units_of(sections: Sections) -> Iterator[tuple[PartSection, ...]]:
+    """Yield the sections of each unit: one, or both halves of a span that is read once."""
+    held_out = {one.span: one for one in sections[VALIDATION] if one.source >= 0}
+    for section in sections[TRAIN]:
+        other = None
+        if section.source >= 0 and section.epoch == 0:
+            other = held_out.pop(section.span, None)
+        yield (section,) if other is None else (section, other)
+    for section in sections[VALIDATION]:
+        if section.source < 0 or section.span in held_out:
+            yield (section,)
 
 
 @lru_cache(maxsize=2)
 def all_sections(stage: Pass) -> Sections:
-    """Return the sections of an export whose documents are chosen and, if shuffled, in buckets.
+    """Return the sections of each half of an export, in their final order.
 
     Args:
         stage: a stage after choice and exchange.
@@ -73,50 +62,38 @@ def all_sections(stage: Pass) -> Sections:
             )
             for number, (documents, tokens) in enumerate(bucket_counts(stage.work))
         ]
-    found = [section for section in found if section.documents]
-    halves = ([one for one in found if one.validation is half] for half in (False, True))
-    return Sections(*(_numbered(half, settings) for half in halves))
+    return {
+        half: _placed([one for one in found if one.documents and one.half == half], half, settings)
+        for half in (TRAIN, VALIDATION)
+    }
 
 
-def _numbered(half: Sequence[PartSection], settings: ExportSettings) -> tuple[PartSection, ...]:
-    """Return the sections of a half with their places, rows and parts."""
-    total = sum(section.tokens for section in half)
-    placed, before = [], 0
-    for number, section in enumerate(half):
-        one = replace(section, number=number, before=before)
-        if settings.joins and settings.pack is not None:
-            one = _with_rows(one, settings.pack)
-        placed.append(one)
-        before += section.tokens
-    makes = [_makes_part(section, settings, total) for section in placed]
-    numbers = iter(range(sum(makes)))
-    return tuple(
-        replace(section, part=next(numbers) if makes_part else -1, parts=sum(makes))
+def _placed(
+    sections: Sequence[PartSection], half: str, settings: ExportSettings
+) -> list[PartSection]:
+    """Return the sections of a half with their places, rows and names of parts."""
+    total = sum(section.tokens for section in sections)
+    size = settings.pack if settings.joins else None
+    # Rows without tokens are stored, but bin and litdata store padded ones alone.
+    stores_all = settings.to not in ("bin", "litdata") or settings.pack_remainder == "pad"
+    placed, makes = list[PartSection](), list[bool]()
+    before = row = 0
+    for number, section in enumerate(sections):
+        after = before + section.tokens
+        if size is None:
+            end, makes_part = 0, section.tokens > 0 or stores_all
+        else:
+            end = max(-(-after // size), 1)  # row 0 begins in the first section
+            drops_last = settings.pack_remainder == "drop" and end * size > total
+            makes_part = end - drops_last > row and (total > 0 or stores_all)
+        placed.append(replace(section, number=number, before=before, first_row=row, rows=end - row))
+        makes.append(makes_part)
+        before, row = after, end
+    folder = f"{DATA}/" if settings.to == "parquet" else ""
+    if half == VALIDATION and settings.to in ("mds", "litdata"):
+        folder = f"{VALIDATION}/"
+    names = (f"{folder}{half}-{part:05d}-of-{sum(makes):05d}" for part in range(sum(makes)))
+    return [
+        replace(section, name=next(names)) if makes_part else section
         for section, makes_part in zip(placed, makes, strict=True)
-    )
-
-
-def _with_rows(section: PartSection, size: int) -> PartSection:
-    """Return a section with its joined rows; row 0 begins in the first section."""
-    first, end = -(-section.before // size), -(-(section.before + section.tokens) // size)
-    if section.number == 0:
-        end = max(end, 1)
-    elif section.before == 0:
-        first = 1
-    return replace(section, first_row=first, rows=max(end - first, 0))
-
-
-def _makes_part(section: PartSection, settings: ExportSettings, total: int) -> bool:
-    """Return True if rows of a section are written."""
-    if settings.joins and settings.pack is not None:
-        rows = section.rows
-        last = section.first_row + section.rows
-        if settings.pack_remainder == "drop" and last * settings.pack > total:
-            rows -= 1
-        return rows > 0 and (total > 0 or _has_rows(settings))
-    return section.documents > 0 and (section.tokens > 0 or _has_rows(settings))
-
-
-def _has_rows(settings: ExportSettings) -> bool:
-    """Return True if rows without tokens are stored: ``bin``, ``litdata`` store padded ones."""
-    return settings.to not in ("bin", "litdata") or settings.pack_remainder == "pad"
+    ]

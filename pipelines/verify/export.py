@@ -73,13 +73,12 @@ class Tally(Pass):
         return attempt(lambda: self._count(unit, stopped))
 
     def _count(self, unit: Unit, stopped: Callable[[], bool]) -> Made:
-        selection = self.selection()
-        taken = selection.taken[self.spans()[unit.number].source]
+        taken = self.chosen().taken[self.spans()[unit.number].source]
         counts = {half: np.zeros(2, np.uint64) for half in (TRAIN, VALIDATION)}
         for block in self.blocks(unit.number, stopped=stopped):
-            validation = selection.validation(block.keys)
+            validation = self.held_out(block.keys)
             for epoch in (None, *taken.all_epochs):
-                mask = selection.takes(block, epoch)
+                mask = self.takes(block, epoch)
                 if epoch is not None and (mask & validation).any():
                     raise VerificationError("a document is in training and in validation")
                 ids, _ = flat(block.where(mask).input_ids)
