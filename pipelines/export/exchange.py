@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines import storage
-from pipelines.encode.rows import ID, INPUT_IDS, as_bytes, as_lists
+from pipelines.encode.rows import INPUT_IDS, as_bytes, as_lists
 from pipelines.errors import StoppedError
 from pipelines.export.choose import Pass, span_epochs
 from pipelines.export.numbers import range_of, shuffle_hashes
@@ -54,7 +54,7 @@ _PORTION_IDS = 1 << 18  # documents of a bucket are handed out by so many ids,
 _PORTION_DOCUMENTS = 1 << 14  # or so many documents
 _HASH, _EPOCH, _FILE, _ROW = "hash", "epoch", "file", "row"
 _SEGMENT = "segment"  # twice the number of the bucket, and one more but in its head
-_KEEP = "keep."  # before the names of columns that pass through: none is that of another
+_ABOUT = "about"  # the columns of `ExportLayout.about`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +130,8 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
             pa.field(_FILE, pa.int32()),
             pa.field(_ROW, pa.int64()),
             pa.field(_SEGMENT, pa.int32()),
-            pa.field(ID, pa.string()),
+            pa.field(_ABOUT, pa.struct([*plan.about])),
             pa.field(INPUT_IDS, pa.large_binary()),
-            *(field.with_name(_KEEP + field.name) for field in plan.passthrough),
         ]
     )
 
@@ -200,16 +199,10 @@ class Exchange(Pass):
             file=self.pins()[block.file].file,
         )
         segments = buckets_of(self).segments(hashes, validation=epoch is None)
-        columns = [
-            hashes,
-            np.full(len(rows), epoch or 0, np.int32),
-            np.full(len(rows), block.file, np.int32),
-            rows,
-            segments.astype(np.int32),
-        ]
-        ids, *passthrough = documents.about.columns
-        stored = [ids, as_bytes(documents.input_ids), *passthrough]
-        batch = pa.record_batch([*map(pa.array, columns), *stored], schema=stored_schema(self.plan))
+        epochs, files = (np.full(len(rows), one, np.int32) for one in (epoch or 0, block.file))
+        numbers = (hashes, epochs, files, rows, segments.astype(np.int32))
+        stored = (documents.about.to_struct_array(), as_bytes(documents.input_ids))
+        batch = pa.record_batch([*map(pa.array, numbers), *stored], schema=stored_schema(self.plan))
         return batch, segments, documents.lengths
 
     def fold(self, records: Sequence[Record]) -> None:
@@ -302,6 +295,7 @@ def _sorted(
     bounds = np.flatnonzero(np.diff(portion, prepend=-1, append=portion[-1:] + 1))
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         some = table.take(pa.array(order[begin:end])).combine_chunks()
-        ids, input_ids, *passthrough = (some[name].chunk(0) for name in some.column_names[5:])
-        about = pa.record_batch([ids, *passthrough], schema=layout.about)
-        yield Documents(about=about, input_ids=as_lists(input_ids, kind))
+        yield Documents(
+            about=pa.RecordBatch.from_struct_array(some[_ABOUT].chunk(0)),
+            input_ids=as_lists(some[INPUT_IDS].chunk(0), kind),
+        )

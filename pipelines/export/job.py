@@ -18,7 +18,6 @@ from pipelines.export.exchange import Exchange, Merge
 from pipelines.export.formats import INDEXES
 from pipelines.export.make import Make
 from pipelines.export.manifest import ExportManifest, HalfTotals, RowTotals, read_export
-from pipelines.export.megatron import check_megatron
 from pipelines.export.plan import (
     ExportPlan,
     check_pins,
@@ -288,8 +287,6 @@ def export(
             unit_tokens=unit_tokens,
             pinned=pinned_before(directory) if output.resume else None,
         )
-        if settings.to == "megatron":
-            check_megatron(plan.tokenizer.vocab_size, plan.id_type)
         job = ExportJob(
             output=replace(output, directory=directory),
             run=uuid.uuid4().hex,

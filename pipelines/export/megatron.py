@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines.encode.rows import INPUT_IDS, flat
-from pipelines.errors import ConfigError
 from pipelines.export.format import PartWriter
 from pipelines.export.rows import CHUNK_INDEX
 
@@ -27,20 +26,6 @@ if TYPE_CHECKING:
 _HEAD = struct.Struct("<9sQBQQ")
 _MAGIC, _VERSION = b"MMIDIDX\x00\x00", 1
 _TYPES = {"uint16": (8, "<u2"), "uint32": (4, "<i4")}  # in .idx, in .bin
-_MAX_VOCABULARY = 1 << 31
-
-
-def check_megatron(vocab_size: int, id_type: str) -> None:
-    """Check that Megatron's signed numbers of 32 bits hold all ids.
-
-    Raises:
-        ConfigError: an id may be too large.
-    """
-    if id_type == "uint32" and vocab_size > _MAX_VOCABULARY:
-        raise ConfigError(
-            f"`to` megatron: ids are int32 there, and the greatest id may be {vocab_size - 1:,}: "
-            "use another format"
-        )
 
 
 class MegatronPart(PartWriter):
