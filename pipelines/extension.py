@@ -66,7 +66,7 @@ def load_extended(training: TrainSettings, *, sha256: str = "") -> Tokenizer | N
 
 
 def extended_pretokens(
-    pretokens: PretokenSettings, training: TrainSettings, tokenizer: Tokenizer, *, cut_given: bool
+    pretokens: PretokenSettings, training: TrainSettings, tokenizer: Tokenizer
 ) -> PretokenSettings:
     """Return the pre-token settings of the extended tokenizer, checked against the options.
 
@@ -74,7 +74,6 @@ def extended_pretokens(
         pretokens: the settings that the options ask for.
         training: the settings of the training.
         tokenizer: the extended tokenizer.
-        cut_given: whether the options name a pre-tokenizer, which must be the tokenizer's.
 
     Raises:
         JobError: the tokenizer cuts otherwise, or lacks a special token.
@@ -83,7 +82,7 @@ def extended_pretokens(
     with job_errors():
         own = pretokens_of(tokenizer)
         cut, specials = own.cut, own.special_tokens
-        if cut_given and pretokens.cut != cut:
+        if pretokens.gives_cut and pretokens.cut != cut:
             raise ConfigError(
                 f"{option} {training.extend} splits text with {cut}, but the options say "
                 f"{pretokens.cut}: leave them out, since its ids hold for its pre-tokenizer only"
@@ -101,7 +100,7 @@ def pretokens_of(tokenizer: Tokenizer) -> PretokenSettings:
     """Return the pre-token settings of a tokenizer, with its special and added tokens."""
     cut = tokenizer.pretokenizer
     return PretokenSettings(
-        pretokenizer=cut.name or PretokenSettings().pretokenizer,
+        pretokenizer=cut.name,
         pattern=cut.pattern,
         normalizer=cut.normalizer,
         never_split=cut.never_split,

@@ -72,7 +72,7 @@ from pipelines.settings import (
 from pipelines.storage import join
 from pipelines.timings import save_timing
 from pipelines.tokenizer_files import forget_tokenizer, load_tokenizer
-from pipelines.train import TrainRequest, check_training, read_roles, trained_summary
+from pipelines.train import TrainRequest, check_cut, check_training, read_roles, trained_summary
 from pipelines.verify.job import verify
 
 if TYPE_CHECKING:
@@ -160,8 +160,9 @@ def count_and_train(
         training = located(training)
         extend = load_extended(training)
         if extend is not None:
-            cut_given = pretokens.cut != PretokenSettings().cut
-            pretokens = extended_pretokens(pretokens, training, extend, cut_given=cut_given)
+            pretokens = extended_pretokens(pretokens, training, extend)
+        elif pretokens.gives_cut:
+            check_cut(counts, pretokens.cut)
         groups = None
         if parity is not None and parity.parity and inputs is not None:
             groups = expected_groups(parity, training)
@@ -314,9 +315,11 @@ def run(
             check_sources(encoded_inputs, parse_shares(mix))
         refuse_links(storage.located(output.directory), [ENCODED, EXPORTED])
         known, extend = read_roles(roles), load_extended(located(training))
+        pretokens = roles.with_tokens(pretokens)
         if extend is not None:
             known = known or extend.roles
-        special_tokens = roles.with_tokens(pretokens).special_tokens
+            pretokens = extended_pretokens(pretokens, training, extend)
+        special_tokens = pretokens.special_tokens
         check_special_tokens(special_tokens, in_tokens(encoding, special_tokens, known))
         if encoding.keep:
             find_passthrough(find_inputs(encoded_inputs).files, encoding)

@@ -25,7 +25,6 @@ from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.elements import Step
 from pipelines.errors import ConfigError, InputError, StoppedError
 from pipelines.extension import load_extended
-from pipelines.failures import job_errors
 from pipelines.metrics import add_to_metrics
 from pipelines.mix import complete_manifest, effective_mix
 from pipelines.output.directory import (
@@ -50,11 +49,9 @@ from pipelines.output.names import (
 )
 from pipelines.planned import Planned
 from pipelines.progress import SlotWriter
-from pipelines.run import options
 from pipelines.settings import (
     CHAT_TEMPLATES,
     CountsInput,
-    PretokenSettings,
     RunSettings,
 )
 from pipelines.stage.stage import Job
@@ -71,7 +68,6 @@ if TYPE_CHECKING:
     from pipelines.failures import FailureChannel
     from pipelines.parity import Groups
     from pipelines.settings import (
-        Execution,
         RoleSettings,
         TrainSettings,
     )
@@ -541,28 +537,17 @@ def read_roles(settings: RoleSettings | None) -> Roles:
     return Roles(**named)
 
 
-def check_cut(
-    *,
-    counts: tuple[CountsInput, ...],
-    pretokens: PretokenSettings,
-    execution: Execution,
-) -> None:
-    """Check that the text of counts was cut by the pre-tokenizer of a preset.
-
-    Args:
-        counts: directories of counts.
-        pretokens: the pre-tokenizer of the preset.
-        execution: where the job runs.
+def check_cut(counts: tuple[CountsInput, ...], cut: Pretokenizer) -> None:
+    """Check that the text of counts was cut as the options of a training say.
 
     Raises:
-        JobError: counts are missing, or have another pre-tokenizer.
+        ConfigError: counts have another pre-tokenizer.
+        InputError, bpe.errors.CountsError: counts are missing or damaged.
     """
-    with job_errors():
-        options(execution)
-        for source in counts:
-            found = read_counts_manifest(source.directory).pretokenizer
-            if found != pretokens.cut:
-                raise ConfigError(
-                    f"{source.directory} was split with {found}, but the preset splits with "
-                    f"{pretokens.cut}: count again with the preset, or train without it"
-                )
+    for source in counts:
+        found = read_counts_manifest(source.directory).pretokenizer
+        if found != cut:
+            raise ConfigError(
+                f"{source.directory} was split with {found}, but the options or the preset say "
+                f"{cut}: count again so, or leave them out"
+            )

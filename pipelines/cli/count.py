@@ -69,12 +69,6 @@ def count(ctx: click.Context) -> None:
     inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
     output, execution = settings_of(ctx, OutputSettings), options.execution(ctx)
     settings, appending = settings_of(ctx, CountSettings), settings_of(ctx, AppendSettings)
-    if settings_of(ctx, Runs).runs:
-        options.refuse(
-            ctx,
-            *(*options.OF_CUT, "special_token", "track_order"),
-            why="excludes --runs: the --tokenizer says how text is split; leave it out",
-        )
     with loading():
         from pipelines.count import job
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import click
 
-from pipelines.cli.layers import Origin, beam_args, choose, settings_of, source
+from pipelines.cli.layers import beam_args, choose, settings_of
 from pipelines.cli.logs import is_json
-from pipelines.option import Group, Settings, advanced, is_absent, option
+from pipelines.option import Group, Settings, advanced, option
 from pipelines.settings import (
     NO_NORMALIZER,
     NORMALIZERS,
@@ -184,24 +184,6 @@ def pretoken_settings(ctx: click.Context) -> PretokenSettings:
         steps = ()
     pattern = ctx.params["pattern"] or None
     return settings_of(ctx, PretokenSettings, pattern=pattern, normalizer=steps)
-
-
-def refuse(ctx: click.Context, *names: str, why: str, above: Origin = Origin.DEFAULT) -> None:
-    """Refuse options for what is settled otherwise.
-
-    Args:
-        ctx: of the command.
-        *names: of the options.
-        why: what is said of the option.
-        above: the source from which on a value is refused, exclusive.
-
-    Raises:
-        click.UsageError: one is given.
-    """
-    for name in names:
-        value = ctx.params[name]  # an empty pattern is none
-        if source(ctx, name) > above and not is_absent(value) and value != "":
-            raise click.UsageError(f"--{name.replace('_', '-')} {why}", ctx)
 
 
 def execution(ctx: click.Context) -> Execution:

@@ -14,7 +14,6 @@ from pipelines.cli.layers import Origin, settings_of, source, stage_context, use
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.cli.train import (
-    extended_pretokens,
     marked_pretokens,
     parity_settings,
     role_settings,
@@ -114,10 +113,9 @@ def run(ctx: click.Context) -> None:
     with loading():
         from pipelines import recipes
 
-    pretokens = roles.with_tokens(marked_pretokens(words, roles))
     summaries = recipes.run(
         inputs=settings_of(words, InputSettings),
-        pretokens=extended_pretokens(words, pretokens, training),
+        pretokens=marked_pretokens(words, roles),
         counting=settings_of(words, CountSettings),
         training=training,
         output=settings_of(ctx, OutputSettings),

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from bpe.models import Model
 
 _OF_CHARACTERS = ("end_of_word", "unknown_token", "initial_alphabet")
-_OF_WORDS = ("vocab_size", "max_merges", "extend", "prune_below", "merge_pattern", "max_run")
 _SENTENCEPIECE = "sentencepiece-bpe"
 
 
@@ -56,7 +55,9 @@ class Mixture(Settings):
 
     _GROUP: ClassVar[Group] = "Input"
 
-    tokenizer: str | None = advanced(None, needs="counts & superwords | boundless", metavar="FILE")
+    tokenizer: str | None = advanced(
+        None, needs="counts & superwords | boundless", excludes=("extend",), metavar="FILE"
+    )
     counts: tuple[str, ...] = option((), excludes=("input",), metavar="DIR[:WEIGHT]")
     mix: tuple[str, ...] = option((), metavar="NAME=SHARE", default_is="all text, unweighted")
     share_of: ShareOf = advanced("bytes", metavar="UNIT")
@@ -96,15 +97,6 @@ def train(ctx: click.Context) -> None:
     the reason.
     """
     data, counts = settings_of(ctx, Mixture), tuple(map(CountsInput.parse, ctx.params["counts"]))
-    if counts:
-        options.refuse(
-            ctx,
-            *options.OF_CUT,
-            above=Origin.PRESET,
-            why="needs --input: --counts were split when they were counted, and the tokenizer "
-            "splits text in the same way",
-        )
-        _settle_superwords(ctx)
     require(ctx, "tokenizer")
     parity, roles = parity_settings(ctx), role_settings(ctx)
     training, output = train_settings(ctx), settings_of(ctx, OutputSettings)
@@ -113,11 +105,7 @@ def train(ctx: click.Context) -> None:
     execution = options.execution(ctx)
     with loading():
         from pipelines.recipes import train as train_tokenizer
-        from pipelines.train import check_cut
 
-    pretokens = extended_pretokens(ctx, pretokens, training)
-    if counts and source(ctx, "pretokenizer") is Origin.PRESET:
-        check_cut(counts=counts, pretokens=pretokens, execution=execution)
     summary = train_tokenizer(
         inputs=inputs,
         counts=counts,
@@ -153,46 +141,6 @@ def parity_settings(ctx: click.Context) -> ParitySettings:
             if source(ctx, name) is Origin.DEFAULT:
                 ctx.params[name] = value
     return parity
-
-
-def _settle_superwords(ctx: click.Context) -> None:
-    """Settle options of superwords that are learnt from counts of runs.
-
-    Raises:
-        click.UsageError: an option of words is given.
-    """
-    if ctx.params["superwords"] is None and not ctx.params["boundless"]:
-        return
-    options.refuse(
-        ctx,
-        *_OF_WORDS,
-        above=Origin.PRESET,
-        why="needs --input: the words are those of --tokenizer, and --counts say how runs were "
-        "found (--prune-runs-below drops rare ones)",
-    )
-    for name in _OF_WORDS:
-        forget(ctx, name)
-
-
-def extended_pretokens(
-    ctx: click.Context, pretokens: PretokenSettings, training: TrainSettings
-) -> PretokenSettings:
-    """Return how to cut text: with ``--extend``, as that tokenizer cuts it.
-
-    Raises:
-        pipelines.errors.JobError: options or a preset say otherwise, or the file cannot be read.
-    """
-    from pipelines.extension import extended_pretokens, load_extended, located
-    from pipelines.failures import job_errors
-
-    if training.is_of_superwords:
-        return pretokens
-    with job_errors():
-        tokenizer = load_extended(located(training))
-    if tokenizer is None:
-        return pretokens
-    cut_given = any(source(ctx, name) and ctx.params[name] for name in options.OF_CUT)
-    return extended_pretokens(pretokens, training, tokenizer, cut_given=cut_given)
 
 
 def train_settings(ctx: click.Context) -> TrainSettings:
@@ -236,7 +184,9 @@ def model(ctx: click.Context) -> Model:
         ("end_of_word", is_bpe, "--model bpe"),
     ):
         if not fits and values[name] is not None:
-            options.refuse(ctx, name, above=Origin.PRESET, why=f"{values[name]} needs {partner}")
+            if values[name] and source(ctx, name) > Origin.PRESET:
+                flag = f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{flag} {values[name]} needs {partner}", ctx)
             forget(ctx, name)
     return model_of(
         values["model"],
@@ -256,7 +206,8 @@ def marked_pretokens(ctx: click.Context, roles: RoleSettings | None = None) -> P
         return pretokens
     from bpe.formats.cut_at_marks import WORDS
 
-    if not any(source(ctx, name) > Origin.PRESET and values[name] for name in options.OF_CUT):
+    given = any(source(ctx, name) > Origin.PRESET and values[name] for name in options.OF_CUT)
+    if not given and not values.get("counts"):
         pretokens = replace(
             pretokens, pattern=WORDS, normalizer=("prepend-mark", "mark-spaces"), never_split=()
         )

@@ -185,13 +185,20 @@ class PretokenSettings(Settings):
 
     _GROUP: ClassVar[Group] = "Text"
 
-    pretokenizer: str = option("gpt2", choices=PRETOKENIZERS, metavar="NAME")
+    pretokenizer: str | None = option(
+        None, choices=PRETOKENIZERS, metavar="NAME", default_is=PRETOKENIZERS[0]
+    )
     pattern: str | tuple[str, ...] | None = option(None, metavar="REGEX")
     normalizer: tuple[str, ...] = advanced(
         (), choices=(*NORMALIZERS, NO_NORMALIZER), metavar="NAME"
     )
     never_split: tuple[str, ...] = advanced((), metavar="PATTERN")
     special_tokens: tuple[str, ...] = option((), name="special_token", metavar="TOKEN")
+
+    @property
+    def gives_cut(self) -> bool:
+        """True if an option says how text is cut, be it as by default."""
+        return any((self.pretokenizer, self.pattern, self.normalizer, self.never_split))
 
     @property
     def cut(self) -> Pretokenizer:
@@ -203,7 +210,7 @@ class PretokenSettings(Settings):
         from bpe.pretokenizer import Pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe
 
         return Pretokenizer.of(
-            self.pretokenizer,
+            self.pretokenizer or PRETOKENIZERS[0],
             self.pattern,
             normalizer=self.normalizer,
             never_split=self.never_split,

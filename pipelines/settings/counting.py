@@ -62,8 +62,8 @@ class RunSettings(Settings):
     _GROUP: ClassVar[Group] = "Text"
 
     merge_pattern: str = advanced(
-        MERGE_PATTERN, needs="runs | superwords | boundless", metavar="REGEX"
+        MERGE_PATTERN, needs="input & runs | superwords | boundless", metavar="REGEX"
     )
     max_run: int | None = advanced(
-        None, needs="runs | superwords | boundless", minimum=2, default_is="no limit"
+        None, needs="input & runs | superwords | boundless", minimum=2, default_is="no limit"
     )

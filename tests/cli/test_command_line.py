@@ -155,7 +155,6 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
         (("count", "--input", "a", "--output", ""), "--output is empty"),
         (("train", *TRAIN[3:]), "give --input (a corpus) or --counts"),
         ((*TRAIN, "--input", "a"), "--input and --counts exclude each other"),
-        ((*TRAIN, "--pretokenizer", "gpt2"), "--counts were split when they were counted"),
         ((*COUNT, "--split-size", "9" * 400 + ".5"), "out of range"),
         (("train", "--counts", "a:-2", *TRAIN[3:]), "the weight -2 is not above 0"),
         (("train", "--counts", "d:1/0", *TRAIN[3:]), "'1/0' is not a number"),

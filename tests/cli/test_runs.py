@@ -114,9 +114,12 @@ WORDS = f"{RUNS} words.json"
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (f"{WORDS} --pretokenizer gpt2", "--pretokenizer excludes --runs: the --tokenizer says"),
-        (f"{WORDS} --preset words", "excludes --runs"),
-        (f"{WORDS} --track-order", "--track-order excludes --runs"),
+        (
+            f"{WORDS} --pretokenizer gpt2",
+            "which says how text is cut: leave out the options",
+        ),
+        (f"{WORDS} --preset words", "which says how text is cut"),
+        (f"{WORDS} --track-order", "--track-order does not work with runs"),
         (f"{WORDS} --merge-pattern (", "merge pattern '(' does not compile"),
         (f"{WORDS} --max-run 1", "1 is out of range: use 2 or more"),
         (f"{WORDS} --no-runs", "--tokenizer needs --runs"),
@@ -127,6 +130,10 @@ WORDS = f"{RUNS} words.json"
         (f"{PLAIN} --max-run 5", "--max-run needs --runs"),
         ("train --vocab-size 300 --counts runs", "runs holds counts of runs (tokenizer"),
         ("train --vocab-size 300 --counts runs --counts plain", "different runs"),
+        (
+            "train --vocab-size 300 --counts plain --pretokenizer gpt2",
+            "plain was split with o200k, but the options or the preset say gpt2",
+        ),
         ("compare words.json same=words.json --counts runs", "not of pre-tokens"),
         (
             "encode --append --input corpus/* --tokenizer words.json --baseline runs",

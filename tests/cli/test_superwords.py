@@ -125,8 +125,11 @@ OF_RUNS = f"{ALONE} super/runs --tokenizer super/words"
         (f"{ALONE} super/runs --tokenizer other", "holds counts of runs of another tokenizer than"),
         (
             f"{OF_RUNS} --vocab-size 500",
-            "--vocab-size needs --input: the words are those of --tokenizer",
+            "--vocab-size and --max-merges go with --input, leave them out",
         ),
+        (f"{OF_RUNS} --extend super/words", "--extend and --tokenizer exclude each other"),
+        (f"{OF_RUNS} --max-run 3", "--max-run needs --input"),
+        (f"{OF_RUNS} --prune-below 2", "to drop rare runs, use --prune-runs-below"),
         (f"{OF_RUNS} --eos <x>", "lacks the special token '<x>'"),
         (f"{OF_RUNS} --counts super/counts", "counts of different runs cannot be added"),
         (

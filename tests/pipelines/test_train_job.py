@@ -266,7 +266,7 @@ def test_progress_hears_of_merges(corpus: Corpus, tmp_path: Path) -> None:
 def test_counts_that_are_there(corpus: Corpus, base: Path, tmp_path: Path) -> None:
     count(corpus.inputs(), tmp_path / "counts", pretokens=O200K)
     training = TrainSettings(max_merges=20, extend=str(base))
-    train_on(tmp_path / "one", tmp_path / "counts", training=training)
+    train_on(tmp_path / "one", tmp_path / "counts", training=training, pretokens=O200K)
     train(tmp_path / "two", inputs=corpus.inputs(), training=training)
     for name in ("tokenizer.json", "training.json"):
         assert tree(tmp_path / "one")[name] == tree(tmp_path / "two")[name]
