@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from pipelines.output.names import MAX_PARTS, SPLITS, dead_letters_file, part_fi
 from pipelines.storage import Version, join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 
 MAX_SPLIT = 256 << 20
@@ -145,71 +145,53 @@ def plan_splits(
         ConfigError: ``split_size`` makes more than `MAX_PARTS` splits, or each size does.
     """
     files = list(files)
-    if split_size is None:
-        usual = default_split_size(sum(file.size for file in files))
-        split_size = _fitting_size(files, usual, whole=whole)
-    if (splits := _count_splits(files, split_size, whole=whole)) > MAX_PARTS:
-        fitting = _fitting_size(files, split_size, whole=whole)
+    total = sum(file.size for file in files)
+    size = default_split_size(total) if split_size is None else split_size
+    while (
+        len(groups := list(islice(_grouped(files, size, whole=whole), MAX_PARTS + 1))) > MAX_PARTS
+    ):
+        if size > total:
+            raise ConfigError(
+                f"the files of the input change from one format or source to another so often, in "
+                f"the order of their names, that they make more than {MAX_PARTS:,} splits, the "
+                "maximum: give the files of each format an input of their own with a name, "
+                "--input NAME=PATTERN"
+            )
+        size *= 2
+    if split_size not in (None, size):
         raise ConfigError(
-            f"`split_size` {split_size} makes {splits:,} splits of the input, and the maximum is "
-            f"{MAX_PARTS:,}: use {fitting} bytes or more"
+            f"`split_size` {split_size} makes more than {MAX_PARTS:,} splits of the input, the "
+            f"maximum: use {size} bytes or more"
         )
-
-    groups: list[list[FileRange]] = []
-    room = -1  # bytes that still fit into the last group; negative when nothing may join it
-    room_of = ("", "")  # its format and source
-    for index, file in enumerate(files):
-        if file.can_be_cut and not whole and file.size > split_size:
-            ranges = -(-file.size // split_size)
-            bounds = [file.size * i // ranges for i in range(ranges + 1)]
-            groups.extend([_range(file, index, bounds[i], bounds[i + 1])] for i in range(ranges))
-            room = -1
-            continue
-        piece = whole_file(file, index)
-        if file.size <= room and (piece.format, piece.source) == room_of:
-            groups[-1].append(piece)
-            room -= file.size
-        else:
-            groups.append([piece])
-            room, room_of = split_size - file.size, (piece.format, piece.source)
     return [
         Split(part=part, parts=len(groups), pieces=tuple(group), generation=generation)
         for part, group in enumerate(groups)
     ]
 
 
-def _count_splits(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:
-    """Return the number of splits that `plan_splits` makes."""
-    splits, room, room_of = 0, -1, ("", "")
-    for file in files:
-        if file.can_be_cut and not whole and file.size > split_size:
-            splits += -(-file.size // split_size)
-            room = -1
-        elif file.size <= room and (file.format, file.source) == room_of:
-            room -= file.size
-        else:
-            splits += 1
-            room, room_of = split_size - file.size, (file.format, file.source)
-    return splits
-
-
-def _fitting_size(files: Sequence[InputFile], split_size: int, *, whole: bool) -> int:
-    """Double ``split_size`` until there are at most `MAX_PARTS` splits.
-
-    Raises:
-        ConfigError: there are more for any size, as each change of format begins a split.
-    """
-    total = sum(file.size for file in files)
-    while (splits := _count_splits(files, split_size, whole=whole)) > MAX_PARTS:
-        if split_size > total:
-            raise ConfigError(
-                f"the files of the input change from one format or source to another so often, in "
-                f"the order of their names, that they make {splits:,} splits, and the maximum is "
-                f"{MAX_PARTS:,}: give the files of each format an input of their own with a name, "
-                "--input NAME=PATTERN"
-            )
-        split_size *= 2
-    return split_size
+def _grouped(
+    files: Iterable[InputFile], split_size: int, *, whole: bool
+) -> Iterator[list[FileRange]]:
+    """Yield the pieces of each split."""
+    group: list[FileRange] = []
+    room = 0  # bytes that still fit into the group; negative if it is too large already
+    for index, file in enumerate(files):
+        ranges = -(-file.size // split_size) if file.can_be_cut and not whole else 1
+        joins = group and (group[0].format, group[0].source) == (file.format, file.source)
+        if group and not (joins and file.size <= room):
+            yield group
+            group = []
+        if ranges > 1:
+            for i in range(ranges):
+                start, end = file.size * i // ranges, file.size * (i + 1) // ranges
+                yield [_range(file, index, start, end)]
+            continue
+        if not group:
+            room = split_size
+        group.append(whole_file(file, index))
+        room -= file.size
+    if group:
+        yield group
 
 
 def straggler(files: Sequence[InputFile], splits: Sequence[Split]) -> InputFile | None:

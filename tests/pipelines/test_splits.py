@@ -86,15 +86,13 @@ def test_the_default_size_follows_the_corpus(total: int, expected: int) -> None:
 
 def test_more_splits_than_five_digits_tell_are_refused_with_a_size_that_fits() -> None:
     files = [file(10**12), file(7, compression="gz")]
-    with pytest.raises(
-        ConfigError, match=r"1,000,000,000,001 splits.* 99,999: use 16777216 bytes or more"
-    ):
+    with pytest.raises(ConfigError, match=r"more than 99,999 splits .*: use 16777216 bytes"):
         plan_splits(files, 1)
     assert 50_000 < len(plan_splits(files, 16777216)) <= MAX_PARTS
     with pytest.raises(ConfigError, match="use 20 bytes or more"):
         plan_splits([file(10)] * (MAX_PARTS + 1), 10)
     formats = [file(10), file(10, format="jsonl")] * (MAX_PARTS // 2 + 1)
-    with pytest.raises(ConfigError, match=r"100,000 splits.* 99,999: give the files of each"):
+    with pytest.raises(ConfigError, match=r"more than 99,999 splits, .* give the files of each"):
         plan_splits(formats)
 
 
