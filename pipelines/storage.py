@@ -325,25 +325,12 @@ def read_once(path: str, *, in_memory: int = _IN_MEMORY) -> Iterator[tuple[Any, 
         InputError: the file cannot be read.
         OutputError: there is no room for the copy.
     """
-    with contextlib.ExitStack() as stack:
+    with tempfile.SpooledTemporaryFile(max_size=in_memory) as held:
+        copy = HashingFile(held, tempfile.gettempdir())
         with reading(path), open_binary(path) as file:
-            data: Any = file.read_buffer(min(file.size(), in_memory + 1))
-            sha256, size = hashlib.sha256(data), len(data)
-            if size > in_memory:
-                with _writing(tempfile.gettempdir()):
-                    held = stack.enter_context(tempfile.TemporaryFile())
-                chunk = data
-                while chunk:
-                    with _writing(tempfile.gettempdir()):
-                        held.write(chunk)
-                    if chunk := file.read(CHUNK):
-                        sha256.update(chunk)
-                        size += len(chunk)
-                with _writing(tempfile.gettempdir()):
-                    held.flush()
-                # Unmapped when the last table over it is gone.
-                data = pa.py_buffer(mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ))
-        yield pa.BufferReader(data), Written(bytes=size, sha256=sha256.hexdigest())
+            shutil.copyfileobj(file, copy, CHUNK)
+        data = _contents_of(held, copy.tell(), in_memory=in_memory)
+        yield pa.BufferReader(data), copy.written()
 
 
 def reading(path: str) -> contextlib.AbstractContextManager[None]:
@@ -467,8 +454,8 @@ def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
         with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as held:
             yield (file := HashingFile(held, path))
             file.close()
-            with _writing(path), _contents_of(held, file.tell()) as data:
-                _send(data, place(path))
+            with _writing(path):
+                _send(_contents_of(held, file.tell(), in_memory=_IN_MEMORY), place(path))
         return
     temporary = _temporary(path)
     with _writing(path):
@@ -493,15 +480,13 @@ def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
         raise
 
 
-@contextlib.contextmanager
-def _contents_of(held: Any, size: int) -> Iterator[Buffer]:
-    """Yield the contents of a temporary file, in memory or mapped."""
+def _contents_of(held: Any, size: int, *, in_memory: int) -> Buffer:
+    """Return the contents of a temporary file, in memory or mapped for as long as they are used."""
     held.seek(0)
-    if size <= _IN_MEMORY:
-        yield held.read()
-        return
-    with mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        yield data
+    if size <= in_memory:
+        data: bytes = held.read()
+        return data
+    return mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def _sync_directory(directory: Path) -> None:
