@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,7 +14,7 @@ import click
 from pipelines.progress import draws_on, duration, many, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pipelines.summaries import (
         CountSummary,
@@ -62,17 +62,15 @@ def summary_json(asked: Mapping[str, Any], **summaries: Summary) -> dict[str, An
     return {**result, "warnings": _all_warnings(asked, _with_phases(summaries).values())}
 
 
-def _all_warnings(asked: Mapping[str, Any], summaries: Collection[Summary]) -> list[str]:
-    return [
-        *(text for summary in summaries for text in _warnings(summary, asked)),
-        *_set_aside(summaries, asked),
-        *(str(reason) for summary in summaries for reason in summary.passed_over),
-    ]
+def _all_warnings(asked: Mapping[str, Any], summaries: Iterable[Summary]) -> list[str]:
+    """Return the warnings about jobs, each once: a training has those of its counts."""
+    texts = chain.from_iterable(_warnings(summary, asked) for summary in summaries)
+    return list(dict.fromkeys(texts))
 
 
 def warning_lines(warnings: Iterable[str]) -> list[str]:
-    """Return the warnings below a summary, each once."""
-    return [f"{'warning':10}{text}" for text in dict.fromkeys(warnings)]
+    """Return the warnings below a summary."""
+    return [f"{'warning':10}{text}" for text in warnings]
 
 
 def show_json(value: object) -> None:
@@ -237,27 +235,16 @@ _LINES: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
 }
 
 
-def _set_aside(summaries: Iterable[Any], asked: Mapping[str, Any]) -> Iterator[str]:
-    """Return the number of bad records, each once though several jobs met it, and their files."""
-    directories_of: dict[int, dict[str, None]] = {}
-    for summary in summaries:
-        if summary.failures:
-            of_count = directories_of.setdefault(summary.failures, {})
-            if not asked.get("counts"):
-                output = getattr(summary, "output", None) or summary.directory
-                for directory in getattr(summary, "counts", (output,)):  # of a training
-                    of_count[f"{near(directory).rstrip('/')}/dead-letters/"] = None
-    for failures, directories in directories_of.items():
-        verb = "says" if len(directories) == 1 else "say"
-        why = f": {' and '.join(directories)} {verb} why" if directories else ""
-        yield f"{many(failures, 'bad record')} set aside{why}"
-
-
 def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
     if summary.documents == 0 and summary.failures:
         yield f"no documents: all that the input holds is {many(summary.failures, 'bad record')}"
     elif summary.documents == 0:
         yield "the input holds no documents"
+    if summary.failures:
+        output = getattr(summary, "output", None) or summary.directory
+        of_counts = getattr(summary, "counts", (output,))  # of a training
+        places = ", ".join(f"{near(one).rstrip('/')}/dead-letters/" for one in of_counts)
+        yield f"{many(summary.failures, 'bad record')} set aside, see {places}"
     yield from getattr(summary, "warnings", ())
     if aside := getattr(summary, "set_aside", ()):
         yield f"{many(len(aside), 'file')} set aside, such as {aside[0]}"
@@ -272,6 +259,7 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
             f"{many(duplicates.documents, 'document')} with the id of another one, such as "
             f"{duplicates.example!r}: an export treats them alike"
         )
+    yield from map(str, summary.passed_over)
     found, wanted = getattr(summary, "superwords", None), asked.get("superwords")
     if found is not None:
         if wanted is not None and found < wanted:

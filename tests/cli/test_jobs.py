@@ -99,7 +99,7 @@ def test_what_was_not_counted_is_said(tmp_path: Path) -> None:
     assert "--max-failures" in last
     done = bpe(*count, "--max-failures", "1", "--overwrite", cwd=tmp_path)
     assert "counted   2 documents" in done.stdout
-    assert "warning   1 bad record set aside: out/dead-letters/ says why" in done.stdout
+    assert "warning   1 bad record set aside, see out/dead-letters/" in done.stdout
     assert list((tmp_path / "out" / "dead-letters").iterdir())
     (tmp_path / "empty.txt").touch()
     lines = ("--input", "empty.txt", "--format", "lines", "--output", "none")
