@@ -445,15 +445,12 @@ def is_absent(value: object) -> bool:
     return value is None or value is False or value == ()
 
 
-def check_rules(
-    specs: Mapping[str, Option], values: Mapping[str, Any], *, of: Collection[str] | None = None
-) -> None:
+def check_rules(specs: Mapping[str, Option], values: Mapping[str, Any]) -> None:
     """Check the rules ``needs`` and ``excludes`` of options; ignore names not in ``specs``.
 
     Args:
         specs: the options, by name.
         values: the values, by name.
-        of: the names of the options whose rules are checked; None for all.
 
     Raises:
         ConfigError: an option needs or excludes another one.
@@ -463,8 +460,7 @@ def check_rules(
         value, default = values[name], specs[name].default
         return not is_absent(value) if default is None else value not in (default, None)
 
-    for name in specs if of is None else of:
-        spec = specs[name]
+    for name, spec in specs.items():
         if not is_given(name):
             continue
         for other in filter(specs.__contains__, spec.excludes):

@@ -254,24 +254,14 @@ def check_options(ctx: click.Context) -> None:
 
     Raises:
         click.UsageError: two that exclude each other come from one layer.
-        ConfigError: one on the command line needs another one.
+        ConfigError: one needs another one.
     """
     specs = specs_of(ctx.command)
     for spec in specs.values():
         for other in spec.excludes:
             if other in specs:
                 choose(ctx, *sorted((spec.name, other), key=[*specs].index))
-    require(ctx, *(name for name in specs if source(ctx, name) is Origin.COMMAND_LINE))
-
-
-def require(ctx: click.Context, *names: str) -> None:
-    """Refuse options that lack others which they need.
-
-    Raises:
-        ConfigError: there is one.
-    """
-    specs = specs_of(ctx.command)
-    check_rules(specs, {name: ctx.params[name] for name in specs}, of=names)
+    check_rules(specs, {name: ctx.params[name] for name in specs})
 
 
 def choose(ctx: click.Context, first: str, second: str) -> None:

@@ -148,7 +148,4 @@ def export_settings(ctx: click.Context, stage: click.Context) -> ExportSettings 
             if name not in of_both:
                 raise click.UsageError(f"{name} is of an export: give its format with `to`", ctx)
         return None
-    of_parquet = (
-        {} if stage.params["to"] == "parquet" else {"parquet_encoding": "byte-stream-split"}
-    )
-    return settings_of(stage, ExportSettings, **of_parquet)
+    return settings_of(stage, ExportSettings)

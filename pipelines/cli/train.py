@@ -9,7 +9,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
-from pipelines.cli.layers import Origin, choose, forget, require, settings_of, source
+from pipelines.cli.layers import Origin, choose, forget, settings_of, source
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.option import Group, Settings, advanced, option
@@ -97,7 +97,6 @@ def train(ctx: click.Context) -> None:
     the reason.
     """
     data, counts = settings_of(ctx, Mixture), tuple(map(CountsInput.parse, ctx.params["counts"]))
-    require(ctx, "tokenizer")
     parity, roles = parity_settings(ctx), role_settings(ctx)
     training, output = train_settings(ctx), settings_of(ctx, OutputSettings)
     inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
@@ -136,7 +135,6 @@ def parity_settings(ctx: click.Context) -> ParitySettings:
         for name in ("mix", "superwords", "boundless"):
             if ctx.params[name]:
                 raise click.UsageError(f"--parity and --{name} exclude each other: choose one", ctx)
-        require(ctx, "parity")
         for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
             if source(ctx, name) is Origin.DEFAULT:
                 ctx.params[name] = value
