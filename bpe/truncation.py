@@ -22,62 +22,45 @@ def truncated(parts: Parts, vocab_size: int) -> Parts:
             f"`vocab_size` {vocab_size!r:.60} is not between 1 and {parts.size:,}, the number "
             "of tokens of this tokenizer"
         )
-    merges, superwords = parts.merges, parts.superwords
     training = parts.training
-    trained_across = training.superwords if training is not None else None
-    if superwords and (
-        trained_across is None
-        or trained_across.boundless
-        or len(trained_across.merges) != len(superwords)
+    learnt = training.superwords if training is not None else None
+    if parts.superwords and (
+        learnt is None or learnt.boundless or len(learnt.merges) != len(parts.superwords)
     ):
         training = None
-    across = 0
+    alphabet = 0  # with the last ids; they move up
     if training is None:
         count, across = _merges_needed(parts, vocab_size)
     else:
         trained = training.first_rank + len(training.merges)
-        if not isinstance(parts.model, WordPiece) and trained != len(merges):
+        if not isinstance(parts.model, WordPiece) and trained != len(parts.merges):
             raise TokenizerError(
-                f"the training has {trained:,} merges, the tokenizer {len(merges):,}: "
+                f"the training has {trained:,} merges, the tokenizer {len(parts.merges):,}: "
                 "it is the training of another tokenizer"
             )
         training = training.truncated(vocab_size)
         count = training.first_rank + len(training.merges)
+        across = len(training.superwords.merges) if training.superwords is not None else 0
         if parts.model.byte_fallback:
             alphabet = training.initial_vocab - len(parts.special_tokens) - len(BYTE_TOKENS)
-            return replace(_truncated_inside(parts, vocab_size, count, alphabet), training=training)
-        across = len(training.superwords.merges) if training.superwords is not None else 0
+    dropped = parts.size - vocab_size
+    last = parts.max_id + 1 - alphabet
     # The ids that an extended tokenizer left free come before all that were trained.
-    end = vocab_size + parts.max_id + 1 - parts.size
+    end = last - dropped
     for content, id_ in parts.cut_tokens.items():
         if id_ >= end:
             raise TokenizerError(
                 f"a vocabulary of {vocab_size:,} tokens does not hold {content!r}, which has the "
                 f"id {id_}: only tokenizers whose special tokens come first can be truncated"
             )
-    return replace(
-        parts,
-        tokens=TokenTable.of([*parts.tokens][:end]),
-        merges=merges.first(count),
-        superwords=superwords.first(across),
-        training=training,
-    )
-
-
-def _truncated_inside(parts: Parts, vocab_size: int, merges: int, alphabet: int) -> Parts:
-    """Tokens and merges where the alphabet comes last, as training with byte fallback has it."""
-    dropped, end = parts.size - vocab_size, parts.size - alphabet
-    if not _symbols(parts).issuperset(range(end, parts.size)):
-        raise TokenizerError(
-            "the symbols that words consist of do not have the last ids: this is not the order in "
-            "which the tokenizer was trained"
-        )
     tokens = [*parts.tokens]
-    flat = parts.merges.first(merges).flat
+    flat = parts.merges.first(count).flat
     return replace(
         parts,
-        tokens=TokenTable.of([*tokens[: end - dropped], *tokens[end:]]),
-        merges=Merges(array("I", (id_ - dropped if id_ >= end else id_ for id_ in flat))),
+        tokens=TokenTable.of([*tokens[:end], *tokens[last:]]),
+        merges=Merges(array("I", (id_ - dropped if id_ >= last else id_ for id_ in flat))),
+        superwords=parts.superwords.first(across),
+        training=training,
     )
 
 
@@ -93,32 +76,25 @@ def _merges_needed(parts: Parts, vocab_size: int) -> tuple[int, int]:
             raise TokenizerError(f"no token has the id {id_}: ids with gaps")
     if vocab_size == parts.size:
         return len(parts.merges), len(parts.superwords)
-    symbols = _symbols(parts)
-    for id_ in sorted(symbols):
+    is_symbol = parts.model.is_symbol
+    available = {id_ for id_, token in enumerate(parts.tokens) if token and is_symbol(token)}
+    for id_ in sorted(available):
         if id_ >= vocab_size:
             raise TokenizerError(
                 f"a vocabulary of {vocab_size:,} tokens does not hold the symbol "
                 f"{parts.text(id_)!r}, which has the id {id_}"
             )
-    available = set(symbols)
     count = _first_merges(parts.merges, vocab_size, available)
-    return count, _first_merges(parts.superwords, vocab_size, available, kind="superword merge")
+    return count, _first_merges(parts.superwords, vocab_size, available)
 
 
-def _first_merges(
-    merges: Merges,
-    vocab_size: int,
-    available: set[int],
-    *,
-    kind: str = "merge",
-) -> int:
+def _first_merges(merges: Merges, vocab_size: int, available: set[int]) -> int:
     """Return how many merges come before the first that makes a token beyond the size.
 
     Args:
         merges: in order.
         vocab_size: of the tokens that are kept.
         available: tokens that need no merge; those that merges make are added.
-        kind: what errors call a merge.
     """
     count, greatest = 0, -1
     for number, (_, _, result) in enumerate(merges):
@@ -126,7 +102,7 @@ def _first_merges(
             continue
         if result < greatest:
             raise TokenizerError(
-                f"{kind} {number} makes token {result} after one that made token {greatest}: the "
+                f"a merge makes token {result} after one that made token {greatest}: the "
                 "ids do not follow the order of the merges, so no smaller vocabulary is in it"
             )
         available.add(result)
@@ -134,9 +110,3 @@ def _first_merges(
         if result < vocab_size:
             count = number + 1
     return count
-
-
-def _symbols(parts: Parts) -> set[int]:
-    """Return the ids of the symbols of unmerged pre-tokens."""
-    is_symbol = parts.model.is_symbol
-    return {id_ for id_, token in enumerate(parts.tokens) if token and is_symbol(token)}
