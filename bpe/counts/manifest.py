@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -165,6 +167,21 @@ class Described:
     def described(self) -> dict[str, Any]:
         """Return the fields that counts share with their manifest."""
         return {one.name: vars(self)[one.name] for one in fields(Described)}
+
+
+def summed(counts: Sequence[Described]) -> dict[str, Any]:
+    """Return the fields of a description of several counts together that are sums of theirs."""
+    return {
+        "totals": sum((one.totals for one in counts), Totals()),
+        "inputs": tuple(sorted(file for one in counts for file in one.inputs)),
+        "prune": _sum(one.prune for one in counts),
+        "cut": _sum(one.cut for one in counts),
+    }
+
+
+def _sum(losses: Iterable[Any]) -> Any:
+    known = [loss for loss in losses if loss is not None]
+    return functools.reduce(operator.add, known) if known else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,6 @@ Counts add up: two halves of a corpus, counted apart, give the counts of the cor
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,9 +19,8 @@ import pyarrow.compute as pc
 from bpe._arrow import utf8
 from bpe._native import SortedCounts, add_counts
 from bpe.counts.files import counts_from_table, counts_table, read_counts, write_counts
-from bpe.counts.manifest import CountsManifest, Described, Totals
-from bpe.counts.pruning import Pruned, prune
-from bpe.counts.runs import CutRuns
+from bpe.counts.manifest import CountsManifest, Described, Totals, summed
+from bpe.counts.pruning import prune
 from bpe.errors import CountsError
 from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
@@ -68,7 +65,7 @@ class PretokenCounts(Described):
                 f"{'know' if has_order else 'do not know'} the order"
             )
         if self.order_span is not None and len(self):
-            last = pc.max(self._table["first_document"]).as_py()
+            last = pc.max(self.to_table()["first_document"]).as_py()
             if last >= self.order_span:
                 raise CountsError(f"a document has place {last}, order_span is {self.order_span}")
 
@@ -91,19 +88,15 @@ class PretokenCounts(Described):
                 f"{width} bytes: count the runs again"
             )
 
-    @functools.cached_property
-    def _table(self) -> pa.Table:
-        return counts_table(self.sorted_counts)
-
     @property
     def pretokens(self) -> pa.LargeBinaryArray:
         """Return the distinct pre-tokens in byte order."""
-        return self._table["pretoken"].chunk(0)
+        return self.to_table()["pretoken"].chunk(0)
 
     @property
     def counts(self) -> pa.Int64Array:
         """Return the count of each pre-token, at least 1."""
-        return self._table["count"].chunk(0)
+        return self.to_table()["count"].chunk(0)
 
     def __len__(self) -> int:
         """Return the number of distinct pre-tokens."""
@@ -121,7 +114,7 @@ class PretokenCounts(Described):
         if not isinstance(other, PretokenCounts):
             return NotImplemented
         mine, its = self.described() | {"inputs": ()}, other.described() | {"inputs": ()}
-        return mine == its and self._table.equals(other._table)
+        return mine == its and self.to_table().equals(other.to_table())
 
     __hash__ = None  # type: ignore[assignment]  # compares by contents, which can be gigabytes
 
@@ -193,7 +186,9 @@ class PretokenCounts(Described):
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Yield each pre-token with its count, in byte order."""
-        for batch in self._table.select(["pretoken", "count"]).to_batches(max_chunksize=1 << 16):
+        for batch in (
+            self.to_table().select(["pretoken", "count"]).to_batches(max_chunksize=1 << 16)
+        ):
             yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
 
     def first_seen_rows(self) -> pa.Array:
@@ -205,11 +200,11 @@ class PretokenCounts(Described):
         if self.order_span is None:
             raise CountsError("these counts do not track order: count with `track_order`")
         order = [("first_document", "ascending"), ("first_position", "ascending")]
-        return pc.sort_indices(self._table, sort_keys=order)
+        return pc.sort_indices(self.to_table(), sort_keys=order)
 
     def to_table(self) -> pa.Table:
         """Return ``pretoken``, ``count``; with order, ``first_document`` and ``first_position``."""
-        return self._table
+        return counts_table(self.sorted_counts)
 
     def save(self, directory: str | Path, *, shards: int = 16) -> None:
         """Write a counts directory: Parquet parts by hash, sorted inside, the manifest last.
@@ -333,35 +328,24 @@ def combine(
     scale = lcm(*(factor.denominator for _, factor in pairs))
     if len(pairs) == 1 and scale == first.scale and pairs[0][1] * scale == 1:
         return first
-    shifted_counts, totals, span = [], Totals(), 0
-    prunes: list[Pruned] = []
-    cuts: list[CutRuns] = []
+    multiplied: list[PretokenCounts] = []
+    shifted_counts, span = [], 0
     for (counts, factor), title in zip(pairs, titles, strict=True):
         times = int(factor * scale)
         try:
             more = counts if times == 1 else counts * times
         except CountsError as error:
             raise CountsError(f"{title}: {error}") from error
+        multiplied.append(more)
         shifted_counts.append(shifted(more.sorted_counts, span))
-        totals += more.totals
         span += counts.order_span or 0
-        prunes += [more.prune] if more.prune else []
-        cuts += [more.cut] if more.cut else []
     try:
         total = add_counts(shifted_counts)
     except OverflowError as error:
         raise CountsError(str(error)) from error
-    return PretokenCounts(
-        sorted_counts=total,
-        pretokenizer=first.pretokenizer,
-        special_tokens=first.special_tokens,
-        totals=totals,
-        order_span=None if first.order_span is None else span,
-        inputs=tuple(sorted(file for counts, _ in pairs for file in counts.inputs)),
-        prune=functools.reduce(operator.add, prunes) if prunes else None,
-        scale=scale,
-        runs=first.runs,
-        cut=functools.reduce(operator.add, cuts) if cuts else None,
+    order_span = None if first.order_span is None else span
+    return replace(
+        first, sorted_counts=total, order_span=order_span, scale=scale, **summed(multiplied)
     )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bpe._native import add_counts
 from bpe.counts import PretokenCounts, check_agreement, combine
 from bpe.counts.files import read_part
-from bpe.counts.manifest import Totals
+from bpe.counts.manifest import summed
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.errors import InputError
@@ -115,13 +113,6 @@ def manifest_of_sets(sets: Sequence[CountsSet]) -> CountsManifest:
     for other in others:
         check_agreement(first.manifest, other.manifest, titles=(first.path, other.path))
     manifests = [one.manifest for one in sets]
-    prunes = [one.prune for one in manifests if one.prune is not None]
-    cuts = [one.cut for one in manifests if one.cut is not None]
-    return replace(
-        first.manifest,  # and its order, which several sets have only as groups of one corpus
-        cut=functools.reduce(operator.add, cuts) if cuts else None,
-        prune=functools.reduce(operator.add, prunes) if prunes else None,
-        totals=sum((one.totals for one in manifests), Totals()),
-        inputs=tuple(sorted(file for one in manifests for file in one.inputs)),
-        parts=tuple(part for one in manifests for part in one.parts),
-    )
+    # The order is that of the first; several sets have one only as groups of one corpus.
+    parts = tuple(part for one in manifests for part in one.parts)
+    return replace(first.manifest, parts=parts, **summed(manifests))
