@@ -12,6 +12,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from pipelines.corpus.inputs import find_inputs, summary_of
 from pipelines.corpus.splits import earlier_pieces
 from pipelines.errors import InputError
@@ -19,9 +22,7 @@ from pipelines.output.names import BASE, read_plan
 from pipelines.storage import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    import pyarrow as pa
+    from collections.abc import Collection, Sequence
 
     from pipelines.corpus.files import InputFile
     from pipelines.corpus.inputs import Inputs
@@ -126,22 +127,15 @@ def _is_as(file: InputFile, known: tuple[int, Version | None]) -> bool:
     return file.size == size and same
 
 
-def _sharing_units(pieces: pa.Table, names: Iterable[str], *, by_job: bool) -> set[str]:
-    """Return these files and all files that share a unit of work with them, at any remove."""
-    units: dict[tuple[int, int], set[str]] = {}
-    of: dict[str, set[tuple[int, int]]] = {}
-    columns = pieces.select(["generation", "part", "name"]).to_pydict().values()
-    for generation, part, name in zip(*columns, strict=True):
-        unit = (generation, 0 if by_job else part)
-        units.setdefault(unit, set()).add(name)
-        of.setdefault(name, set()).add(unit)
-    found, left = set[str](), list(names)
-    while left:
-        name = left.pop()
-        if name not in found:
-            found.add(name)
-            left += [other for unit in of[name] for other in units[unit]]
-    return found
+def _sharing_units(pieces: pa.Table, names: Sequence[str], *, by_job: bool) -> set[str]:
+    """Return these files and all files that share a unit of work with one of them.
+
+    A file that a job takes again leaves its old unit together with all files of the unit, so that
+    no other unit follows from these.
+    """
+    unit = ["generation"] if by_job else ["generation", "part"]
+    of_names = pieces.filter(pc.is_in(pieces["name"], pa.array(names, pa.string())))
+    return set(pieces.join(of_names.select(unit), unit, join_type="left semi")["name"].to_pylist())
 
 
 def _incomplete(file: InputFile, settings: AppendSettings, now: float) -> str:
