@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +19,7 @@ from pipelines.encode.passthrough import find_passthrough
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.names import Plan, json_bytes
-from pipelines.planned import CorpusRequest, Planned, anywhere, deflated, run_planned
+from pipelines.planned import CorpusRequest, Planned, deflated, run_once
 from pipelines.progress import UNSEEN
 from pipelines.settings import EncodeSettings, OutputSettings
 from pipelines.stage.work import are_here, temporary_work
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.documents import PassthroughColumn
     from pipelines.corpus.files import InputFile
+    from pipelines.planned import Done
     from pipelines.progress import Progress
     from pipelines.settings import Execution, InputSettings
     from pipelines.stage.stage import Stage
@@ -61,7 +62,7 @@ class CompareRequest(CorpusRequest):
         directory: str,
         **more: Any,
     ) -> CompareRequest:
-        """Make a request with absolute paths and loaded tokenizers, for workers in any directory.
+        """Make a request with loaded tokenizers.
 
         Raises:
             InputError: a tokenizer cannot be read.
@@ -69,7 +70,7 @@ class CompareRequest(CorpusRequest):
         """
         texts = [tokenizer_json(load(file), file.path).encode() for file in tokenizers]
         return cls(
-            inputs=anywhere(inputs),
+            inputs=inputs,
             output=OutputSettings(directory=directory),
             tokenizers=tuple(tokenizers),
             sent=deflated(dict(zip(tokenizer_names(len(texts)), texts, strict=True))),
@@ -116,6 +117,10 @@ class CompareRequest(CorpusRequest):
     def finish(self) -> str:
         """Return the path of the result in the directory of the job."""
         return join(self.directory, RESULT)
+
+    def summarize(self, planned: Planned, done: Done | None) -> dict[str, Any]:  # noqa: ARG002
+        """Return the result as JSON values."""
+        return read_comparison(join(self.directory, RESULT))
 
 
 def _group_column(files: Sequence[InputFile], by: str | None) -> tuple[PassthroughColumn, ...]:
@@ -172,10 +177,7 @@ def compare(
             request = CompareRequest.of(
                 inputs=inputs, tokenizers=tokenizers, directory=directory, by=by, examples=examples
             )
-            planned = replace(request, inputs=inputs).plan()
-            started = request.started()
-            with run_planned(started, planned, execution=execution, progress=progress):
-                result = read_comparison(join(directory, RESULT))
+            result: dict[str, Any] = run_once(request, execution=execution, progress=progress)
         if output is not None:
             storage.write(storage.located(output), json_bytes(result))
     return result
