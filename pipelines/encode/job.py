@@ -56,7 +56,7 @@ from pipelines.planned import (
     deflated,
     planned_splits,
 )
-from pipelines.progress import UNSEEN, many
+from pipelines.progress import UNSEEN
 from pipelines.run import metric, options
 from pipelines.settings import (
     AppendSettings,
@@ -273,30 +273,20 @@ class EncodeRequest(CorpusRequest):
         there = storage.exists(join(self.directory, MANIFEST))
         return read_header(self.directory).generation if there else None, set()
 
-    def _changed(self, planned: Planned) -> list[int] | None:
-        """Return the numbers of the inputs that changed since the run to resume.
-
-        None if there is no run to resume.
-
-        Raises:
-            OutputError: the directory is refused (`decide`).
-        """
-        if decide(self.output, planned.plan, reads=planned.reads) != "resume":
-            return None
-        generation = planned.plan.generation
-        return changed_inputs(self.directory, planned.files, generation=generation)
-
     def keep(self, planned: Planned) -> bool:
         """Keep the records of an earlier run, except for splits whose inputs changed.
 
         Returns:
             Whether no work is left, also because all parts were finished and then discarded.
+
+        Raises:
+            OutputError: the directory is refused (`decide`).
         """
         if super().keep(planned):
             return True
-        changed = self._changed(planned)
-        if changed is None:
+        if decide(self.output, planned.plan, reads=planned.reads) != "resume":
             return False
+        changed = changed_inputs(self.directory, planned.files, generation=planned.plan.generation)
         if not self.appending.appends:
             with contextlib.suppress(InputError):  # there is no manifest
                 if not changed and read_header(self.directory, discarded=True).discarded:
@@ -314,17 +304,9 @@ class EncodeRequest(CorpusRequest):
         return read_manifest_object(join(self.directory, MANIFEST))
 
     def tell(self, planned: Planned, progress: Progress) -> None:
-        """Log unapplied settings of the tokenizer, and the inputs changed since an earlier run."""
+        """Log unapplied settings of the tokenizer."""
         for what in planned.not_applied:
             progress.log(f"encode: {self.tokenizer}: not applied: {what}")
-        if not self.output.resume or self.appending.appends:
-            return
-        if changed := self._changed(planned):
-            progress.log(
-                f"encode: {many(len(changed), 'input')} changed since the run that is resumed "
-                f"({planned.files[changed[0]].path}): what was made of "
-                f"{'it' if len(changed) == 1 else 'them'} is made again"
-            )
 
     def tidy(self) -> None:
         """Remove files that earlier appending jobs left."""
