@@ -249,8 +249,6 @@ class VerifySummary(_Summary):
         compared: whether the output was also compared with its inputs.
         lossless: whether all ids decode to the text. False if the tokenizer loses some text: then
             only the ids were compared. None for counts and exports.
-        manifest_checksum: whether the manifest has a checksum. Without one, facts that only the
-            manifest states were not checked.
     """
 
     directory: str
@@ -258,7 +256,6 @@ class VerifySummary(_Summary):
     tokens: int
     parts: int
     compared: bool
-    manifest_checksum: bool
     unit: str = "token"
     unknown_tokens: int = 0
     lossless: bool | None = None

@@ -159,10 +159,6 @@ def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:
     return [f"unknown tokens: {summary.unknown_tokens:,} of {summary.tokens:,} ({share:.2%})"]
 
 
-_NO_CHECKSUM = (
-    "its manifest has no checksum: what neither the parts nor --input tell was not checked"
-)
-
 _BY_ITSELF = "as its manifest says; it was not compared with its {} (--input)"
 
 
@@ -180,7 +176,6 @@ def _verified(summary: VerifySummary) -> list[str]:
     return [
         f"{_corpus(summary)}: {units} in {many(summary.parts, 'file')}; {proof}",
         f"{near(summary.directory)}: {_time(summary)}",
-        *([] if summary.manifest_checksum else [_NO_CHECKSUM]),
         *_unknown(summary),
     ]
 

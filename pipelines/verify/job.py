@@ -10,10 +10,9 @@ import contextlib
 import time
 from typing import TYPE_CHECKING
 
-from bpe.files import CHECKSUM
 from pipelines import storage
 from pipelines.failures import job_errors
-from pipelines.output.names import MANIFEST, WORK, read_manifest_object
+from pipelines.output.names import WORK
 from pipelines.output.state import complete
 from pipelines.progress import UNSEEN
 from pipelines.run import options
@@ -62,7 +61,6 @@ def verify(
     with job_errors():
         options(execution)
         root, kind = storage.located(directory), complete(directory, *_KINDS).kind
-        checksum = CHECKSUM in read_manifest_object(join(root, MANIFEST))
         again = inputs is not None and kind != "encoded"
         place = "" if are_here(execution) else join(root, WORK)
         with temporary_work("verify", place) if again else contextlib.nullcontext("") as work:
@@ -83,7 +81,6 @@ def verify(
         directory=job.directory,
         kind=str(kind),
         compared=inputs is not None,
-        manifest_checksum=checksum,
         seconds=time.monotonic() - began,
         **holds,
     )
