@@ -31,7 +31,7 @@ from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import counts_table, counts_to_ipc
 from bpe.pretokenizer import Pretokenizer
 from pipelines.count.beam import merge_shards
-from pipelines.count.results import write_manifest
+from pipelines.count.results import Counted, write_counted
 from pipelines.count.steps import CountJob
 from pipelines.elements import unpack
 from pipelines.failures import FailureChannel
@@ -126,7 +126,8 @@ def merge(folder: Path) -> None:
 
 
 def _write_manifest(_: None, parts: Iterable[bytes], totals: Totals, job: CountJob) -> None:
-    write_manifest([*(unpack(part).result for part in parts), totals], job)
+    groups = {"": [unpack(part).result for part in parts]}
+    write_counted(Counted(totals=totals, groups=groups), job)
 
 
 def _read_run(path: str) -> tuple[tuple[str, int], bytes]:

@@ -16,12 +16,9 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import apache_beam as beam
-
 from pipelines.append import find_arrived
 from pipelines.corpus.inputs import Inputs, describe_inputs, find_inputs
 from pipelines.corpus.splits import plan_splits, read_splits, straggler, write_splits
-from pipelines.elements import Step, pack
 from pipelines.errors import InputError, OutputError
 from pipelines.formats import FILE_FORMATS
 from pipelines.output.directory import decide, plan_of_run, prepare, run_of, write_files
@@ -29,7 +26,6 @@ from pipelines.output.lock import locked
 from pipelines.output.names import read_plan
 from pipelines.progress import many, size_text
 from pipelines.settings import AppendSettings
-from pipelines.stage.beam import reshuffled
 from pipelines.stage.job import run_job
 from pipelines.stage.stage import Job
 
@@ -39,7 +35,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from pipelines.corpus.splits import Split
-    from pipelines.failures import FailureChannel
     from pipelines.output.names import Plan
     from pipelines.progress import Progress
     from pipelines.settings import Execution, InputSettings
@@ -221,21 +216,10 @@ class CorpusRequest(Job):
         write_splits(directory, self.run, planned.splits, earlier=planned.earlier)
         return True
 
-    def reshuffled_splits(self, begun: Any, failures: FailureChannel) -> Any:
-        """Return a PCollection of packed splits, reshuffled to all workers."""
-        step = Step(failures, _splits, self.directory, self.run)
-        return reshuffled(
-            "Reshuffle splits", begun | "Splits" >> beam.ParDo(step).with_output_types(bytes)
-        )
-
 
 def deflated(files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Compress files, by name, for the graph of a pipeline."""
     return {name: zlib.compress(data) for name, data in files.items()}
-
-
-def _splits(work: bool, directory: str, run: str) -> Iterator[bytes]:
-    return map(pack, planned_splits(directory, run) if work else ())
 
 
 def planned_splits(directory: str, run: str) -> list[Split]:

@@ -77,6 +77,7 @@ def append_counts(
         JobError: the runner lost a result, a file cannot be written or read, or another job has
             taken the directory over.
     """
+    job.plan()
     aside = counted.set_aside
     read = [file for file in files if file.name not in {one.name for one in aside}]
     made = counted.manifest(job, counted_inputs(read))
@@ -92,7 +93,6 @@ def append_counts(
         still = tuple(file for file in one.set_aside if file.name not in taken)
         sets.append((replace(one, set_aside=still), counts))
     counted.check(reading, sum((counts.manifest.totals for _, counts in sets), Totals()))
-    job.plan()
     remove_temporaries(directory)
     if not (job.generation or aside):  # as a job that does not append
         write_files_of(made, job)

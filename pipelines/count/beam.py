@@ -103,13 +103,3 @@ def merge_shards(
         | "Add up counts" >> beam.CombinePerKey(AddCounts(failures))
         | "Write shards" >> beam.ParDo(Step(failures, _written, job))
     )
-
-
-def empty_counts(job: CountJob) -> list[tuple[tuple[str, int], bytes]]:
-    """Return a message without counts for each shard, so that every shard has a file.
-
-    The list is empty for counts by group, whose groups are not known yet: see `write_counted`.
-    """
-    if job.settings.group_by is not None:
-        return []
-    return [(("", shard), counts_to_ipc(counts)) for shard, counts in enumerate(job.empty())]

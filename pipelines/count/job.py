@@ -14,7 +14,7 @@ from bpe.run_counting import runs_of
 from pipelines.corpus.reading import Reading, reading_of
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
-from pipelines.count.beam import empty_counts, merge_shards
+from pipelines.count.beam import merge_shards
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts_manifest, read_counts_sets
 from pipelines.count.results import Counted, write_counted
@@ -27,7 +27,7 @@ from pipelines.count.steps import (
     count_plan,
     count_split,
 )
-from pipelines.elements import OncePerProcess, StorageDoFn, in_window, pack, unpack
+from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pack, unpack
 from pipelines.errors import ConfigError, JobError
 from pipelines.extension import pretokens_of
 from pipelines.failures import FailureChannel, job_errors
@@ -46,7 +46,7 @@ from pipelines.settings import (
     PretokenSettings,
     RunSettings,
 )
-from pipelines.stage.beam import RunJob, fold_all, keyed
+from pipelines.stage.beam import RunJob, fold_all, keyed, reshuffled
 from pipelines.summaries import CountSummary
 from pipelines.timings import save_timing
 from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
@@ -220,16 +220,12 @@ class CountRequest(CorpusRequest):
 
     def steps(self, begun: Any, failures: FailureChannel) -> Any:
         """Count the splits, merge and write the shards, and write the manifest."""
-        job = self.job
-        splits = self.reshuffled_splits(begun, failures)
-        counted = splits | "Count splits" >> beam.ParDo(CountSplits(self, failures)).with_outputs(
-            "totals", main="messages"
-        )
-        empty = begun | "Empty counts" >> beam.FlatMap(
-            lambda work: empty_counts(job) if work else ()
-        )
-        messages = (counted.messages, empty) | "All counts" >> beam.Flatten()
-        parts = merge_shards(messages, job, failures)
+        listing = Step(failures, _splits, self.directory, self.run)
+        splits = begun | "Splits" >> beam.ParDo(listing).with_output_types(bytes)
+        counted = reshuffled("Reshuffle splits", splits) | "Count splits" >> beam.ParDo(
+            CountSplits(self, failures)
+        ).with_outputs("totals", main="messages")
+        parts = merge_shards(counted.messages, self.job, failures)
         work = begun | "Work" >> beam.Map(lambda work: pack(work or None))
         made = (parts, counted.totals, work) | "Parts and totals" >> beam.Flatten()
         return fold_all(made | "Gather" >> beam.Map(keyed), failures, self.fold)
@@ -301,6 +297,10 @@ class CountRequest(CorpusRequest):
             units = {"items": summary.pretokens, "unit": f"{summary.unit}s"}
             save_timing(summary, done.execution, stage="count", **units)
         return summary
+
+
+def _splits(work: bool, directory: str, run: str) -> Iterator[bytes]:
+    return map(pack, planned_splits(directory, run) if work else ())
 
 
 class CountSplits(StorageDoFn):

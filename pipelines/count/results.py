@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -40,10 +39,8 @@ from pipelines.count.steps import PLACE_BITS, InGroup, Outcome, check_groups
 _Kind = TypeVar("_Kind")
 
 
-def write_shard(
-    shard: int, message: bytes, job: CountJob
-) -> Iterator[CountsPart | CutRuns | Losses]:
-    """Write the file of a shard; yield its entry of the manifest and the losses by pruning.
+def write_shard(shard: int, message: bytes, job: CountJob) -> Iterator[Outcome]:
+    """Write the file of a shard; yield its entry of the manifest, its sum, the losses by pruning.
 
     The pairs of tokens in cut runs, which come after the last shard, have no file: only their
     `CutRuns` are yielded.
@@ -61,6 +58,7 @@ def write_shard(
     add_to_metrics(
         distinct_pretokens_written=len(counts), parquet_bytes_written=len(data), parts_written=1
     )
+    yield counts.total()
     yield counts_part(
         data, rows=len(counts), shard=shard, shards=job.settings.shards, generation=job.generation
     )
@@ -79,27 +77,30 @@ def manifest_of(
     files: Sequence[CountedInput] = (),
     dead_letters: tuple[DeadLetters, ...] = (),
 ) -> CountsManifest:
-    """Return the manifest of counts from all results.
+    """Return the manifest of counts, and write the files of shards without counts.
 
     Args:
-        results: the parts, the losses by pruning and the pairs of cut runs, in any order.
+        results: the results of `write_shard`, in any order.
         job: the job of the results.
         totals: the totals of all splits or bundles.
         files: the files that were read.
         dead_letters: files of bad records.
 
     Raises:
-        JobError: the runner lost a result.
+        JobError: the runner lost a result, or a file cannot be written.
     """
     found = list(results)
-    parts, cuts = of_kind(CountsPart, found), of_kind(CutRuns, found)
-    lost = of_kind(Losses, found)
-    if len(parts) != job.settings.shards:
+    there = {one.file for one in of_kind(CountsPart, found)}
+    for shard, counts in enumerate(job.empty()):
+        if shard_file(shard, job.settings.shards, job.generation) not in there:
+            found += write_shard(shard, counts_to_ipc(counts), job)
+    cuts, lost = of_kind(CutRuns, found), of_kind(Losses, found)
+    counted = sum(of_kind(int, found)) + sum(one.occurrences for one in lost)
+    if counted != totals.pretokens:
         raise JobError(
-            f"the runner returned {len(parts)} shards of {job.settings.shards}: use another runner"
+            f"the runner returned counts of {counted:,} {job.unit}s of {totals.pretokens:,}: use "
+            "another runner"
         )
-    if job.drained > job.settings.shards and not cuts:
-        raise JobError("the runner lost the pairs in runs that were cut: use another runner")
     return CountsManifest(
         pretokenizer=job.pretokenizer,
         special_tokens=job.special_tokens,
@@ -107,29 +108,11 @@ def manifest_of(
         totals=totals,
         inputs=tuple(files),
         dead_letters=dead_letters,
-        parts=tuple(sorted(parts, key=lambda part: part.file)),
+        parts=tuple(sorted(of_kind(CountsPart, found), key=lambda part: part.file)),
         prune=reduce(operator.add, lost).pruned(job.settings.prune_below) if lost else None,
         runs=job.runs,
         cut=reduce(operator.add, cuts) if cuts else None,
     )
-
-
-def write_manifest(results: Iterable[Outcome], job: CountJob) -> dict[str, Any]:
-    """Check that no result is missing, and write the manifest.
-
-    Args:
-        results: the results, as for `manifest_of`, and totals.
-        job: the job of the results.
-
-    Raises:
-        JobError: the runner lost a result, or another job has taken the directory over.
-    """
-    found = list(results)
-    manifest = manifest_of(found, job, totals=sum(of_kind(Totals, found), Totals()))
-    job.plan()
-    write_files_of(manifest, job)
-    value: dict[str, Any] = json.loads(manifest.to_json())
-    return value
 
 
 def write_files_of(manifest: CountsManifest | GroupedManifest, job: CountJob) -> None:
@@ -151,9 +134,9 @@ class Counted:
     """
 
     totals: Totals
-    dead_letters: tuple[DeadLetters, ...]
+    dead_letters: tuple[DeadLetters, ...] = ()
     groups: Mapping[str, list[Outcome]]
-    set_aside: tuple[FileSetAside, ...]
+    set_aside: tuple[FileSetAside, ...] = ()
 
     @classmethod
     def of(cls, results: Iterable[Any], job: CountJob, *, splits: int) -> Counted:
@@ -206,33 +189,24 @@ class Counted:
         return manifest_of(outcomes, job, totals=self.totals, files=files, dead_letters=dead)
 
 
-def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange]) -> None:
+def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange] = ()) -> None:
     """Write the manifest of a count; of counts by group, also the manifest of each group.
 
-    A group has files for its empty shards, and a source without documents has counts too.
+    A source without documents has counts too.
 
     Raises:
         JobError: the runner lost a result, or another job has taken the directory over.
     """
+    job.plan()
     inputs = counted_inputs(files)
     if job.settings.group_by is None:
-        manifest = counted.manifest(job, inputs)
-        job.plan()
-        write_files_of(manifest, job)
+        write_files_of(counted.manifest(job, inputs), job)
         return
-    job.plan()
     groups = []
     for group, outcomes in sorted(counted.groups.items()):
         group_job = job.of_group(group)
-        there = {one.file for one in of_kind(CountsPart, outcomes)}
-        empty = [
-            result
-            for shard, counts in enumerate(job.empty())
-            if shard == job.settings.shards or shard_file(shard, job.settings.shards) not in there
-            for result in write_shard(shard, counts_to_ipc(counts), group_job)
-        ]
         totals = sum(of_kind(Totals, outcomes), Totals())
-        manifest = manifest_of([*outcomes, *empty], group_job, totals=totals, files=inputs)
+        manifest = manifest_of(outcomes, group_job, totals=totals, files=inputs)
         write_files_of(replace(manifest, inputs=()), group_job)
         if job.runs is not None:  # whose ids these are: a group's directory is complete by itself
             tokenizer = storage.read(join(job.directory, TOKENIZER))

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pipelines.settings import OutputSettings, PretokenSettings
 
 AnyCounter = PretokenCounter | RunCounter
-Outcome = CountsPart | CutRuns | Losses | Totals  # of the steps, for a manifest
+Outcome = CountsPart | CutRuns | Losses | Totals | int  # of the steps, for a manifest
 FLUSH_BYTES = 256 << 20  # of a counter in memory
 # Where order is tracked, a document's place is its file's number and its place in the file.
 FILE_BITS, PLACE_BITS = 22, 40

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from bpe.counts.manifest import Totals
 from pipelines.batches import count_pairs, totals_of
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.check_parts import shard_of, stored_sets, stored_shards
-from pipelines.count.results import write_manifest, write_shard
+from pipelines.count.directory import read_counts_manifest
+from pipelines.count.results import Counted, of_kind, write_counted, write_shard
 from pipelines.count.steps import count_job, count_plan
 from pipelines.elements import call_once, pack, require_global_window, unpack, with_storage
 from pipelines.errors import ConfigError, InputError
@@ -119,7 +121,11 @@ def _write_manifest(
     found = [unpack(result) for result in results]
     if text_bytes is not None:
         found = [replace(one, bytes=0) if isinstance(one, Totals) else one for one in found]
-    return write_manifest([*found, Totals(documents=documents, bytes=text_bytes or 0)], job)
+    found.append(Totals(documents=documents, bytes=text_bytes or 0))
+    totals = sum(of_kind(Totals, found), Totals())
+    write_counted(Counted(totals=totals, groups={"": found}), job)
+    manifest: dict[str, Any] = json.loads(read_counts_manifest(job.directory).to_json())
+    return manifest
 
 
 class ReadCounts(beam.PTransform):  # type: ignore[misc]

@@ -15,7 +15,7 @@ from pipelines.count import job as count_job
 from pipelines.count import steps as counting
 from pipelines.count.beam import AddCounts
 from pipelines.count.steps import Counters, merged
-from pipelines.errors import ConfigError, InputError
+from pipelines.errors import ConfigError, InputError, JobError
 from pipelines.failures import FailureChannel
 from pipelines.settings import PretokenSettings
 from tests import jobs
@@ -63,6 +63,14 @@ def test_a_counter_that_is_emptied_often_counts_the_same(
         count(corpus.inputs(), tmp_path / "out")
     assert emptied.call_count > 10
     assert tree(tmp_path / "out") == tree(counted)
+
+
+def test_counts_that_a_runner_loses_are_missed(corpus: Corpus, tmp_path: Path) -> None:
+    with (
+        patch.object(Counters, "drained", lambda _: iter(())),
+        pytest.raises(JobError, match=r"returned counts of 0 pre-tokens of \d.*another runner"),
+    ):
+        count(corpus.inputs(), tmp_path / "out")
 
 
 def test_counts_of_a_shard_are_merged_as_they_come() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 
 
 def counters(result: Any) -> dict[str, int]:
-    found = result.metrics().query(MetricsFilter().with_namespace("bpe"))["counters"]
-    return {one.key.metric.name: one.committed for one in found}
+    """Return the sums over all steps."""
+    totals = Counter[str]()
+    for one in result.metrics().query(MetricsFilter().with_namespace("bpe"))["counters"]:
+        totals[one.key.metric.name] += one.committed
+    return dict(totals)
 
 
 def finished(transform: beam.PTransform) -> dict[str, int]:
