@@ -62,11 +62,11 @@ class SpecialMatcher:
     """Finds the leftmost special token, and of those that begin there the longest."""
 
     def __init__(self, tokens: list[bytes], flags: list[int] = ...) -> None: ...
-    def cut(self, data: Bytes) -> Buffer:
-        """Begin, end and index of each token found and of the text between (-1), int64."""
+    def split(self, column: TextColumn, what: Int64, ids: list[int]) -> tuple[Rows, Buffer, Buffer]:
+        """The parts of rows, none empty; what each is, a token's id or -1 for text; its row.
 
-    def split(self, column: TextColumn) -> tuple[Rows, Buffer]:
-        """The texts between tokens, none of them empty; the row (int64) of each."""
+        Rows that ``what`` does not call text stay as they are.
+        """
 
 # The trainer: train/trainer.h.
 
@@ -277,10 +277,10 @@ class Encoder:
     ) -> Encoded:
         """Encode texts; special tokens are cut out. With dropout, each row has a seed."""
 
-    def encode_pieces(
+    def encode_segments(
         self,
-        data: Bytes,
-        pieces: Int64,
+        segments: TextColumn,
+        what: Int64,
         row_ends: Int64,
         *,
         cut: bool = False,
@@ -288,7 +288,7 @@ class Encoder:
         dropout: float = 0.0,
         seeds: UInt64 | None = None,
     ) -> Encoded:
-        """The same for `bpe.segments.Pieces`, whose text is still to be cut if ``cut`` says so."""
+        """The same for `bpe.segments.Segments`; ``cut``: their text is still to be cut."""
 
     def decode(self, ids: UInt32, offsets: Offsets, skipped: list[int] = ...) -> Rows:
         """The bytes of rows of ids; those in ``skipped`` are left out."""

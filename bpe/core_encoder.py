@@ -18,7 +18,7 @@ from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK, PREPENDING
 from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
-from bpe.special_tokens import SpecialCutter
+from bpe.special_tokens import special_matcher
 from bpe.token_table import TokenTable
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def word_encoder(parts: Parts) -> WordEncoder:
 
     It raises TokenizerError at the first words, as :func:`make_encoder` does.
     """
-    no_tokens = SpecialCutter([]).matcher
+    no_tokens = special_matcher([], {})
 
     @functools.cache
     def encoder() -> Encoder:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pyarrow as pa
@@ -13,9 +12,9 @@ from bpe._native import Counter, SortedCounts, add_counts
 from bpe.counts.manifest import Totals
 from bpe.counts.pretokens import PretokenCounts, text_bytes
 from bpe.errors import CountsError, PatternTimeoutError
-from bpe.normalizer import normalize_column
 from bpe.pretokenizer import Pretokenizer
-from bpe.special_tokens import SpecialCutter, check_special_tokens
+from bpe.segments import TextCutter
+from bpe.special_tokens import check_special_tokens
 
 _BLOCK_BYTES = 4 << 20
 _BLOCK_ROWS = 1 << 14
@@ -148,14 +147,12 @@ class PretokenCounter:
         special_tokens: Sequence[str] = (),
         track_order: bool = False,
     ) -> None:
-        self._pretokenizer = pretokenizer
-        special = [token.encode("utf-8") for token in check_special_tokens(special_tokens)]
-        self._special = special
-        self._cutter = SpecialCutter(special)
-        native = pretokenizer.native
-        self._direct = bool(native) and not pretokenizer.normalizer
+        self._cutter = TextCutter(pretokenizer, flags={})
+        # Which token it is does not matter here.
+        self._special = {token.encode(): 0 for token in check_special_tokens(special_tokens)}
         self._track_order = track_order
-        self._counter = Counter(native or ["none"], special if self._direct else [], track_order)
+        special = [*self._special] if self._cutter.takes_text else []
+        self._counter = Counter(pretokenizer.native or ["none"], special, track_order)
 
     def __len__(self) -> int:
         """Distinct pre-tokens since the last drain."""
@@ -184,22 +181,18 @@ class PretokenCounter:
         """
         if places is not None and (places.type != pa.int64() or places.null_count):
             raise ValueError(f"places must be int64 without nulls, not {places.type}")
-        if self._direct:
-            numbers = None if places is None else values_of(places)
-            return self._counter.add(text_column(texts), numbers)
         given = 0 if places is None else len(places)
         if self._track_order and given != len(texts):
             raise ValueError(
                 f"tracking order needs one place for each of {len(texts)} rows, got {given}"
             )
-        if places is None or not self._track_order:
-            places = pa.array(range(len(texts)), pa.int64())
-        # Cut at special tokens, and normalize the text between.
-        parts, rows = self._cutter.split_column(texts)
-        parts = normalize_column(parts, self._pretokenizer.normalizer, first=self._are_first(texts))
-        if not self._pretokenizer.is_native:
-            parts, rows = self._cut(parts.cast(pa.large_binary()), rows)
-        return self._counter.add(text_column(parts), values_of(places.take(rows)))
+        if not self._cutter.takes_text:
+            segments = self._cutter.segments(texts, self._special)
+            is_text = segments.what < 0
+            texts = segments.data.filter(pa.array(is_text))
+            if places is not None:
+                places = places.take(pa.array(segments.rows[is_text]))
+        return self._counter.add(text_column(texts), None if places is None else values_of(places))
 
     def drain(self, shards: int) -> list[SortedCounts]:
         """Sorted counts for each shard; the counter is empty afterwards.
@@ -207,34 +200,3 @@ class PretokenCounter:
         A pre-token belongs to the shard ``stable_hash(pretoken) % shards``.
         """
         return self._counter.drain(shards)
-
-    def _are_first(self, texts: pa.Array) -> list[bool] | None:
-        """Return whether each part precedes all special tokens; None if that is the same."""
-        if "ensure-first-mark" not in self._pretokenizer.normalizer or not self._special:
-            return None
-        return [
-            begin == 0
-            for text in texts.cast(pa.large_binary()).to_pylist()
-            for begin, _, special in self._cutter.cut(text)
-            if special is None
-        ]
-
-    def _cut(
-        self, texts: pa.LargeBinaryArray, rows: pa.Int64Array
-    ) -> tuple[pa.LargeBinaryArray, pa.Int64Array]:
-        """Return the pre-tokens of texts, and the row of each.
-
-        Args:
-            texts: to cut.
-            rows: the row that each is a part of.
-        """
-        pretokens: list[bytes] = []
-        pretoken_rows = array("q")
-        for text, row in zip(texts.to_pylist(), rows.to_pylist(), strict=True):
-            try:
-                spans = self._pretokenizer.spans(text)
-            except PatternTimeoutError as error:
-                raise error.of_row(row) from None
-            pretokens += (text[begin:end] for begin, end in spans)
-            pretoken_rows.extend([row] * len(spans))
-        return pa.array(pretokens, pa.large_binary()), pa.array(pretoken_rows, pa.int64())

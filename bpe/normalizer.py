@@ -78,7 +78,7 @@ def normalize(text: bytes, steps: Sequence[str]) -> bytes:
 
 
 def normalize_column(
-    texts: pa.Array, steps: Sequence[str], *, first: Sequence[bool] | None = None
+    texts: pa.Array, steps: Sequence[str], *, first: pa.BooleanArray | None = None
 ) -> pa.Array:
     """Texts after all steps.
 
@@ -96,7 +96,7 @@ def normalize_column(
     return texts
 
 
-def _after(step: str, texts: pa.Array, first: Sequence[bool] | None) -> pa.Array:
+def _after(step: str, texts: pa.Array, first: pa.BooleanArray | None) -> pa.Array:
     """Texts after one step."""
     if step == "mark-spaces":
         return pc.replace_substring(texts.cast(pa.large_binary()), " ", MARK)
@@ -166,14 +166,14 @@ def _compositions() -> tuple[set[str], set[str]]:
 
 
 def _prepended(
-    texts: pa.LargeBinaryArray, step: str, first: Sequence[bool] | None
+    texts: pa.LargeBinaryArray, step: str, first: pa.BooleanArray | None
 ) -> pa.LargeBinaryArray:
     """Texts with a mark before those that a step puts one before."""
     mask = pc.greater(pc.binary_length(texts), 0)
     if step != "prepend-mark":
         mask = pc.and_(mask, pc.invert(pc.starts_with(texts, MARK)))
     if step == "ensure-first-mark" and first is not None:
-        mask = pc.and_(mask, pa.array(first, pa.bool_()))
+        mask = pc.and_(mask, first)
     mark, nothing = (pa.scalar(data, pa.large_binary()) for data in (MARK.encode(), b""))
     return pc.binary_join_element_wise(pc.if_else(mask, mark, nothing), texts, nothing)
 

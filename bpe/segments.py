@@ -1,58 +1,97 @@
-"""Texts as the core takes them, for the encoder and the counter of runs.
+"""Texts as the core takes them, for the encoder and the counters of pre-tokens and of runs.
 
 A text is cut at tokens, the text between is normalized, and this is cut into pre-tokens: at
 matches that are never split, and then by the pre-tokenizer. The core does as much of it as it can.
-`bpe.counting` drops the tokens, and so cuts whole columns, which is faster.
 """
 
 from __future__ import annotations
 
 import functools
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from bpe._arrow import text_column
-from bpe._native import Buffer, Encoder, TextColumn
+from bpe._arrow import binary_rows, int64_array, text_column
+from bpe._native import Buffer, Encoder, SpecialMatcher, TextColumn
 from bpe.errors import EncodingError, PatternTimeoutError, UnknownCharacterError
 from bpe.normalizer import before_marks, normalize_column
 from bpe.pretokenizer import Pretokenizer
-from bpe.special_tokens import SpecialCutter, TokenFlags, found_in_normalized
+from bpe.special_tokens import TokenFlags, found_in_normalized, special_matcher
 
 TEXT, NEVER_SPLIT = -1, -2  # as the core knows them
 
 _MATCHERS = 4  # sets of tokens that calls allow, whose matchers are kept
 
-Part = tuple[bytes, int]
-"""Bytes, and what they are: the id of a token, `TEXT` or `NEVER_SPLIT`."""
+_Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
-class Pieces(NamedTuple):
-    """Texts as the core's ``encode_pieces`` takes them.
+class Segments(NamedTuple):
+    """Texts in segments, in order.
 
     Attributes:
-        data: all texts in one, normalized.
-        pieces: int64 triples (begin, end, what) of bytes in it, where what is the id of a token,
-            -1 for text, or -2 for a pre-token that is never split.
-        row_ends: for each row the number of pieces up to and including it.
+        data: the bytes of each segment, large_binary.
+        what: of each, the id of a token, `TEXT` or `NEVER_SPLIT`.
+        rows: the number of the text that each is of, ascending.
     """
 
-    data: bytes
-    pieces: array[int]
-    row_ends: array[int]
+    data: pa.LargeBinaryArray
+    what: _Numbers
+    rows: _Numbers
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[Part]]) -> Pieces:
-        """Return the pieces of rows of parts."""
-        pieces, row_ends, end = array("q"), array("q"), 0
-        for row in rows:
-            for text, what in row:
-                pieces.extend((end, end + len(text), what))
-                end += len(text)
-            row_ends.append(len(pieces) // 3)
-        return cls(b"".join(text for row in rows for text, _ in row), pieces, row_ends)
+    def of(cls, texts: pa.Array) -> Segments:
+        """Return each text as one segment."""
+        texts = texts.cast(pa.large_binary())
+        return cls(texts, np.full(len(texts), TEXT, np.int64), np.arange(len(texts)))
+
+    def cut_at(self, matcher: SpecialMatcher, ids: Collection[int]) -> Segments:
+        """Return the segments with their text cut at the tokens of a matcher, which have ids."""
+        parts, what, places = matcher.split(text_column(self.data), self.what.data, list(ids))
+        rows = self.rows[int64_array(places).to_numpy()]
+        return Segments(binary_rows(*parts), int64_array(what).to_numpy(), rows)
+
+    def normalized(self, steps: Sequence[str]) -> Segments:
+        """Return the segments with their text normalized as one column."""
+        if not steps:
+            return self
+        is_text = self.what == TEXT
+        is_first = np.diff(self.rows, prepend=-1) > 0
+        data = self.data.filter(pa.array(is_text))
+        data = normalize_column(data, steps, first=pa.array(is_first[is_text]))
+        if not is_text.all():
+            data = pc.replace_with_mask(self.data, pa.array(is_text), data)
+        return self._replace(data=data)
+
+    def pretokens(self, pretokenizer: Pretokenizer) -> Segments:
+        """Return the segments with their text cut into pre-tokens; an error names the row."""
+        is_never_split = functools.cache(pretokenizer.is_never_split)
+        data: list[bytes] = []
+        what: list[int] = []
+        rows: list[int] = []
+        numbers = zip(self.what.tolist(), self.rows.tolist(), strict=True)
+        for text, (kind, row) in zip(self.data.to_pylist(), numbers, strict=True):
+            pieces = [text]
+            if kind == TEXT:
+                try:
+                    pieces = [text[begin:end] for begin, end in pretokenizer.spans(text)]
+                except PatternTimeoutError as error:
+                    raise error.of_row(row) from None
+            for piece in pieces:
+                data.append(piece)
+                what.append(NEVER_SPLIT if kind == TEXT and is_never_split(piece) else kind)
+                rows.append(row)
+        return Segments(
+            pa.array(data, pa.large_binary()), np.array(what, np.int64), np.array(rows, np.int64)
+        )
+
+    def columns(self, rows: int) -> tuple[TextColumn, memoryview, memoryview]:
+        """Return the segments of so many texts as the core's ``encode_segments`` takes them."""
+        row_ends = np.searchsorted(self.rows, np.arange(rows), side="right")
+        return text_column(self.data), self.what.data, row_ends.data
 
 
 class TextCutter:
@@ -61,17 +100,22 @@ class TextCutter:
     Args:
         pretokenizer: how text is normalized and cut.
         flags: how tokens are found, by name.
+
+    Attributes:
+        is_native: whether the core cuts normalized text.
+        takes_text: whether the core takes text as it is.
     """
 
     def __init__(self, pretokenizer: Pretokenizer, *, flags: Mapping[str, TokenFlags]) -> None:
         self._pretokenizer = pretokenizer
-        self._flags = flags
         self._steps = pretokenizer.normalizer
+        self.is_native = pretokenizer.is_native
+        self.takes_text = self.is_native and not self._steps
         found = found_in_normalized(flags, self._steps)
         self._normalized = {token.encode(): text.encode() for token, text in found.items()}
         self._normalized_flags = {text: flags[token] for token, text in found.items()}
         self._matcher = functools.lru_cache(_MATCHERS)(
-            lambda tokens: SpecialCutter(tokens, flags=flags).matcher
+            functools.partial(special_matcher, flags=flags)
         )
 
     def encode(
@@ -100,20 +144,14 @@ class TextCutter:
             UnknownCharacterError: rows hold what has no token.
             PatternTimeoutError: a pattern backtracks too long on a text.
         """
-        native = self._pretokenizer.is_native
-        pieces: Pieces | None = None
-        if not native:
-            pieces = Pieces.of(self.pretokens(texts().to_pylist(), cut_out))
-        elif self._steps and cut_out:
-            pieces = Pieces.of(self.segments(texts().to_pylist(), cut_out))
-        elif self._steps:
-            column = text_column(normalize_column(texts(), self._steps))
+        if self.takes_text:
+            matcher = self._matcher(tuple(cut_out))
+            encode = functools.partial(core.encode, column, matcher, list(cut_out.values()))
+        else:
+            columns = self.segments(texts(), cut_out).columns(len(column))
+            encode = functools.partial(core.encode_segments, *columns, cut=self.is_native)
         try:
-            if pieces is not None:
-                encoded = core.encode_pieces(*pieces, cut=native, **options)
-            else:
-                matcher = self._matcher(tuple(cut_out))
-                encoded = core.encode(column, matcher, list(cut_out.values()), **options)
+            encoded = encode(**options)
         except ValueError as error:
             raise EncodingError(str(error)) from None
         ids, offsets, unencodable, use = encoded
@@ -126,43 +164,30 @@ class TextCutter:
             raise UnknownCharacterError(next(iter(reasons.values())), reasons=reasons)
         return ids, offsets, use
 
-    def segments(self, texts: Sequence[bytes], cut_out: Mapping[bytes, int]) -> list[list[Part]]:
-        """Texts as tokens and normalized text.
+    def segments(self, texts: pa.Array, cut_out: Mapping[bytes, int]) -> Segments:
+        """Return texts as tokens and normalized text; as pre-tokens, if the core cannot cut it.
 
         Args:
-            texts: as they are.
+            texts: string, large_string, binary or large_binary without nulls.
             cut_out: the tokens to cut at, with their ids.
+
+        Raises:
+            PatternTimeoutError: a pattern backtracks too long on a text.
         """
         later = {
             text: cut_out[token] for token, text in self._normalized.items() if token in cut_out
         }
         first = {token: id_ for token, id_ in cut_out.items() if token not in self._normalized}
-        rows = _cut_at_tokens([[(text, TEXT)] for text in texts], first, self._flags)
-        before = len(before_marks(self._steps)) if later else 0
+        segments, steps = Segments.of(texts), self._steps
+        if first:
+            segments = segments.cut_at(self._matcher(tuple(first)), first.values())
         if later:
-            rows = _normalized(rows, self._steps[:before])
-            rows = _cut_at_tokens(rows, later, self._normalized_flags)
-        return _normalized(rows, self._steps[before:])
-
-    def pretokens(self, texts: Sequence[bytes], cut_out: Mapping[bytes, int]) -> list[list[Part]]:
-        """Texts as tokens and pre-tokens; an error names the row."""
-        never_split = functools.cache(self._pretokenizer.is_never_split)
-
-        def cut(text: bytes, what: int) -> Iterator[Part]:
-            if what != TEXT:
-                yield text, what
-                return
-            for begin, end in self._pretokenizer.spans(text):
-                pretoken = text[begin:end]
-                yield pretoken, NEVER_SPLIT if never_split(pretoken) else TEXT
-
-        done = []
-        for number, row in enumerate(self.segments(texts, cut_out)):
-            try:
-                done.append([part for text, what in row for part in cut(text, what)])
-            except PatternTimeoutError as error:  # noqa: PERF203 - which of them
-                raise error.of_row(number) from None
-        return done
+            before = before_marks(steps)
+            matcher = special_matcher(later, self._normalized_flags)
+            segments = segments.normalized(before).cut_at(matcher, later.values())
+            steps = steps[len(before) :]
+        segments = segments.normalized(steps)
+        return segments if self.is_native else segments.pretokens(self._pretokenizer)
 
 
 def _described(data: bytes) -> str:
@@ -173,36 +198,3 @@ def _described(data: bytes) -> str:
     if len(text) == 1:
         return f"the character {text!r} (U+{ord(text):04X})"
     return f"{text!r:.60}, which is never split,"
-
-
-def _cut_at_tokens(
-    rows: list[list[Part]], cut_out: Mapping[bytes, int], flags: Mapping[str, TokenFlags]
-) -> list[list[Part]]:
-    """Rows with their text cut at tokens."""
-    cutter, ids = SpecialCutter(list(cut_out), flags=flags), list(cut_out.values())
-    return [
-        [
-            part
-            for text, what in row
-            for part in (
-                [(text, what)]
-                if what != TEXT
-                else (
-                    (text[begin:end], TEXT if which is None else ids[which])
-                    for begin, end, which in cutter.cut(text)
-                )
-            )
-        ]
-        for row in rows
-    ]
-
-
-def _normalized(rows: list[list[Part]], steps: Sequence[str]) -> list[list[Part]]:
-    """Return the rows with their text normalized as one column: most columns need no change."""
-    if not steps:
-        return rows
-    texts = [text for row in rows for text, what in row if what == TEXT]
-    first = [number == 0 for row in rows for number, (_, what) in enumerate(row) if what == TEXT]
-    column = normalize_column(pa.array(texts, pa.large_binary()), steps, first=first)
-    normal = iter(column.cast(pa.large_binary()).to_pylist())
-    return [[(next(normal) if what == TEXT else text, what) for text, what in row] for row in rows]

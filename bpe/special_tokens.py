@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
-import pyarrow as pa
-
-from bpe._arrow import binary_rows, int64_array, text_column
 from bpe._native import SpecialMatcher
 from bpe.errors import SpecialTokenError
 from bpe.normalizer import before_marks, keeps_occurrences, normalize
@@ -27,9 +24,12 @@ class TokenFlags:
             and normalized itself, if it could be elsewhere there (`found_in_normalized`).
 
     Example:
-        >>> mask = {"<mask>": TokenFlags(lstrip=True)}
-        >>> list(SpecialCutter([b"<mask>"], flags=mask).cut(b"a  <mask> b"))
-        [(0, 1, None), (1, 9, 0), (9, 11, None)]
+        >>> import pyarrow as pa
+        >>> from bpe.segments import Segments
+        >>> matcher = special_matcher([b"<mask>"], {"<mask>": TokenFlags(lstrip=True)})
+        >>> segments = Segments.of(pa.array(["a  <mask> b"])).cut_at(matcher, [7])
+        >>> segments.data.to_pylist(), segments.what.tolist()
+        ([b'a', b'  <mask>', b' b'], [-1, 7, -1])
     """
 
     lstrip: bool = False
@@ -121,50 +121,12 @@ def found_in_normalized(flags: Mapping[str, TokenFlags], steps: Sequence[str]) -
     return found
 
 
-class SpecialCutter:
-    """Cuts texts at special tokens: leftmost first, then longest.
+def special_matcher(tokens: Collection[bytes], flags: Mapping[str, TokenFlags]) -> SpecialMatcher:
+    """Return the core's matcher of special tokens: leftmost first, then longest.
 
     Args:
         tokens: in UTF-8.
         flags: of those that have any, by name.
-
-    Attributes:
-        matcher: finds them in the core.
-
-    Example:
-        >>> cutter = SpecialCutter([b"<s>", b"<sep>"])
-        >>> list(cutter.cut(b"ab<sep>cd"))
-        [(0, 2, None), (2, 7, 1), (7, 9, None)]
     """
-
-    def __init__(
-        self, tokens: Sequence[bytes], *, flags: Mapping[str, TokenFlags] | None = None
-    ) -> None:
-        bits = {name.encode(): flag.bits for name, flag in (flags or {}).items()}
-        self._has_tokens = bool(tokens)
-        self.matcher = SpecialMatcher(list(tokens), [bits.get(token, 0) for token in tokens])
-
-    def cut(self, text: bytes) -> Iterator[tuple[int, int, int | None]]:
-        """Yield the parts of a text in order, none of them empty.
-
-        Yields:
-            Byte offsets (begin, end), and the number of the special token, or None for text. Parts
-            overlap where a token begins in whitespace that the one before has taken.
-        """
-        numbers = iter(memoryview(self.matcher.cut(text)).cast("q"))
-        for begin, end, token in zip(numbers, numbers, numbers, strict=True):
-            yield begin, end, None if token < 0 else token
-
-    def split_column(self, texts: pa.Array) -> tuple[pa.Array, pa.Int64Array]:
-        """Return the text between the special tokens of each row.
-
-        Args:
-            texts: string, large_string, binary or large_binary without nulls.
-
-        Returns:
-            The parts, none of them empty if there are special tokens, and the row of each.
-        """
-        if not self._has_tokens:
-            return texts, pa.array(range(len(texts)), pa.int64())
-        parts, rows = self.matcher.split(text_column(texts))
-        return binary_rows(*parts), int64_array(rows)
+    bits = {name.encode(): flag.bits for name, flag in flags.items()}
+    return SpecialMatcher(list(tokens), [bits.get(token, 0) for token in tokens])

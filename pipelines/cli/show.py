@@ -216,6 +216,8 @@ def _cut(
     tokenizer: Tokenizer, word: bytes, allowed: Collection[str] | str
 ) -> Iterator[tuple[bytes, str | None]]:
     """Yield the pre-tokens of a word, and the tokens cut out of it with the reason."""
+    import pyarrow as pa
+
     from bpe.segments import TextCutter
 
     special = tokenizer.special_tokens.keys() if allowed == "all" else allowed
@@ -225,8 +227,11 @@ def _cut(
     }
     reasons = [*cut.values()]
     cutter = TextCutter(tokenizer.pretokenizer, flags=tokenizer.token_flags)
-    (parts,) = cutter.pretokens([word], {name.encode(): i for i, name in enumerate(cut)})
-    for text, number in parts:
+    numbers = {name.encode(): i for i, name in enumerate(cut)}
+    segments = cutter.segments(pa.array([word]), numbers)
+    if cutter.is_native:
+        segments = segments.pretokens(tokenizer.pretokenizer)
+    for text, number in zip(segments.data.to_pylist(), segments.what.tolist(), strict=True):
         yield text, reasons[number] if number >= 0 else None
 
 

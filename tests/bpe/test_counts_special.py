@@ -1,17 +1,27 @@
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
+from bpe import Pretokenizer
 from bpe.errors import SpecialTokenError
-from bpe.special_tokens import SpecialCutter, check_special_tokens
+from bpe.segments import TextCutter
+from bpe.special_tokens import check_special_tokens
 from tests.bpe.steps import assert_linear, counts_steps
+
+
+def cut(tokens: list[bytes], text: bytes) -> list[tuple[int, int]]:
+    """The sizes of the parts of a text, and the number of the token that each is (-1: none)."""
+    cutter = TextCutter(Pretokenizer("none"), flags={})
+    segments = cutter.segments(pa.array([text]), {token: i for i, token in enumerate(tokens)})
+    return [*zip(map(len, segments.data.to_pylist()), segments.what.tolist(), strict=True)]
 
 
 def test_a_token_of_a_megabyte() -> None:
     size = 1_000_000
     token = b"a" * size + b"b"
-    assert list(SpecialCutter([token]).cut(b"a" * size + b"c")) == [(0, size + 1, None)]
-    assert list(SpecialCutter([token]).cut(b"a" + token)) == [(0, 1, None), (1, size + 2, 0)]
+    assert cut([token], b"a" * size + b"c") == [(size + 1, -1)]
+    assert cut([token], b"a" + token) == [(1, -1), (size + 1, 0)]
 
 
 @counts_steps
@@ -19,7 +29,7 @@ def test_text_that_is_nearly_a_token_takes_linear_work() -> None:
     """A search that begins again at every byte would be quadratic."""
 
     def work(size: int) -> None:
-        list(SpecialCutter([b"a" * size + b"b"]).cut(b"a" * 2 * size + b"c"))
+        cut([b"a" * size + b"b"], b"a" * 2 * size + b"c")
 
     assert_linear(work, 50_000)
 
@@ -27,8 +37,7 @@ def test_text_that_is_nearly_a_token_takes_linear_work() -> None:
 def test_thousands_of_tokens() -> None:
     tokens = [f"<|reserved_{i}|>".encode() for i in range(5_000)]
     text = b"".join(reversed(tokens))
-    found = [token for _, _, token in SpecialCutter(tokens).cut(text)]
-    assert found == list(reversed(range(5_000)))
+    assert [token for _, token in cut(tokens, text)] == list(reversed(range(5_000)))
 
 
 @pytest.mark.parametrize(

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from array import array
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bpe._arrow import values_of
+from bpe._arrow import text_column, values_of
 from bpe._native import Encoder
 from bpe.dropout import row_seeds
 from tests.bpe.vocabularies import BYTES
 
-PLACES = st.integers(0, 12) | st.sampled_from([-1, 2**62])
 IDS = st.sampled_from([-2, -1, 0, 3, -3, 2**40])
-PIECES = st.lists(st.tuples(PLACES, PLACES, IDS), max_size=3)
+SEGMENTS = st.lists(st.tuples(st.binary(max_size=6), IDS), max_size=3)
 
 
 def encoder(model: str, **changes: Any) -> Encoder:
@@ -70,43 +70,40 @@ def test_ids_are_checked(
 
 @pytest.mark.parametrize("seeds", [b"", bytes(24), bytes(7)])
 def test_there_is_a_seed_for_each_row(seeds: bytes) -> None:
-    pieces, ends = array("q", [0, 1, -2]), array("q", [1, 1])
+    column, ends = text_column(pa.array([b"a"])), array("q", [1, 1])
     with pytest.raises(ValueError, match=r"one seed for each row|whole number of elements"):
-        encoder("bytes").encode_pieces(b"a", pieces, ends, dropout=0.5, seeds=seeds)
+        encoder("bytes").encode_segments(column, array("q", [-2]), ends, dropout=0.5, seeds=seeds)
 
 
 @pytest.mark.parametrize("model", ["bytes", "characters", "word_piece"])
 @given(
-    data=st.binary(max_size=12),
-    pieces=PIECES,
+    segments=SEGMENTS,
     left_over=st.sampled_from([[], [], [0]]),
     row_ends=st.none() | st.lists(st.integers(-1, 5), max_size=4),
     cut=st.booleans(),
     dropout=st.sampled_from([0.0, 0.5]),
 )
-def test_pieces_are_encoded_or_refused(
+def test_segments_are_encoded_or_refused(
     model: str,
-    data: bytes,
-    pieces: list[tuple[int, int, int]],
+    segments: list[tuple[bytes, int]],
     left_over: list[int],
     row_ends: list[int] | None,
     cut: bool,
     dropout: float,
 ) -> None:
     core, last = encoder(model), len(BYTES) + 1 if model == "bytes" else 4
-    ends = [len(pieces)] if row_ends is None else row_ends
+    ends = [len(segments)] if row_ends is None else row_ends
     is_valid = (
         not left_over
-        and all(0 <= begin <= end <= len(data) for begin, end, _ in pieces)
-        and all(-2 <= id_ <= last for *_, id_ in pieces)
+        and all(-2 <= id_ <= last for _, id_ in segments)
         and [0, *ends] == sorted([0, *ends])
-        and max(ends, default=0) == len(pieces)
+        and max(ends, default=0) == len(segments)
         and not (dropout and model == "word_piece")
     )
     try:
-        ids, offsets, unencodable, (asked, misses) = core.encode_pieces(
-            data,
-            array("q", [*chain(*pieces), *left_over]),
+        ids, offsets, unencodable, (asked, misses) = core.encode_segments(
+            text_column(pa.array([data for data, _ in segments], pa.large_binary())),
+            array("q", [*(id_ for _, id_ in segments), *left_over]),
             array("q", ends),
             cut=cut,
             dropout=dropout,

@@ -15,7 +15,8 @@ from tokenizers import normalizers
 
 import bpe
 from bpe.errors import TokenizerError, TokenizerFileError, TrainingError
-from bpe.special_tokens import SpecialCutter, TokenFlags
+from bpe.segments import TextCutter
+from bpe.special_tokens import TokenFlags
 from tests.bpe.huggingface import edited, ids_of, loaded, written
 from tests.bpe.oracle import cut_at_tokens
 from tests.bpe.steps import assert_linear, counts_steps
@@ -50,10 +51,12 @@ def test_the_cutter_is_its_readable_twin(
     tokens: dict[str, TokenFlags], text: str, malformed: bytes
 ) -> None:
     data = text.encode() + malformed + text[::-1].encode()
-    cutter = SpecialCutter([content.encode() for content in tokens], flags=tokens)
+    numbers = {content.encode(): i for i, content in enumerate(tokens)}
+    cutter = TextCutter(bpe.Pretokenizer("none"), flags=tokens)
+    segments = cutter.segments(pa.array([data]), numbers)
     parts = [
-        (data[begin:end], None if number is None else list(tokens)[number])
-        for begin, end, number in cutter.cut(data)
+        (part, None if number < 0 else list(tokens)[number])
+        for part, number in zip(segments.data.to_pylist(), segments.what.tolist(), strict=True)
     ]
     assert parts == cut_at_tokens(data, list(tokens), flags=tokens)
 
@@ -131,9 +134,10 @@ def test_words_are_those_of_unicode_16() -> None:
 @counts_steps
 def test_whitespace_takes_linear_work() -> None:
     flags = {"\n": TokenFlags(rstrip=True), "<m>": TokenFlags(lstrip=True)}
+    cutter = TextCutter(bpe.Pretokenizer("none"), flags=flags)
 
     def work(size: int) -> None:
-        list(SpecialCutter([b"\n", b"<m>"], flags=flags).cut(b"\n" * size + b"<m>"))
+        cutter.segments(pa.array([b"\n" * size + b"<m>"]), {b"\n": 0, b"<m>": 1})
 
     assert_linear(work, 20_000)
 

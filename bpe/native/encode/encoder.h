@@ -23,8 +23,8 @@
 #include "encode/vocabulary.h"
 #include "encode/word_batch.h"
 #include "encode/word_encoder.h"
-#include "text/pieces.h"
 #include "text/scanner.h"
+#include "text/segments.h"
 #include "text/special.h"
 #include "text/text_column.h"
 
@@ -75,28 +75,25 @@ class Encoder {
     return encode_rows(column.rows(), column.bytes(), column.readable(), noise, narrow, encode_row);
   }
 
-  // What is in a piece instead of the id of a token.
-  static constexpr int64_t kText = -1;   // text
-  static constexpr int64_t kWhole = -2;  // a pre-token in which nothing merges
-
-  // Text that was cut elsewhere: pieces (begin, end, id of a token, kText or kWhole); row_ends: for
-  // each row the number of pieces up to and including it. A piece of text is one pre-token, or, if
-  // `cut` says so, is cut here.
-  EncodedRows encode_pieces(Bytes data, std::span<const int64_t> pieces,
-                            std::span<const int64_t> row_ends, bool cut, const Noise& noise,
-                            bool narrow) const {
-    check_pieces(data, pieces, row_ends);
+  // Text that was cut elsewhere, in segments. `what`: the id of a token, kText or kNeverSplit;
+  // row_ends as check_row_ends has them. A segment of text is one pre-token, or, if `cut` says so,
+  // is cut here.
+  EncodedRows encode_segments(const TextColumn& segments, std::span<const int64_t> what,
+                              std::span<const int64_t> row_ends, bool cut, const Noise& noise,
+                              bool narrow) const {
+    if (what.size() != segments.rows())
+      throw std::invalid_argument("it is not known of each segment what it is");
+    check_row_ends(row_ends, segments.rows());
     if (cut) require_pattern(pretokenizer_);
     const auto encode_row = [&](size_t row, WordBatch& batch) {
       const auto first = static_cast<size_t>(row == 0 ? 0 : row_ends[row - 1]);
       const auto last = static_cast<size_t>(row_ends[row]);
-      for (size_t piece = first; piece < last; ++piece) {
-        const Bytes bytes(data.data() + pieces[3 * piece], data.data() + pieces[3 * piece + 1]);
-        const int64_t id = pieces[3 * piece + 2];
-        if (id == kWhole) {
+      for (size_t segment = first; segment < last; ++segment) {
+        const Bytes bytes = segments[segment];
+        if (what[segment] == kNeverSplit) {
           batch.push_whole(bytes.data(), bytes.data() + bytes.size());
-        } else if (id != kText) {
-          batch.push_token(vocabulary().checked(id));
+        } else if (what[segment] != kText) {
+          batch.push_token(vocabulary().checked(what[segment]));
         } else if (cut) {
           encode_segment(bytes, batch);
         } else if (!bytes.empty()) {
@@ -104,7 +101,7 @@ class Encoder {
         }
       }
     };
-    return encode_rows(row_ends.size(), data.size(), data.data() + data.size(), noise, narrow,
+    return encode_rows(row_ends.size(), segments.bytes(), segments.readable(), noise, narrow,
                        encode_row);
   }
 

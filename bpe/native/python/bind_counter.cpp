@@ -3,6 +3,7 @@
 #include "python/pretokenizer.h"
 #include "python/unlocked.h"
 #include "python/view.h"
+#include "text/segments.h"
 
 namespace bpe {
 
@@ -32,32 +33,31 @@ std::shared_ptr<SortedCounts> make_run(Bytes data, Bytes offsets, int offset_wid
   return sorted;
 }
 
-// Begin, end and index of each special token in a text, and of the text between, which has -1.
-Buffer cut_special(const SpecialMatcher& matcher, Bytes text) {
-  std::vector<int64_t> parts;
-  const auto add = [&](Bytes part, int64_t which) {
-    const int64_t begin = part.data() - text.data();
-    parts.insert(parts.end(), {begin, begin + static_cast<int64_t>(part.size()), which});
-  };
-  matcher.cut(
-      text, [&](Bytes part) { add(part, -1); },
-      [&](size_t which, Bytes part) { add(part, static_cast<int64_t>(which)); });
-  return Buffer(std::move(parts));
-}
-
-// What is between the special tokens of each text, and the number of the text.
-std::pair<ByteStrings, Buffer> split_column(const SpecialMatcher& matcher,
-                                            const TextColumn& column) {
+// The rows of a column cut at special tokens: parts, what each is (the id of its token, or -1 for
+// text), and its row. Rows that are no text, as `what` says, stay as they are.
+std::tuple<ByteStrings, Buffer, Buffer> split_column(const SpecialMatcher& matcher,
+                                                     const TextColumn& column,
+                                                     std::span<const int64_t> what,
+                                                     const std::vector<int64_t>& ids) {
+  if (what.size() != column.rows() || ids.size() != matcher.size())
+    throw std::invalid_argument("need what each row is, and an id for each token");
   ByteStrings parts;
-  std::vector<int64_t> rows;
+  std::vector<int64_t> found, rows;
   for (size_t row = 0; row < column.rows(); ++row) {
-    const auto add = [&](Bytes part) {
+    const auto add = [&](Bytes part, int64_t is) {
       parts.add(part);
+      found.push_back(is);
       rows.push_back(static_cast<int64_t>(row));
     };
-    matcher.cut(column[row], add, [](size_t, Bytes) {});
+    if (what[row] != kText) {
+      add(column[row], what[row]);
+      continue;
+    }
+    matcher.cut(
+        column[row], [&](Bytes text) { add(text, kText); },
+        [&](size_t which, Bytes token) { add(token, ids[which]); });
   }
-  return {std::move(parts), Buffer(std::move(rows))};
+  return {std::move(parts), Buffer(std::move(found)), Buffer(std::move(rows))};
 }
 
 }  // namespace
@@ -66,8 +66,7 @@ void bind_counter(py::module_& module) {
   py::class_<SpecialMatcher>(module, "SpecialMatcher")
       .def(py::init<std::vector<std::string>, std::vector<uint8_t>>(), py::arg("tokens"),
            py::arg("flags") = std::vector<uint8_t>())
-      .def("cut", &cut_special, py::arg("data"), Release())
-      .def("split", &split_column, py::arg("column"), Release());
+      .def("split", &split_column, py::arg("column"), py::arg("what"), py::arg("ids"), Release());
 
   using Counts = const std::shared_ptr<SortedCounts>&;
   const auto when_ordered = [](Counts counts, const std::vector<int64_t>& values) {

@@ -47,11 +47,12 @@ Encoded encode(const Encoder& encoder, const TextColumn& column, const SpecialMa
   return encoded([&] { return encoder.encode(column, special, ids, {dropout, seeds}, narrow); });
 }
 
-Encoded encode_pieces(const Encoder& encoder, Bytes data, std::span<const int64_t> pieces,
-                      std::span<const int64_t> row_ends, bool cut, bool narrow, double dropout,
-                      std::span<const uint64_t> seeds) {
-  return encoded(
-      [&] { return encoder.encode_pieces(data, pieces, row_ends, cut, {dropout, seeds}, narrow); });
+Encoded encode_segments(const Encoder& encoder, const TextColumn& segments,
+                        std::span<const int64_t> what, std::span<const int64_t> row_ends, bool cut,
+                        bool narrow, double dropout, std::span<const uint64_t> seeds) {
+  return encoded([&] {
+    return encoder.encode_segments(segments, what, row_ends, cut, {dropout, seeds}, narrow);
+  });
 }
 
 }  // namespace
@@ -66,8 +67,8 @@ void bind_encoder(py::module_& module) {
            py::arg("superwords") = py::bytes(), py::arg("marks") = py::bytes())
       .def("encode", &encode, py::arg("column"), py::arg("special"), py::arg("ids"), py::kw_only(),
            py::arg("narrow") = false, py::arg("dropout") = 0.0, py::arg("seeds") = py::none())
-      .def("encode_pieces", &encode_pieces, py::arg("data"), py::arg("pieces"), py::arg("row_ends"),
-           py::kw_only(), py::arg("cut") = false, py::arg("narrow") = false,
+      .def("encode_segments", &encode_segments, py::arg("segments"), py::arg("what"),
+           py::arg("row_ends"), py::kw_only(), py::arg("cut") = false, py::arg("narrow") = false,
            py::arg("dropout") = 0.0, py::arg("seeds") = py::none())
       .def("decode", &Encoder::decode, py::arg("ids"), py::arg("offsets"),
            py::arg("skipped") = std::vector<int64_t>(), Release());
