@@ -40,7 +40,6 @@ def train_parity(
     global_merges: int = 0,
     window: int | None = None,
     alpha: float = ALPHA,
-    ratios: Mapping[str, float] | None = None,
     ties: str = TIES,
     pair_counts: str = "overlapping",
     special_tokens: Sequence[str] = (),
@@ -67,8 +66,6 @@ def train_parity(
         window: a group that chose more than ``alpha / len(counts)`` of the last ``window`` merges
             is passed over (moving window). The authors use 100.
         alpha: see ``window``; at least 1.
-        ratios: targets by group: the group with the lowest (bytes per token) / ratio is compressed
-            worst, in ``dev`` if it is given.
         ties: as for ``bpe.train``; the authors' rule is ``gpt2-max``. Not ``huggingface``.
         pair_counts: as for ``bpe.train``.
         special_tokens: as for ``bpe.train``.
@@ -95,7 +92,7 @@ def train_parity(
     )
     names = tuple(counts)
     _check_settings(settings, global_merges=global_merges, window=window, alpha=alpha)
-    _check_groups(names, dev=dev, ratios=ratios)
+    _check_groups(names, dev=dev)
     pooled = None
     if global_merges:
         pooled = TrainingState(
@@ -114,7 +111,6 @@ def train_parity(
             for name, title in ((name, f"held-out group {name!r}") for name in names)
         }
     _check_agreement({**groups, **held_out})
-    targets = [None if ratios is None else float(ratios[name]) for name in names]
     trainer = _ParityTrainer(
         groups=[*groups.values()],
         held_out=[*held_out.values()],
@@ -124,8 +120,8 @@ def train_parity(
             window=window,
             alpha=float(alpha),
             groups=tuple(
-                ParityGroup(name=name, bytes=group.word_bytes, tokens=None, ratio=ratio)
-                for name, group, ratio in zip(names, groups.values(), targets, strict=True)
+                ParityGroup(name=name, bytes=group.word_bytes, tokens=None)
+                for name, group in zip(names, groups.values(), strict=True)
             ),
             chosen_by=(),
         ),
@@ -143,8 +139,8 @@ class _ParityTrainer:
         groups: the trainers of the words of each group.
         held_out: the trainers of the held-out text of each group; empty without held-out text.
         pooled: the trainer of the words of all groups; None without global merges.
-        parity: the settings. If there are ratios, or no held-out text, the group of the fewest
-            symbols per token, divided by its ratio, chooses; else that of the most tokens.
+        parity: the settings. With held-out text, the group of the most tokens in it chooses; else
+            that of the fewest symbols per token.
 
     Attributes:
         chosen: the number of the group that chose each merge; None for all together.
@@ -203,10 +199,7 @@ class _ParityTrainer:
 
     def _score(self, group: int) -> float:
         tokens = float(self._judged[group].tokens_now)
-        ratio = self._parity.groups[group].ratio
-        if ratio is None and self._held_out:
-            return tokens
-        return -(self._initial[group] / tokens) / (ratio or 1.0)
+        return tokens if self._held_out else -(self._initial[group] / tokens)
 
     def report(self, training: Training) -> Training:
         """Return the report of all groups, from that of the first."""
@@ -275,18 +268,12 @@ def _check_settings(
         )
 
 
-def _check_groups(
-    names: Sequence[str], *, dev: GroupedCounts | None, ratios: Mapping[str, float] | None
-) -> None:
+def _check_groups(names: Sequence[str], *, dev: GroupedCounts | None) -> None:
     if not names:
         raise TrainingError("there are no groups to train on")
-    for what, others in (("`dev`", dev), ("`ratios`", ratios)):
-        for name in set(names).symmetric_difference(names if others is None else others):
-            where, missing = (what, "`counts`") if name not in names else ("`counts`", what)
-            raise TrainingError(f"group {name!r} of {where} is not in {missing}: give both")
-    for name, ratio in (ratios or {}).items():
-        if type(ratio) not in (int, float) or not 0 < ratio < math.inf:
-            raise TrainingError(f"the ratio of group {name!r}, {ratio!r:.60}, is not above 0")
+    for name in set(names).symmetric_difference(names if dev is None else dev):
+        where, missing = ("`counts`", "`dev`") if name in names else ("`dev`", "`counts`")
+        raise TrainingError(f"group {name!r} of {where} is not in {missing}: give both")
 
 
 def _begin(

@@ -99,7 +99,6 @@ class ParityGroup:
         tokens: the size of these pre-tokens in tokens; None if the training was truncated.
         held_out_bytes: the size in bytes of the held-out pre-tokens; None without any.
         held_out_tokens: the size of the held-out pre-tokens in tokens; None without any.
-        ratio: the target of symbols per token, relative to the others; None without targets.
     """
 
     name: str
@@ -107,7 +106,6 @@ class ParityGroup:
     tokens: int | None
     held_out_bytes: int | None = None
     held_out_tokens: int | None = None
-    ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,17 +48,14 @@ def train_parity(
     global_merges: int = 0,
     window: int | None = None,
     alpha: float = 2,
-    ratios: Sequence[float] | None = None,
     forbidden: Collection[bytes] = (),
 ) -> list[Chosen]:
     """Return the merges that groups choose in turn; arguments as in ``bpe.train_parity``."""
 
     def score(group: int) -> float:
-        """Return a group's tokens, or by ratio its (negative) symbols per token."""
+        """Return a group's held-out tokens, or else its (negative) symbols per token."""
         now = float(tokens((held_out or groups)[group]))
-        if held_out and ratios is None:
-            return now
-        return -(float(begin[group]) / now) / (ratios[group] if ratios else 1.0)
+        return now if held_out else -(float(begin[group]) / now)
 
     groups, held_out = list(groups), list(held_out)
     begin = [tokens(words) for words in held_out or groups]

@@ -54,7 +54,6 @@ def words(letters: str) -> st.SearchStrategy[dict[str, int]]:
 GROUPS = st.lists(
     st.sampled_from(["ab", "abc", "bcé", "a\xad é"]).flatmap(words), min_size=1, max_size=4
 )
-RATIOS = st.sampled_from([0.5, 1.0, 1.5, 3])
 
 
 @pytest.mark.parametrize("ties", RULES)
@@ -66,7 +65,6 @@ def test_the_core_is_the_reference(
     names = NAMES[: len(groups)]
     some = words("abcé\xad ")
     held_out = data.draw(st.none() | st.tuples(*[some] * len(groups)), label="held out")
-    ratios = data.draw(st.none() | st.tuples(*[RATIOS] * len(groups)), label="ratios")
     settings: dict[str, Any] = {
         "min_frequency": data.draw(st.integers(1, 3), label="min_frequency"),
         "global_merges": data.draw(st.integers(0, 4), label="global_merges"),
@@ -83,7 +81,6 @@ def test_the_core_is_the_reference(
     tokenizer = train_parity(
         counts,
         dev=dev or None,
-        ratios=dict(zip(names, ratios, strict=True)) if ratios else None,
         ties=ties,
         **limits,
         **settings,
@@ -93,7 +90,6 @@ def test_the_core_is_the_reference(
         [words_of(group) for group in dev.values()],
         ties=ties,
         alphabet=ALPHABET,
-        ratios=ratios,
         **limits,
         **settings,
     )
@@ -131,9 +127,7 @@ def test_one_group_is_ordinary_training(words: dict[str, int]) -> None:
 
 def test_the_report_can_be_saved_and_truncated() -> None:
     counts = {name: counts_of({"abab": 3, f"a{name}": 5}) for name in NAMES}
-    tokenizer = train_parity(
-        counts, max_merges=6, global_merges=2, window=3, ratios=dict.fromkeys(NAMES, 1.5)
-    )
+    tokenizer = train_parity(counts, max_merges=6, global_merges=2, window=3)
     training = training_of(tokenizer)
     assert Training.read(training.to_json().encode(), where="training.json") == training
     short = parity_of(tokenizer.truncated(258))
@@ -172,8 +166,6 @@ NEVER_SPLIT = bpe.count_pretokens(["a b"], never_split=["url"])
         ({"dev": {"en": EN}}, "group 'ja' of `counts` is not in `dev`"),
         ({"dev": {"en": EN, "ja": counts_of({})}}, "held-out group 'ja' has no pre-tokens"),
         ({"dev": {"en": EN, "ja": JA.pruned(2)}}, "held-out group 'ja' was pruned"),
-        ({"ratios": {"en": 1}}, "group 'ja' of `counts` is not in `ratios`"),
-        ({"ratios": {"en": 1, "ja": 0}}, "ratio of group 'ja', 0, is not above 0"),
         ({"window": 0}, "`window` 0"),
         ({"alpha": float("nan")}, "`alpha` nan"),
         ({"ties": "none"}, "unknown tie rule"),
