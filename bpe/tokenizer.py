@@ -8,11 +8,11 @@ import struct
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import FrozenInstanceError, dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -79,6 +79,7 @@ class CacheUse:
         return self.hits + self.misses
 
 
+@dataclass(frozen=True, init=False, repr=False)
 class Tokenizer:
     """Encodes texts to token ids and decodes them; byte-level, every text decodes to itself.
 
@@ -91,7 +92,8 @@ class Tokenizer:
     follow each other, are one token each, and take part in a superword merge, these merges are made
     in the same way. No superword crosses a special or added token, or a match that is never split.
 
-    Immutable, picklable, and usable from any number of threads at once.
+    Immutable, picklable, and usable from any number of threads at once. Two with the same parts are
+    equal; training does not count.
 
     Example:
         >>> tokenizer = Tokenizer(
@@ -114,21 +116,11 @@ class Tokenizer:
     """
 
     parts: Parts
-    _encoder: Encoder
+    _encoder: Encoder = field(compare=False)
 
     def __init__(self, parts: Parts | None = None, /, **fields: Any) -> None:
         parts = Parts(**fields) if parts is None else parts
         vars(self).update(parts=parts, _encoder=make_encoder(parts))
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise FrozenInstanceError(f"cannot assign {name!r}: a tokenizer is immutable")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise FrozenInstanceError(f"cannot delete {name!r}: a tokenizer is immutable")
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether the other has the same parts; training does not count."""
-        return self.parts == other.parts if isinstance(other, Tokenizer) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.parts.tokens, self.parts.merges))

@@ -119,9 +119,9 @@ def test_a_tokenizer_is_immutable() -> None:
     )
     before = pickle.dumps(tokenizer)
     for name in ("training", "tokens", "_tokens", "merges", "anything"):
-        with pytest.raises(AttributeError, match=f"cannot assign '{name}': .* immutable"):
+        with pytest.raises(AttributeError, match=f"cannot assign to field '{name}'"):
             setattr(tokenizer, name, None)
-        with pytest.raises(AttributeError, match=f"cannot delete '{name}': .* immutable"):
+        with pytest.raises(AttributeError, match=f"cannot delete field '{name}'"):
             delattr(tokenizer, name)
     tokens.append(b"ab")
     special["x"] = 1
