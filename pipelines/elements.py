@@ -42,14 +42,6 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _GLOBAL = GlobalWindow()
-_HANDLING = (
-    *("main_tag", "dead_letter_tag", "exc_class", "threshold", "threshold_windowing"),
-    "error_handler",
-)
-_OF_SINGLE_CALLS = (  # Beam's arguments that a step of batches cannot follow
-    *("partial", "use_subprocess", "timeout", "on_failure_callback"),
-    "allow_unsafe_userstate_in_process",
-)
 _DOCUMENTS = (str, bytes, Dict[Any, Any], beam.Row, Table, pa.Table, pa.RecordBatch)
 
 
@@ -230,13 +222,8 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
                 a single call, and elements are processed in batches.
 
         Raises:
-            ConfigError: one of Beam's other arguments is set, or a name is unknown.
+            ConfigError: another argument is set.
         """
-        if unknown := [name for name in unsupported if name not in _OF_SINGLE_CALLS]:
-            raise ConfigError(
-                f"{type(self).__name__}.with_exception_handling has no argument "
-                f"{', '.join(unknown)}: use {', '.join(_HANDLING)}"
-            )
         if names := [name for name, value in unsupported.items() if value]:
             raise ConfigError(
                 f"{type(self).__name__}.with_exception_handling: {', '.join(names)} is not "

@@ -180,5 +180,5 @@ def test_arguments_are_those_of_beam_but_for_what_handles_single_calls() -> None
     handle(**{name: one.default for name, one in parameters.items() if name != "self"})
     with pytest.raises(ConfigError, match=r"partial, timeout is not supported.*in batches: leave"):
         handle(partial=True, timeout=1)
-    with pytest.raises(ConfigError, match="has no argument max_failures: use main_tag"):
-        handle(max_failures=None)
+    with pytest.raises(ConfigError, match="max_failures is not supported"):
+        handle(max_failures=1)
