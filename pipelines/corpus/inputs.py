@@ -106,8 +106,12 @@ class Inputs:
 
 @dataclass
 class Matches:
-    """The matches of patterns: inputs by path, and the reasons for passing other files over."""
+    """The matches of patterns: inputs by path, and the reasons for passing other files over.
 
+    ``root`` is the folder below which a pattern matches files.
+    """
+
+    root: str = ""
     files: dict[str, Listed] = field(default_factory=dict)
     passed_over: dict[str, str] = field(default_factory=dict)
 
@@ -157,11 +161,13 @@ def find_inputs(settings: InputSettings, *, below: str | None = None) -> Inputs:
     """
     found = Matches()
     sources: dict[str, str] = {}
+    roots: list[str] = []
     for name, pattern in settings.named_patterns:
         matches = match(pattern, settings.format, changing=below is not None)
         if not matches.files and below is None:
             raise InputError(_nothing(pattern, matches, name))
         found.update(matches)
+        roots.append(f"{matches.root.rstrip('/')}/")
         for path in matches.files:
             if (other := sources.setdefault(path, name)) != name:
                 raise InputError(
@@ -170,10 +176,7 @@ def find_inputs(settings: InputSettings, *, below: str | None = None) -> Inputs:
                 )
     names = [name for name, _ in settings.named_patterns]
     paths = sorted(found.files, key=lambda path: (names.index(sources[path]), os.fsencode(path)))
-    if below is None:
-        base = _base(paths)
-    else:
-        base = below or _base([f"{_folder(one)}/" for _, one in settings.named_patterns])
+    base = _base(paths) if below is None else below or _base(roots)
     files = []
     for path in paths:
         listed, name = found.files[path], _name(path, base)
@@ -275,19 +278,6 @@ def _name(path: str, base: str) -> str:
     return printable_name(path.removeprefix(base))
 
 
-def _folder(pattern: str) -> str:
-    """Return the folder below which a pattern matches files."""
-    if is_local(pattern):
-        literal = _absolute(pattern)
-        if literal.is_dir():
-            return str(literal)
-        head = cut(pattern)[0] if is_glob(pattern) and not literal.exists() else f"{literal.parent}"
-        return str(_absolute(head or "."))
-    is_object = object_at(pattern) is not None
-    head = cut(pattern)[0] if is_glob(pattern) and not is_object else pattern
-    return (posixpath.dirname(head) if is_object else head).rstrip("/")
-
-
 def match(pattern: str, asked: str, *, changing: bool = False) -> Matches:
     """Return the files that ``pattern`` matches.
 
@@ -319,12 +309,13 @@ def _match_local(pattern: str, asked: str, *, changing: bool) -> Matches:
                 "plan by): write it to a file first"
             )
         path = str(literal)
-        return Matches({path: Listed(path, status.st_size, Version.of_status(status))})
+        listed = Listed(path, status.st_size, Version.of_status(status))
+        return Matches(os.path.dirname(path), {path: listed})  # noqa: PTH120 - text
     folder, glob = cut(pattern)
     root = _absolute(folder or ".")
     if is_glob(pattern) and root.is_dir():
         return match_below(str(root), glob, asked, named=pattern, changing=changing)
-    return Matches()
+    return Matches(str(root))
 
 
 def _absolute(path: str) -> Path:
@@ -353,7 +344,8 @@ def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool 
         OSError, InputError: a folder cannot be listed, or the files have formats that do not go
             together.
     """
-    matches, is_match = Matches(), matcher(glob)
+    root = root.rstrip("/")
+    matches, is_match = Matches(root), matcher(glob)
     unfinished = UNFINISHED if changing else ()
     found = _objects(root, glob) if "://" in root else _walked(root, changing=changing)
     for relative, look in found:
@@ -361,8 +353,8 @@ def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool 
             continue
         # A README.jsonl would be records.
         about_data = asked != "auto" or suffix_of(relative)[0] in SUFFIXES
-        listed = look() if is_visible(relative, glob, about_data=about_data) else BY_NAME
-        path = f"{root.rstrip('/')}/{relative}"
+        listed = look() if is_visible(relative, about_data=about_data) else BY_NAME
+        path = f"{root}/{relative}"
         if isinstance(listed, str):
             matches.passed_over[path] = listed
         elif listed is not None:
@@ -380,7 +372,6 @@ def _walked(
     root: str, *, changing: bool
 ) -> Iterator[tuple[str, Callable[[], Listed | str | None]]]:
     """Yield the files below a local folder: the relative path, and a call of `_look`."""
-    root = root.rstrip("/")
     folders = [""]  # below root, each with a slash at its end
     while folders:
         folder = folders.pop()
@@ -421,7 +412,6 @@ def _look(path: str, entry: os.DirEntry[str], *, changing: bool) -> Listed | str
 
 def _objects(root: str, glob: str) -> Iterator[tuple[str, Callable[[], Listed]]]:
     """Yield the objects below a folder of a store that the glob may match."""
-    root = root.rstrip("/")
     listed = objects_below(root, recursive="/" in glob or "**" in glob)
     outputs = tuple(
         path.removesuffix(PLAN)
@@ -439,9 +429,9 @@ def _match_remote(pattern: str, asked: str, *, changing: bool) -> Matches:
     check_filesystem(pattern)
     exact = object_at(pattern)
     if exact is not None:
-        return Matches({pattern: exact})
-    found = match_below(pattern.rstrip("/"), "**", asked, named=pattern, changing=changing)
+        return Matches(posixpath.dirname(pattern), {pattern: exact})
+    found = match_below(pattern, "**", asked, named=pattern, changing=changing)
     if not (found.files or found.passed_over) and is_glob(pattern):
         folder, glob = cut(pattern)
-        found = match_below(folder.rstrip("/"), glob, asked, named=pattern, changing=changing)
+        found = match_below(folder, glob, asked, named=pattern, changing=changing)
     return found

@@ -8,7 +8,6 @@ other character matches itself, a backslash too.
 from __future__ import annotations
 
 import functools
-import posixpath
 import re
 from typing import TYPE_CHECKING
 
@@ -91,22 +90,14 @@ def _escaped(members: str) -> str:
     )
 
 
-def is_visible(relative: str, pattern: str, *, about_data: bool) -> bool:
-    """Return whether a match of ``pattern`` is an input by convention, or asked for by name.
+def is_visible(relative: str, *, about_data: bool) -> bool:
+    """Return whether a match below a folder is an input by convention.
 
     Args:
         relative: the path below the folder that is walked.
-        pattern: the glob pattern; its last part can ask for names that are passed over.
         about_data: whether a README or licence counts as an input.
     """
-    asked = posixpath.basename(pattern)
-    *folders, name = relative.split("/")
-    if any(folder.startswith(".") or folder in MARKERS for folder in folders):
+    names = relative.split("/")
+    if any(name.startswith(".") or name in MARKERS for name in names):
         return False
-    if name in MARKERS:
-        return name == asked
-    if name.startswith("."):
-        return asked.startswith(".")
-    if about_data or not _ABOUT_DATA.fullmatch(name):
-        return True
-    return _ABOUT_DATA.fullmatch(asked) is not None
+    return about_data or not _ABOUT_DATA.fullmatch(names[-1])
