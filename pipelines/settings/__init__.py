@@ -7,7 +7,6 @@ declares the options that are its own alone, such as ``--tokenizer``, where it i
 
 from __future__ import annotations
 
-from pipelines.settings.corpus import FORMATS as FORMATS
 from pipelines.settings.corpus import LARGEST_RECORD as LARGEST_RECORD
 from pipelines.settings.corpus import MAX_RECORD as MAX_RECORD
 from pipelines.settings.corpus import NO_NORMALIZER as NO_NORMALIZER
@@ -32,7 +31,6 @@ from pipelines.settings.execution import RUNNERS as RUNNERS
 from pipelines.settings.execution import Execution as Execution
 from pipelines.settings.execution import Staging as Staging
 from pipelines.settings.execution import cores as cores
-from pipelines.settings.exporting import ADDED_COLUMNS as ADDED_COLUMNS
 from pipelines.settings.exporting import MAX_PACK as MAX_PACK
 from pipelines.settings.exporting import MAX_SHARD_SIZE as MAX_SHARD_SIZE
 from pipelines.settings.exporting import SHARD_SIZE as SHARD_SIZE
@@ -42,7 +40,6 @@ from pipelines.settings.exporting import ExportFormat as ExportFormat
 from pipelines.settings.exporting import ExportSettings as ExportSettings
 from pipelines.settings.exporting import Packing as Packing
 from pipelines.settings.exporting import PackRemainder as PackRemainder
-from pipelines.settings.shares import SHARES_OF as SHARES_OF
 from pipelines.settings.shares import CountsInput as CountsInput
 from pipelines.settings.shares import ShareOf as ShareOf
 from pipelines.settings.shares import parse_shares as parse_shares

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pipelines.errors import ConfigError
 from pipelines.formats import (
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from bpe.pretokenizer import Pretokenizer
 
 Format = Literal["auto"] | FileFormat
-FORMATS: tuple[str, ...] = ("auto", *get_args(FileFormat))
 MAX_RECORD = 1 << 30
 LARGEST_RECORD = 2_000_000_000
 # As the library has them (tests compare): `--help` does not wait for bpe.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pipelines.errors import ConfigError
 from pipelines.option import Group, Positive, Seed, Settings, Share, Size, advanced, option
@@ -18,7 +18,6 @@ BinHeader = Literal["none", "llm.c"]
 PackRemainder = Literal["keep", "drop", "pad"]
 Packing = Literal["concatenate", "best-fit"]
 AddedColumn = Literal["document_ids", "position_ids", "cu_seqlens"]
-ADDED_COLUMNS: tuple[AddedColumn, ...] = get_args(AddedColumn)
 MAX_PACK = 1 << 20
 SHARD_SIZE = 64 << 20  # of an export whose format has shards of a size
 MAX_SHARD_SIZE = 1 << 31  # their offsets are numbers of 32 bits, and a last row may end past it

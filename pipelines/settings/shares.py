@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from pipelines.errors import ConfigError
 from pipelines.option import (
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 ShareOf = Literal["bytes", "pretokens", "tokens"]
-SHARES_OF: tuple[str, ...] = get_args(ShareOf)
 
 
 _WEIGHTS = "use a whole number (3), a decimal (0.5), a fraction (1/3) or a share of the mix (60%)"
@@ -68,14 +67,16 @@ class CountsInput:
         if match is None or Path(text).is_dir():
             return cls(directory=text)
         directory, weight = match.groups()
-        if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,19})?%", weight):
-            return cls(directory=directory, share=Fraction(weight.removesuffix("%")) / 100)
-        if not re.fullmatch(r"-?[0-9]{1,19}(\.[0-9]{1,19}|/0*[1-9][0-9]{0,18})?", weight):
+        try:
+            value = parse_exact_share(weight)
+        except ValueError:
             raise ConfigError(
                 f"`counts` {text}: the weight {weight!r} is not a number: {_WEIGHTS} "
                 f"(for a directory of that name, write {text}:1)"
-            )
-        return cls(directory=directory, weight=Fraction(weight))
+            ) from None
+        if weight.endswith("%"):
+            return cls(directory=directory, share=value)
+        return cls(directory=directory, weight=value)
 
 
 _SOURCE = "[A-Za-z0-9_-]{1,200}"  # a folder can be called so

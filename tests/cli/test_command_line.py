@@ -156,7 +156,7 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
         (("train", *TRAIN[3:]), "give --input (a corpus) or --counts"),
         ((*TRAIN, "--input", "a"), "--input and --counts exclude each other"),
         ((*COUNT, "--split-size", "9" * 400 + ".5"), "out of range"),
-        (("train", "--counts", "a:-2", *TRAIN[3:]), "the weight -2 is not above 0"),
+        (("train", "--counts", "a:-2", *TRAIN[3:]), "the weight '-2' is not a number"),
         (("train", "--counts", "d:1/0", *TRAIN[3:]), "'1/0' is not a number"),
         (("train", "--counts", "d:", *TRAIN[3:]), "a directory of that name, write d::1"),
         (("run", "missing.yaml"), "missing.yaml: cannot read the configuration"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import bpe
 from bpe.roles import Roles
 from pipelines.errors import RecordError
-from pipelines.settings import ADDED_COLUMNS, EncodeSettings
+from pipelines.settings import AddedColumn, EncodeSettings
 from tests.cli.process import bpe as command
 from tests.examples import examples
 from tests.export.exports import Options, export_and_check, export_plainly, rows
@@ -36,7 +36,7 @@ def shapes(draw: Any) -> ExportSettings:
         packing=packing,
         pack_remainder=remainder,
         pad_token=END if remainder == "pad" else None,
-        add_column=tuple(draw(st.lists(st.sampled_from(ADDED_COLUMNS), unique=True))),
+        add_column=tuple(draw(st.lists(st.sampled_from(get_args(AddedColumn)), unique=True))),
         shuffle=draw(st.none() | st.integers(0, 99)),
         validation=draw(st.sampled_from([0, 0.5])),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
@@ -12,7 +12,6 @@ import bpe
 from pipelines.count.directory import load_counts
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
 from pipelines.settings import (
-    SHARES_OF,
     CountsInput,
     InputSettings,
     OutputSettings,
@@ -100,7 +99,7 @@ def by_themselves(counted: Path, output: Path, **settings: Any) -> bytes:
     return (output / "model" / "tokenizer.json").read_bytes()
 
 
-@pytest.mark.parametrize("share_of", long_but(SHARES_OF, "bytes", "tokens"))
+@pytest.mark.parametrize("share_of", long_but(get_args(ShareOf), "bytes", "tokens"))
 def test_the_tokenizer_is_that_of_the_counts_of_each_source(
     folder: Path, counted: Path, tmp_path: Path, share_of: ShareOf
 ) -> None:
