@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from bpe._native import merges_of_ranks, merges_that_happen
@@ -201,6 +202,7 @@ class Ordinary:
 
     Attributes:
         tokens: the bytes of each id; None for gaps and for ids that text can never produce.
+        table: the same.
         merges: the merges that happen.
     """
 
@@ -209,8 +211,7 @@ class Ordinary:
         self.tokens: Sequence[bytes | None] = [
             None if id_ in atomic else token for id_, token in enumerate(parts.tokens)
         ]
-        self._table = TokenTable.of(self.tokens)
-        table = self._table
+        self.table = table = TokenTable.of(self.tokens)
         self.merges = Merges.of(merges_that_happen(table.data, table.offsets, parts.merges.flat))
 
     def unmade(self) -> list[int]:
@@ -222,17 +223,39 @@ class Ordinary:
             if token is not None and len(token) > 1 and id_ not in results
         ]
 
-    def merges_of_ranks(self) -> Merges:
-        """Return the merges that happen if ids are ranks, as in tiktoken.
-
-        Raises:
-            TokenizerError: the tokens are the joins of others in millions of ways.
-        """
-        try:
-            return Merges.of(merges_of_ranks(self._table.data, self._table.offsets))
-        except ValueError as error:
-            raise TokenizerError(str(error)) from None
-
     def named(self, ids: Iterable[int]) -> str:
         """Return the first few tokens with their ids."""
         return first_few([f"{shorten(self.tokens[id_])} ({id_})" for id_ in ids])
+
+
+def check_implied(merges: Merges, tokens: TokenTable, *, kind: str, model: str = "bytes") -> None:
+    """Check that merges are those that happen if any two tokens that make a token merge.
+
+    The token with the lowest id is then made first, as in tiktoken and SentencePiece.
+
+    Args:
+        merges: those that happen, as ids of ``tokens``.
+        tokens: in the order in which they are made.
+        kind: the format, for errors.
+        model: the name of the core's model.
+
+    Raises:
+        TokenizerError: other merges would happen; or the tokens are the joins of others in millions
+            of ways.
+    """
+    try:
+        implied = Merges.of(merges_of_ranks(tokens.data, tokens.offsets, model))
+    except ValueError as error:
+        raise TokenizerError(f"{kind} cannot hold these tokens: {error}") from None
+
+    def shown(merge: tuple[int, int, int] | None) -> str:
+        pair = [] if merge is None else map(tokens.bytes_of, merge[:2])
+        return " and ".join(map(shorten, pair)) or "none"
+
+    for number, (theirs, ours) in enumerate(zip_longest(implied, merges)):
+        if theirs != ours:
+            raise TokenizerError(
+                f"{kind} cannot hold these merges: there, any two tokens that make a token merge, "
+                f"in the order of what they make; so merge {number} would be of {shown(theirs)}, "
+                f"and here it is of {shown(ours)}"
+            )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.cut_at_marks import cut_at_marks
-from bpe.formats.export_checks import KINDS, Loss, LossName, check_losses
+from bpe.formats.export_checks import KINDS, Loss, LossName, check_implied, check_losses
 from bpe.formats.format import Format, TokenizerFiles
 from bpe.formats.strict_json import read_bytes, shorten
 from bpe.models import BYTE_TOKENS, CharacterLevel
@@ -378,24 +378,8 @@ def _ranked(parts: Parts, model: CharacterLevel) -> list[int]:
     place = {token: number for number, token in enumerate(in_order)}
     listed = array("I", (place[tokens[id_]] for merge in parts.merges for id_ in merge))
     ours = Merges.of(merges_that_happen(table.data, table.offsets, listed, "characters"))
-    try:
-        implied = Merges.of(merges_of_ranks(table.data, table.offsets, "characters"))
-    except ValueError as error:
-        raise TokenizerError(f"{_KIND} cannot hold these tokens: {error}") from None
-    if implied != ours:
-        pairs = zip(implied, [*ours, None], strict=False)
-        first = next((one for one, other in pairs if one != other), None)
-        what = "a merge is missing" if first is None else _merged(first, in_order)
-        raise TokenizerError(
-            f"{_KIND} cannot hold these merges: any two tokens that together are a piece merge "
-            f"there, in the order of the pieces ({what}, which this tokenizer does not do there)"
-        )
+    check_implied(ours, table, kind=_KIND, model="characters")
     return ranked
-
-
-def _merged(triple: tuple[int, ...], tokens: Sequence[bytes]) -> str:
-    left, right, _ = (tokens[number].decode() for number in triple)
-    return f"{shorten(left)} and {shorten(right)} merge"
 
 
 def _serialized(parts: Parts, model: CharacterLevel, ranked: Sequence[int]) -> bytes:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Collection, Mapping
-from itertools import pairwise
 from pathlib import Path
 
 from bpe._native import merges_of_ranks
@@ -19,6 +18,7 @@ from bpe.formats.export_checks import (
     Loss,
     LossName,
     Ordinary,
+    check_implied,
     check_losses,
     cuts_as,
     named_tokens,
@@ -197,26 +197,7 @@ def _check_merges(parts: Parts, ordinary: Ordinary) -> None:
             f"{_KIND} cannot hold tokens that merging does not give, since tiktoken looks whole "
             f"pre-tokens up: {ordinary.named(unmade)}"
         )
-    implied = ordinary.merges_of_ranks()
-    if ordinary.merges == implied:
-        return
-    actual, ranked = (
-        {result: (left, right) for left, right, result in merges}
-        for merges in (ordinary.merges, implied)
-    )
-    for id_ in sorted(actual.keys() | ranked.keys()):
-        if actual.get(id_) != ranked.get(id_):
-            ours, theirs = (ordinary.named(pairs.get(id_, ())) for pairs in (actual, ranked))
-            raise TokenizerError(
-                f"{_KIND} cannot hold these merges: the ranks imply that {ordinary.named([id_])} "
-                f"is merged from {theirs or 'nothing'}, and here it is from {ours or 'nothing'}"
-            )
-    order = ordinary.merges.results
-    first = next((a, b) for a, b in pairwise(order) if a > b)
-    raise TokenizerError(
-        f"{_KIND} cannot hold these merges: their order is that of the ids, and here "
-        f"{ordinary.named(first[:1])} is merged before {ordinary.named(first[1:])}"
-    )
+    check_implied(ordinary.merges, ordinary.table, kind=_KIND)
 
 
 FORMAT = Format(
