@@ -54,8 +54,11 @@ class Entry:
         """Return the entries of a list."""
         if not isinstance(self.value, list):
             self.fail(f"expected a list, found {describe(self.value)}")
-        for i, value in enumerate(self.value):
-            yield Entry(self.file, f"{self.place}[{i}]", value)
+        yield from map(self.at, range(len(self.value)))
+
+    def at(self, number: int) -> Entry:
+        """Return an entry of a list."""
+        return Entry(self.file, f"{self.place}[{number}]", self.value[number])
 
     def bounded(self) -> Entry:
         """Return this entry, which is neither too deep nor too long to process."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from array import array
 from collections.abc import Container, Iterator, Mapping
-from typing import Any
 
 from bpe._native import TokenizerLists
 from bpe.byte_alphabet import from_text, is_utf8, to_text
@@ -99,43 +97,21 @@ def read_merges(entry: Entry, vocab: Mapping[str, int]) -> Merges:
         return Merges.of(vocab.lists.merges)
     if not isinstance(entry.value, list):
         entry.fail(f"expected a list, found {describe(entry.value)}")
-    pairs = [pair.split(" ") if isinstance(pair, str) else pair for pair in entry.value]
-    lists: list[Any] = [pair if isinstance(pair, list) else () for pair in pairs]
-    try:
-        return _merge_ids(lists, vocab)
-    except (KeyError, TypeError, ValueError):
-        for item, pair in zip(entry.items(), pairs, strict=True):
-            _refuse_merge(item, pair, vocab)
-        raise
-
-
-def _merge_ids(pairs: list[Any], vocab: Mapping[str, int]) -> Merges:
-    """Return left, right and result of each pair.
-
-    Raises:
-        KeyError: a token is not in ``vocab``.
-        TypeError: a pair has the wrong type.
-        ValueError: a merge is not of two tokens.
-    """
-    if not {2}.issuperset(map(len, pairs)):
-        raise ValueError("a merge is not of two tokens")
-    left, right = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    ids = array("I", [0]) * (3 * len(pairs))
-    for place, names in enumerate((left, right, map(operator.add, left, right))):
-        ids[place::3] = array("I", map(vocab.__getitem__, names))
-    return Merges(ids)
-
-
-def _refuse_merge(item: Entry, pair: Any, vocab: Mapping[str, int]) -> None:
-    """Raise the error of a merge that is wrong."""
-    if not isinstance(pair, list) or len(pair) != 2:
-        item.fail("is not a pair of two tokens")
-    for name in pair:
-        if not isinstance(name, str) or name not in vocab:
-            item.fail(f"{shorten(name)} is not in the vocabulary")
-    result = "".join(pair)
-    if result not in vocab:
-        item.fail(f"{shorten(result)}, which it makes, is not in the vocabulary")
+    flat = array("I")
+    for number, pair in enumerate(entry.value):
+        names = pair.split(" ") if isinstance(pair, str) else pair
+        if not isinstance(names, list) or len(names) != 2:
+            entry.at(number).fail("is not a pair of two tokens")
+        left, right = names
+        try:
+            flat.extend((vocab[left], vocab[right], vocab[left + right]))
+        except TypeError:
+            entry.at(number).fail("is not a pair of two strings")
+        except KeyError as error:
+            unknown = error.args[0]
+            made = "" if unknown in names else ", which it makes,"
+            entry.at(number).fail(f"{shorten(unknown)}{made} is not in the vocabulary")
+    return Merges(flat)
 
 
 def read_tokens(

@@ -52,7 +52,7 @@ OF_BYTES: list[tuple[str, object, str]] = [
     ("model.merges", {}, "model.merges: expected a list, found an object"),
     ("model.merges.0", ["t"], r"merges\[0\]: is not a pair"),
     ("model.merges.0", "t h e", r"merges\[0\]: is not a pair"),
-    ("model.merges.1", [["t"], "h"], r"merges\[1\]: a list is not in the vocabulary"),
+    ("model.merges.1", [["t"], "h"], r"merges\[1\]: is not a pair of two strings"),
     ("model.ignore_merges", 1, "model.ignore_merges: expected true or false, found 1"),
     ("model.byte_fallback", 1, "model.byte_fallback: expected true or false"),
     ("added_tokens", {}, "added_tokens: expected a list"),
