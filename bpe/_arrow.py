@@ -113,9 +113,17 @@ def int64_array(numbers: Buffer) -> pa.Int64Array:
     return pa.Array.from_buffers(pa.int64(), len(numbers) // 8, [None, pa.py_buffer(numbers)])
 
 
-def binary_rows(data: Buffer, offsets: Buffer) -> pa.LargeBinaryArray:
-    """Rows of the core by their bytes and int64 offsets, which are not copied."""
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+def binary_rows(
+    data: Buffer, offsets: Buffer, *, nulls_of: pa.Array | None = None
+) -> pa.LargeBinaryArray:
+    """Rows of the core by their bytes and int64 offsets, which are not copied.
+
+    They are null where those of another array are.
+    """
+    validity = None
+    if nulls_of is not None and nulls_of.null_count:
+        validity = nulls_of.is_valid().buffers()[1]
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_binary(), len(offsets) // 8 - 1, buffers)
 
 
@@ -142,12 +150,8 @@ def list_array(
             "texts at once"
         ) from error
     values = pa.Array.from_buffers(id_type, count, [None, pa.py_buffer(ids)])
-    return pa.Array.from_buffers(
-        pa.list_(id_type),
-        len(texts),
-        [_validity(texts), narrow.buffers()[1]],
-        children=[values],
-    )
+    nulls = texts.is_null() if texts.null_count else None
+    return pa.ListArray.from_arrays(narrow, values, mask=nulls)
 
 
 def id_list(ids: Iterable[SupportsIndex]) -> list[int]:
@@ -202,16 +206,3 @@ def id_rows(lists: pa.Array) -> tuple[memoryview, bytes]:
         raise EncodingError(f"no token has such an id: {error}") from error
     ends = pc.cumulative_sum(pc.list_value_length(lists).fill_null(0).cast(pa.int64()))
     return values_of(ids), array("q", [0]).tobytes() + values_of(ends)
-
-
-def binary_array(data: Buffer, offsets: Buffer, *, lists: pa.Array) -> pa.LargeBinaryArray:
-    """Decoded rows, null where the list of ids is null; the bytes are not copied."""
-    return pa.Array.from_buffers(
-        pa.large_binary(),
-        len(lists),
-        [_validity(lists), pa.py_buffer(offsets), pa.py_buffer(data)],
-    )
-
-
-def _validity(rows: pa.Array) -> pa.Buffer | None:
-    return rows.is_valid().buffers()[1] if rows.null_count else None

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from bpe._arrow import (
     as_id,
-    binary_array,
+    binary_rows,
     id_list,
     id_rows,
     list_array,
@@ -689,7 +689,7 @@ class Tokenizer:
             data, offsets = self._encoder.decode(values, rows, skipped)
         except ValueError as error:
             raise EncodingError(f"{error}; the greatest id is {self.max_id}") from None
-        return binary_array(data, offsets, lists=ids)
+        return binary_rows(data, offsets, nulls_of=ids)
 
     def truncated(self, vocab_size: int) -> Tokenizer:
         """Return the tokenizer of the first ``vocab_size`` tokens, as if no more had been trained.
