@@ -8,7 +8,7 @@ Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -55,7 +55,6 @@ from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK, PREPENDING
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
-from bpe.roles import Roles
 from bpe.special_tokens import TokenFlags, found_in_normalized
 
 NAME = "tokenizer.json"
@@ -237,7 +236,7 @@ def _read_file(path: Path, file: Entry, lists: TokenizerLists | None = None) -> 
 def _read(path: Path, file: Entry) -> Parts:
     for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
         file.get(name).bounded()
-    entry = file.get("model")
+    entry, added_tokens = file.get("model"), file.get("added_tokens")
     is_dialect = file.get("version").value == beam_bpe.VERSION
     if is_dialect:
         model, cut = beam_bpe.model_of(entry), beam_bpe.read_cut(file)
@@ -255,34 +254,49 @@ def _read(path: Path, file: Entry) -> Parts:
     vocab = read_vocab(entry.get("vocab"))
     if isinstance(vocab, CoreVocab) and (is_dialect or not isinstance(model, ByteLevel)):
         entry.fail("the core reads the tokens of byte-level models alone")
-    added, special, flags = read_added_tokens(file.get("added_tokens"), vocab, own_ids=is_dialect)
+    added, special, flags = read_added_tokens(added_tokens, vocab, own_ids=is_dialect)
     keeps_spaces = not is_dialect and cuts.marks == ("mark-spaces",)
-    flags = _searched(file.get("added_tokens"), flags, cut, keeps_spaces=keeps_spaces)
-    parts = read_contents(entry, model, cut, vocab, added, is_dialect=is_dialect)
+    flags = _searched(added_tokens, flags, cut, keeps_spaces=keeps_spaces)
+    merges, superwords = Merges(), Merges()
+    if is_dialect or not isinstance(model, WordPiece):
+        merges = read_merges(entry.get("merges"), vocab)
+    if "superwords" in entry.value:  # Hugging Face's have none
+        superwords = read_merges(entry.get("superwords"), vocab)
+    ignore_merges = entry.get("ignore_merges").boolean(default=False)
+    names = entry.get("vocab")
+    if not isinstance(model, ByteLevel):
+        tokens = read_tokens(names, vocab, added, own=vocab)
+    elif is_dialect:
+        tokens = read_tokens(names, vocab, added, own=())
+    else:
+        tokens = read_byte_tokens(names, vocab, added, merges, ignore_merges=ignore_merges)
+    processor = file.get("post_processor").value
+    parts = Parts(
+        tokens=tokens,
+        merges=merges,
+        superwords=superwords,
+        pretokenizer=cut,
+        ignore_merges=ignore_merges,
+        model=model,
+        special_tokens={content: id_ for content, id_ in added.items() if content in special},
+        added_tokens={content: id_ for content, id_ in added.items() if content not in special},
+        post_processor=processor,
+        token_flags=flags,
+    )
     if not is_dialect:
         parts = cut_at_marks(parts)
         if cuts.at_digits:
             _check_digits(file.get("pre_tokenizer"), parts)
-        _check_single_words(file.get("added_tokens"), flags, vocab, parts)
-    ordinary = {content: id_ for content, id_ in added.items() if content not in special}
-    if isinstance(model, WordPiece) and not is_dialect:
-        _check_pieces(file.get("added_tokens"), model, ordinary.keys() - vocab, cut)
-    processor = file.get("post_processor").value
-    roles = Roles()
-    if path.name == NAME:
-        roles = tokenizer_config.read_roles(
-            path.parent,
-            is_token=lambda token: token in added or token.encode() in parts.ids,
-            post_processor=processor,
-        )
-    return replace(
-        parts,
-        special_tokens={content: id_ for content, id_ in added.items() if content in special},
-        added_tokens=ordinary,
+        _check_single_words(added_tokens, flags, vocab, parts)
+        _check_pieces(added_tokens, vocab, parts)
+    if path.name != NAME:
+        return parts
+    roles = tokenizer_config.read_roles(
+        path.parent,
+        is_token=lambda token: token in added or token.encode() in parts.ids,
         post_processor=processor,
-        roles=roles,
-        token_flags=flags,
     )
+    return replace(parts, roles=roles)
 
 
 def _check_digits(entry: Entry, parts: Parts) -> None:
@@ -298,10 +312,13 @@ def _check_digits(entry: Entry, parts: Parts) -> None:
             )
 
 
-def _check_pieces(entry: Entry, model: WordPiece, added: Iterable[str], cut: Pretokenizer) -> None:
+def _check_pieces(entry: Entry, vocab: Container[str], parts: Parts) -> None:
     """Check that no added token outside the vocabulary would be a piece of words here."""
-    for content in sorted(added):
-        if cut.normalizer or (model.prefix and content.startswith(model.prefix)):
+    if not isinstance(parts.model, WordPiece):
+        return
+    prefix, normalizer = parts.model.prefix, parts.pretokenizer.normalizer
+    for content in sorted(parts.added_tokens):
+        if content not in vocab and (normalizer or (prefix and content.startswith(prefix))):
             entry.fail(
                 f"{shorten(content)} is not in the vocabulary of the model. It would be a piece of "
                 "words here, but not in Hugging Face's tokenizers: add it to the vocabulary"
@@ -445,46 +462,6 @@ def _read_word_piece(entry: Entry, *, byte_level: bool) -> WordPiece:
         prefix=entry.get("continuing_subword_prefix").string(),
         unknown=unknown.string(),
         max_characters=longest.value,
-    )
-
-
-def read_contents(
-    entry: Entry,
-    model: Model,
-    cut: Pretokenizer,
-    vocab: Mapping[str, int],
-    added: Mapping[str, int],
-    *,
-    is_dialect: bool,
-) -> Parts:
-    """Return the tokens and merges of a model, with the model and the pre-tokenizer.
-
-    Raises:
-        TokenizerFileError: the tokens or merges are broken, or not tokens of such a model.
-    """
-    names = entry.get("vocab")
-    has_merges = is_dialect or not isinstance(model, WordPiece)
-    merges, superwords = (
-        read_merges(entry.get(name), vocab) if is_there else Merges()
-        for name, is_there in (
-            ("merges", has_merges),
-            ("superwords", "superwords" in entry.value),  # Hugging Face's have none
-        )
-    )
-    ignore_merges = entry.get("ignore_merges").boolean(default=False)
-    if not isinstance(model, ByteLevel):
-        tokens = read_tokens(names, vocab, added, own=vocab)
-    elif is_dialect:
-        tokens = read_tokens(names, vocab, added, own=())
-    else:
-        tokens = read_byte_tokens(names, vocab, added, merges, ignore_merges=ignore_merges)
-    return Parts(
-        tokens=tokens,
-        merges=merges,
-        superwords=superwords,
-        pretokenizer=cut,
-        ignore_merges=ignore_merges,
-        model=model,
     )
 
 
