@@ -7,7 +7,6 @@ corpus is the sum over its pieces. Pieces are counted like pre-tokens, in as muc
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,10 @@ if TYPE_CHECKING:
 
 _ROWS = 1 << 16  # pieces that are encoded at a time
 WHOLE = Pretokenizer("none")
+_EXAMPLES = pa.schema(
+    {"piece": pa.large_binary(), "count": pa.int64(), "more": pa.int64(), "effect": pa.int64()}
+)
+_ORDER = [("effect", "descending"), ("piece", "ascending")]
 
 
 class PieceCutter:
@@ -97,14 +100,14 @@ class Difference:
         fewer: occurrences of the pieces that have fewer tokens by the second tokenizer.
         more: occurrences of the pieces that have more tokens by the second.
         same: occurrences of the pieces that have equally many tokens by both.
-        examples: tuples (minus the size of the difference, piece, occurrences, additional tokens by
-            the second), in ascending order, so that the greatest difference is first.
+        examples: the pieces of which the second needs most tokens more or less, over all their
+            occurrences; the greatest difference is first.
     """
 
     fewer: int = 0
     more: int = 0
     same: int = 0
-    examples: list[tuple[int, bytes, int, int]] = field(default_factory=list)
+    examples: pa.Table = field(default_factory=_EXAMPLES.empty_table)
 
     def add(
         self, pieces: pa.Array, counts: Numbers, lengths: tuple[Numbers, Numbers], examples: int
@@ -123,16 +126,11 @@ class Difference:
         self.fewer += int(counts[more < 0].sum())
         self.more += int(counts[more > 0].sum())
         self.same += int(counts[known & (more == 0)].sum())
-        effect = np.abs(counts * more)
-        rows = np.flatnonzero(effect)
-        if len(rows) > examples > 0:  # all that are as great as the last one wanted
-            least = np.partition(effect[rows], len(rows) - examples)[len(rows) - examples]
-            rows = rows[effect[rows] >= least]
-        found = (
-            (-int(effect[row]), pieces[row].as_py(), int(counts[row]), int(more[row]))
-            for row in rows.tolist()
-        )
-        self.examples = heapq.nsmallest(examples, [*self.examples, *found])
+        columns = [pieces, pa.array(counts), pa.array(more), pa.array(np.abs(counts * more))]
+        found = pa.Table.from_arrays(columns, schema=_EXAMPLES).filter(pc.field("effect") > 0)
+        if len(found):
+            found = pa.concat_tables([self.examples, found])
+            self.examples = found.take(pc.select_k_unstable(found, examples, _ORDER))
 
 
 def add_differences(

@@ -124,7 +124,8 @@ def comparison(
                 "pieces_with_more_tokens": one.more,
                 "pieces_with_as_many_tokens": one.same,
                 "examples": [
-                    _example(*each[1:], (tokenizers[0], tokenizer)) for each in one.examples
+                    _example(row["piece"], row["count"], row["more"], (tokenizers[0], tokenizer))
+                    for row in one.examples.to_pylist()
                 ],
             }
             for one, name, tokenizer in zip(differences, names[1:], tokenizers[1:], strict=False)

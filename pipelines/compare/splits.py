@@ -26,6 +26,7 @@ from pipelines.output.directory import plan_of_run
 from pipelines.output.names import json_bytes
 from pipelines.planned import planned_splits
 from pipelines.settings import SHARDS
+from pipelines.spill import SpillWriter, read_segment
 from pipelines.stage.record import StoredFile
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join, replacing
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 RESULT = "comparison.json"
 BY_FILE = "file"
+_TOTALS = SHARDS  # the segment of the totals by group, after those of counted pieces
 
 
 def tokenizer_names(tokenizers: int) -> tuple[str, ...]:
@@ -92,17 +94,17 @@ class CompareSplits:
         subject, pieces = comparer.subject, PretokenCounter(comparer.cutter.counted)
         totals = ComparisonTotals()
         sources = {piece.file_index: piece for piece in unit.work.pieces}
-        file, messages = f"pieces-{unit.number:05d}", list[tuple[int, int, int]]()
+        file = f"pieces-{unit.number:05d}"
         reading = self._reading(subject)
         with (
             replacing(join(self.directory, file)) as sink,
             SplitReader(unit.work, reading, stopped, slot=slot) as reader,
         ):
+            spill = SpillWriter(sink)
 
             def drain() -> None:
                 for shard, message in shard_messages(pieces.drain(SHARDS)):
-                    messages.append((shard, sink.tell(), len(message)))
-                    sink.write(message)
+                    spill.write(shard, message)
 
             for block in reader:
                 set_aside = partial(reader.set_row_aside, block)
@@ -120,20 +122,15 @@ class CompareSplits:
                         drain()
             dead = reader.finish()
             drain()
-            totals_at = sink.tell()
-            sink.write(json_bytes(totals.to_record()))
+            spill.write(_TOTALS, json_bytes(totals.to_record()))
+            spill.finish()
         whole = described(totals, WHOLE, comparer.tokenizers)
         tokens = sum(one["tokens"] for one in whole["tokenizers"])
         add_to_metrics(documents_compared=whole["documents"], tokens_compared=tokens)
-        written = sink.written()
+        failures = 0 if dead is None else dead.records
         return Made(
-            files=(StoredFile(file=file, bytes=written.bytes, sha256=written.sha256),),
-            totals={
-                "documents": whole["documents"],
-                "groups": (totals_at, written.bytes - totals_at),
-                "messages": messages,
-                "failures": 0 if dead is None else dead.records,
-            },
+            files=(StoredFile.of(file, sink.written()),),
+            totals={"documents": whole["documents"], "failures": failures},
         )
 
     def fold(self, records: Sequence[Record]) -> None:
@@ -146,13 +143,14 @@ class CompareSplits:
         comparer = self._comparer()
         tokenizers = comparer.tokenizers
         totals = ComparisonTotals()
-        for record in records:
-            (data,) = self._read(record, [record.totals["groups"]])
+        paths = [join(self.directory, record.files[0].file) for record in records]
+        for path in paths:
+            (data,) = read_segment(path, _TOTALS)
             totals.add(ComparisonTotals.from_record(json.loads(data)))
         check_groups(comparer.subject.by, len(totals.numbers) - 1)
         found = [Difference() for _ in tokenizers[1:]]
         for shard in range(SHARDS):
-            if messages := list(self._messages(records, shard)):
+            if messages := [one for path in paths for one in read_segment(path, shard)]:
                 add_differences(found, merged(messages), tokenizers, examples=self.examples)
         failures = sum(record.totals["failures"] for record in records)
         reading = self._reading(comparer.subject)
@@ -169,21 +167,6 @@ class CompareSplits:
         return Reading(
             directory=self.directory, settings=subject.options, max_failures=self.max_failures
         )
-
-    def _messages(self, records: Sequence[Record], shard: int) -> Iterator[bytes]:
-        """Yield the counted pieces of one shard, split by split."""
-        for record in records:
-            ranges = [(at, size) for of, at, size in record.totals["messages"] if of == shard]
-            if ranges:
-                yield from self._read(record, ranges)
-
-    def _read(self, record: Record, ranges: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-        """Read ranges of bytes from the file of a split."""
-        path = join(self.directory, record.files[0].file)
-        with storage.reading(path), storage.open_binary(path) as file:
-            for at, size in ranges:
-                file.seek(at)
-                yield bytes(file.read(size))
 
     def _comparer(self) -> _Comparer:
         subject = self.subject()

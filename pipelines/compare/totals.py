@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.int64]
 
 WHOLE = "*"  # the key of the whole corpus; those of groups are empty or begin with =
-# A vocabulary that is used takes a bit a token: of so many groups it is known.
-USED_GROUPS = 256
 _OF_EACH = 5  # tokens, of one byte, unknown, same tokens, whether all are the same
 
 
@@ -35,28 +34,24 @@ class ComparisonTotals:
         numbers: documents and bytes of text; then, of each tokenizer: tokens, tokens of one byte,
             unknown tokens, tokens that the first tokenizer has at the same bytes, and documents
             whose tokens are all such.
-        used: of each tokenizer, the set of ids that occur, as the bits of an integer; with many
-            groups, only that of the whole corpus.
+        used: of each tokenizer, the set of ids that occur in the whole corpus, as the bits of an
+            integer; empty without documents.
     """
 
     numbers: dict[str, Numbers] = field(default_factory=dict)
-    used: dict[str, list[int]] = field(default_factory=dict)
+    used: Sequence[int] = ()
 
     def add(self, other: ComparisonTotals) -> None:
         """Add the totals of other documents."""
         for key, numbers in other.numbers.items():
             self.numbers[key] = self.numbers.get(key, 0) + numbers
-        for key, ids in other.used.items():
-            before = self.used.get(key, [0] * len(ids))
-            self.used[key] = [one | two for one, two in zip(before, ids, strict=True)]
-        if len(self.numbers) - 1 > USED_GROUPS:
-            self.used = {key: ids for key, ids in self.used.items() if key == WHOLE}
+        self.used = [one | two for one, two in zip_longest(self.used, other.used, fillvalue=0)]
 
     def to_record(self) -> dict[str, Any]:
         """Return the totals as JSON values, which `from_record` reads."""
         return {
             "numbers": {key: numbers.tolist() for key, numbers in self.numbers.items()},
-            "used": {key: [f"{one:x}" for one in ids] for key, ids in self.used.items()},
+            "used": [f"{one:x}" for one in self.used],
         }
 
     @classmethod
@@ -64,7 +59,7 @@ class ComparisonTotals:
         """Return the totals from the JSON values of `to_record`."""
         return cls(
             {key: np.array(numbers, np.int64) for key, numbers in value["numbers"].items()},
-            {key: [int(one, 16) for one in ids] for key, ids in value["used"].items()},
+            [int(one, 16) for one in value["used"]],
         )
 
 
@@ -102,9 +97,9 @@ class Meter:
             if len(of):
                 np.add.at(sums, of, numbers)
             totals.numbers |= dict(zip(names, sums, strict=True))
-            if len(of) and len(names) <= USED_GROUPS:
-                used = (_used(ids, of, len(names), size) for ids, size in self._sized(encoded))
-                totals.used |= zip(names, map(list, zip(*used, strict=True)), strict=True)
+        totals.used = [
+            _used(ids, len(one.tokens)) for ids, one in zip(encoded, self._tokenizers, strict=True)
+        ]
         return totals
 
     def _measured(self, number: int, lists: pa.ListArray, first: pa.ListArray) -> list[Numbers]:
@@ -121,17 +116,12 @@ class Meter:
         marked = (np.bincount(documents[one], minlength=len(lists)) for one in special)
         return [lengths, *marked, same, all_same]
 
-    def _sized(self, encoded: Sequence[pa.ListArray]) -> list[tuple[pa.ListArray, int]]:
-        return [(ids, len(one.tokens)) for ids, one in zip(encoded, self._tokenizers, strict=True)]
 
-
-def _used(lists: pa.ListArray, codes: Numbers, groups: int, size: int) -> list[int]:
-    """Return the set of ids below ``size`` that occur in each group, as the bits of an integer."""
-    marks = np.zeros((groups, size), bool)
-    of = np.repeat(codes, pc.list_value_length(lists).to_numpy())
-    marks[of, pc.list_flatten(lists).to_numpy()] = True
-    packed = np.packbits(marks, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+def _used(lists: pa.ListArray, size: int) -> int:
+    """Return the set of ids below ``size`` that occur, as the bits of an integer."""
+    marks = np.zeros(size, bool)
+    marks[pc.list_flatten(lists).to_numpy()] = True
+    return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")
 
 
 def described(
@@ -143,9 +133,7 @@ def described(
     """
     default = np.zeros(2 + _OF_EACH * len(tokenizers), np.int64)
     documents, size, *numbers = totals.numbers.get(key, default).tolist()
-    nothing = None if key in totals.numbers else [0] * len(tokenizers)  # None: too many groups
-    first, all_used = numbers[0], totals.used.get(key, nothing)
-    values = []
+    first, values = numbers[0], list[dict[str, Any]]()
     for number, tokenizer in enumerate(tokenizers):
         tokens, single, unknown, same, all_same = numbers[number * _OF_EACH :][:_OF_EACH]
         compares = tokenizer.lossless and tokenizers[0].lossless
@@ -157,13 +145,15 @@ def described(
                 "single_byte_tokens": single,
                 "single_byte_share": _rate(single, tokens),
                 "unknown_tokens": unknown,
-                "vocabulary_used": all_used and all_used[number].bit_count(),
                 "same_tokens": same if compares else None,
                 "same_token_share": _rate(same, first) if compares else None,
                 "same_documents": all_same if compares else None,
                 "same_document_share": _rate(all_same, documents) if compares else None,
             }
         )
+    if key == WHOLE:
+        for value, ids in zip(values, totals.used or [0] * len(values), strict=True):
+            value["vocabulary_used"] = ids.bit_count()
     return {"documents": documents, "bytes": size, "tokenizers": values}
 
 

@@ -23,14 +23,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bpe._arrow import to_stream
 from pipelines import storage
 from pipelines.encode.rows import INPUT_IDS, as_bytes, as_lists
 from pipelines.errors import StoppedError
 from pipelines.export.choose import Pass, span_epochs
 from pipelines.export.numbers import range_of, shuffle_hashes
 from pipelines.export.rows import Documents
-from pipelines.export.spill import SpillWriter, read_segment
 from pipelines.output.names import json_bytes
+from pipelines.spill import SpillWriter, read_segment
 from pipelines.stage.record import StoredFile
 from pipelines.stage.stage import Made
 from pipelines.storage import join, replacing
@@ -46,9 +47,11 @@ if TYPE_CHECKING:
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
     from pipelines.stage.stage import Unit
+    from pipelines.storage import HashingFile
 
 BUCKETS = "buckets.json"
 MAX_BUCKETS = 1 << 16
+RUN_BYTES = 64 << 20  # of documents that are held before they are sorted and written
 _HEAD = 64  # a bucket's head is one part of so many
 _PORTION_IDS = 1 << 18  # documents of a bucket are handed out by so many ids,
 _PORTION_DOCUMENTS = 1 << 14  # or so many documents
@@ -156,6 +159,46 @@ def buckets_of(stage: Pass) -> Buckets:
     )
 
 
+class _Sorter(SpillWriter):
+    """The writer of a file of documents, which sorts by segment all that fit into memory."""
+
+    def __init__(self, sink: HashingFile) -> None:
+        super().__init__(sink)
+        self._held: list[pa.RecordBatch] = []
+        self._segments: list[Numbers] = []
+        self._bytes = 0
+
+    def add(self, documents: pa.RecordBatch, segments: Numbers) -> None:
+        """Append documents, each to the segment of its number."""
+        self._held.append(documents)
+        self._segments.append(segments)
+        self._bytes += documents.nbytes
+        if self._bytes >= RUN_BYTES:
+            self._sort()
+
+    def _sort(self) -> None:
+        table = pa.Table.from_batches(self._held).combine_chunks()
+        segments = np.concatenate(self._segments)
+        self._held, self._segments, self._bytes = [], [], 0
+        order = np.argsort(segments, kind="stable")
+        ordered = segments[order]
+        bounds = np.flatnonzero(np.diff(ordered, prepend=-1, append=-1))
+        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            self.write(int(ordered[begin]), to_stream(table.take(pa.array(order[begin:end]))))
+
+    def finish(self) -> None:
+        """Write the documents in memory, and end the file."""
+        if self._held:
+            self._sort()
+        super().finish()
+
+
+def _tables(path: str, segment: int) -> Iterator[pa.Table]:
+    """Yield the documents of a segment in a file, in the order in which they were added."""
+    for blob in read_segment(path, segment):
+        yield pa.ipc.open_stream(blob).read_all()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exchange(Pass):
     """The stage that distributes the documents of each span to buckets."""
@@ -170,7 +213,7 @@ class Exchange(Pass):
         epochs += [None] if buckets.validation else []
         counts = np.zeros((2, buckets.count), np.int64)
         with replacing(join(self.work, name), durable=False) as sink:
-            spill = SpillWriter(sink, stored_schema(self.plan))
+            spill = _Sorter(sink)
             for block in self.blocks(unit.number, stopped=stopped):
                 for epoch in epochs:
                     documents, segments, tokens = self._taken(block, epoch)
@@ -229,11 +272,11 @@ class Merge(Pass):
         group, number = divmod(unit.number, buckets.ranges)
         name = _merged_name(group, number)
         with replacing(join(self.work, name), durable=False) as sink:
-            spill = SpillWriter(sink, stored_schema(self.plan))
+            spill = _Sorter(sink)
             for span in range(group * self.fan_in, min((group + 1) * self.fan_in, buckets.spans)):
                 if stopped():
                     raise StoppedError
-                for table in read_segment(join(self.work, _spill_name(span)), number):
+                for table in _tables(join(self.work, _spill_name(span)), number):
                     for batch in table.to_batches():
                         spill.add(batch, batch[_SEGMENT].to_numpy().astype(np.int64))
             spill.finish()
@@ -270,7 +313,7 @@ def bucket_documents(
         for name in buckets.files(segment):
             if stopped():
                 raise StoppedError
-            tables += read_segment(join(stage.work, name), segment)
+            tables += _tables(join(stage.work, name), segment)
         yield from _sorted(tables, sources, layout=stage.plan)
 
 

@@ -31,7 +31,7 @@ def test_seeds_and_epochs_have_orders_of_their_own(ids: Ids) -> None:
 
 # Sorted runs of a few documents, portions of a few ids, and parts that are read twice.
 LITTLE = {
-    "spill.RUN_BYTES": 500,
+    "exchange.RUN_BYTES": 500,
     "exchange._PORTION_IDS": 30,
     "exchange._PORTION_DOCUMENTS": 3,
     "source._IN_MEMORY": 0,
