@@ -18,12 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import text_array, to_stream, utf8
-from bpe._native import add_counts
 from bpe.counts import PretokenCounts, Totals
-from bpe.counts.files import counts_from_ipc, counts_from_table, counts_table
+from bpe.counts.files import counts_from_table, counts_table
 from bpe.errors import EncodingError
 from pipelines.corpus.documents.block import use_good_rows
-from pipelines.count.steps import FLUSH_BYTES, count_texts, shard_messages
+from pipelines.count.steps import FLUSH_BYTES, added_up, count_texts, shard_messages
 from pipelines.encode.rows import with_ends
 from pipelines.encode.tokens import check_special_tokens, end_ids, in_tokens
 from pipelines.encode.tokens import id_type as smallest_id_type
@@ -474,10 +473,7 @@ def counts_of_messages(messages: Iterable[bytes], pretokens: PretokenSettings) -
     Raises:
         InputError: a count passes 2^63 - 1.
     """
-    try:
-        counts = add_counts([counts_from_ipc(message) for message in messages])
-    except OverflowError as error:
-        raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
+    counts = added_up(messages)
     return PretokenCounts(
         sorted_counts=counts,
         pretokenizer=pretokens.cut,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._native import scan
-from bpe.counts.files import counts_from_ipc, counts_table
+from bpe.counts.files import counts_table
 from bpe.errors import BadTextsError
 from bpe.pretokenizer import Pretokenizer
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bpe import Tokenizer
+    from bpe._native import SortedCounts
     from bpe.counting import PretokenCounter
 
     Numbers = npt.NDArray[np.int64]
@@ -134,21 +135,25 @@ class Difference:
 
 
 def add_differences(
-    found: Sequence[Difference], message: bytes, tokenizers: Sequence[Tokenizer], *, examples: int
+    found: Sequence[Difference],
+    counts: SortedCounts,
+    tokenizers: Sequence[Tokenizer],
+    *,
+    examples: int,
 ) -> None:
     """Add the difference of each further tokenizer from the first, over counted pieces.
 
     Args:
         found: the difference of each further tokenizer, which is added to.
-        message: pieces and their counts, as Arrow IPC; no piece may be in two messages.
+        counts: pieces and their counts; no piece may be in another call.
         tokenizers: the compared ones.
         examples: the number of examples to keep.
     """
-    for batch in counts_table(counts_from_ipc(message)).to_batches(max_chunksize=_ROWS):
-        pieces, counts = batch.column(0), batch.column(1).to_numpy()
+    for batch in counts_table(counts).to_batches(max_chunksize=_ROWS):
+        pieces, occurrences = batch.column(0), batch.column(1).to_numpy()
         first, *others = (_lengths(tokenizer, pieces) for tokenizer in tokenizers)
         for difference, lengths in zip(found, others, strict=True):
-            difference.add(pieces, counts, (first, lengths), examples)
+            difference.add(pieces, occurrences, (first, lengths), examples)
 
 
 def _lengths(tokenizer: Tokenizer, pieces: pa.Array) -> Numbers:

@@ -19,7 +19,7 @@ from pipelines.compare.result import Subject, check_groups, comparison, shown_fa
 from pipelines.compare.totals import WHOLE, ComparisonTotals, Meter, described
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.reading import Reading, SplitReader
-from pipelines.count.steps import FLUSH_BYTES, merged, shard_messages
+from pipelines.count.steps import FLUSH_BYTES, added_up, shard_messages
 from pipelines.elements import OncePerProcess
 from pipelines.metrics import add_to_metrics
 from pipelines.output.directory import plan_of_run
@@ -151,7 +151,7 @@ class CompareSplits:
         found = [Difference() for _ in tokenizers[1:]]
         for shard in range(SHARDS):
             if messages := [one for path in paths for one in read_segment(path, shard)]:
-                add_differences(found, merged(messages), tokenizers, examples=self.examples)
+                add_differences(found, added_up(messages), tokenizers, examples=self.examples)
         failures = sum(record.totals["failures"] for record in records)
         reading = self._reading(comparer.subject)
         documents = sum(record.totals["documents"] for record in records)

@@ -14,10 +14,7 @@ import apache_beam as beam
 from bpe._native import add_counts
 from bpe.counts.files import counts_to_ipc
 from pipelines.count.results import write_shard
-from pipelines.count.steps import (
-    InGroup,
-    merged,
-)
+from pipelines.count.steps import InGroup, added_up
 from pipelines.elements import Step, pack
 from pipelines.output.names import GENERATION
 
@@ -74,7 +71,7 @@ class AddCounts(beam.CombineFn):  # type: ignore[misc]
         if len(accumulator) < 2 or self._failures.stopped():
             return accumulator[:1]
         with self._failures.reported():
-            return [merged(accumulator)]
+            return [counts_to_ipc(added_up(accumulator))]
         return accumulator[:1]
 
 

@@ -367,16 +367,14 @@ def shard_messages(shards: Iterable[SortedCounts]) -> Iterator[tuple[int, bytes]
             yield shard, counts_to_ipc(counts)
 
 
-def merged(messages: list[bytes]) -> bytes:
-    """Add up messages of one shard.
+def added_up(messages: Iterable[bytes]) -> SortedCounts:
+    """Add up the counts in messages.
 
     Raises:
         InputError: a count passes 2^63 - 1.
     """
-    if len(messages) == 1:
-        return messages[0]
     try:
-        return counts_to_ipc(add_counts([counts_from_ipc(one) for one in messages]))
+        return add_counts([counts_from_ipc(one) for one in messages])
     except OverflowError as error:
         raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
 
