@@ -2,9 +2,9 @@
 
 Beam wraps an exception of a worker in tracebacks, more than once, and as text if the worker is
 another process. On the local runner, the other workers would also go on to the end of their work.
-So on the local runner a worker writes its error to a file: the other workers look for the file
-between blocks and wind down, and `pipelines.run.run` raises the error. On other runners the
-exception itself reaches the caller, with the error encoded in its text.
+So on the local runner, whose workers are threads, a worker adds its error to a list: the other
+workers look at the list between blocks and wind down, and `pipelines.run.run` raises the error. On
+other runners the exception itself reaches the caller, with the error encoded in its text.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import logging
 import os
 import re
 import traceback
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ from pipelines.errors import ConfigError, InputError, JobError, StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
+
+    from typing_extensions import Self
 
 _LOGGER = logging.getLogger(__name__)
 _MARK = "beam-bpe-error:"
@@ -151,67 +153,58 @@ def job_errors() -> Iterator[None]:
         raise error_in(error) from error
 
 
+# Of the jobs that run in this process, by their channels: the errors of their workers.
+_ERRORS: dict[str, list[JobError]] = {}
+
+
 @dataclass(frozen=True)
 class FailureChannel:
     """The channel by which workers report the error that ends the job.
 
     Attributes:
-        path: a file on this machine that appears with the first failure; None to raise it.
-        driver: the id of the process that waits for the job; 0 if on another machine.
+        job: the name of the job in its process; empty if workers raise their errors.
+        process: the id of the process of the job and its workers.
     """
 
-    path: Path | None = None
-    driver: int = 0
+    job: str = ""
+    process: int = 0
+
+    @classmethod
+    @contextlib.contextmanager
+    def here(cls) -> Iterator[Self]:
+        """Open the channel of a job whose workers are threads of this process."""
+        channel = cls(uuid.uuid4().hex, os.getpid())
+        _ERRORS[channel.job] = []
+        try:
+            yield channel
+        finally:
+            del _ERRORS[channel.job]
 
     def stopped(self) -> bool:
         """Return whether the job has failed or ended, so that workers need not go on."""
-        if self.path is None:
-            return False
-        if self.path.exists() or not self.path.parent.exists():
-            return True
-        return self.driver > 0 and not _is_running(self.driver)
+        return self.process == os.getpid() and _ERRORS.get(self.job) != []
 
     @contextlib.contextmanager
     def reported(self) -> Iterator[None]:
-        """Report an error of the block; if there is a file for errors, go on after the block."""
+        """Report an error of the block; if the job is in this process, go on after the block."""
         try:
             yield
         except Exception as error:  # an error of any kind must reach the caller as one of ours
             failure = as_job_error(error)
-            if self.path is None:
+            if self.process != os.getpid():
                 raise WorkerError.of(failure) from error
             if failure is not error:
                 _LOGGER.debug("failure in a worker: %s", traceback.format_exc())
-            self.leave(failure)
+            self._report(failure)
 
     def stop(self) -> None:
         """Make workers wind down, by reporting a `StoppedError`."""
-        self.leave(StoppedError())
+        self._report(StoppedError())
 
     def first(self) -> JobError | None:
-        """Return the reported error; None if there is no error."""
-        if self.path is None or not self.path.exists():
-            return None
-        packed = self.path.read_text(encoding="ascii")
-        return _unpacked(packed) or JobError("the job failed: its error cannot be read")
+        """Return the first reported error; None if there is no error."""
+        return next(iter(_ERRORS.get(self.job, [])), None)
 
-    def leave(self, error: JobError) -> None:
-        """Write the error to the file; do nothing if the file exists, or if there is no path."""
-        if self.path is None:
-            return
-        # The first one stays; the folder is gone where the job has ended already.
-        with (
-            contextlib.suppress(FileExistsError, FileNotFoundError),
-            self.path.open("x", encoding="ascii") as file,
-        ):
-            file.write(_packed(error))
-
-
-def _is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)  # no signal, only the question
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+    def _report(self, error: JobError) -> None:
+        if self.job in _ERRORS:  # the job may have ended
+            _ERRORS[self.job].append(error)

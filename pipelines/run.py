@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
-import tempfile
 import time
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import apache_beam as beam
@@ -46,7 +43,6 @@ from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from contextlib import AbstractContextManager
 
     from pipelines.progress import Progress
     from pipelines.settings import Execution
@@ -276,12 +272,9 @@ def _run_here(build: Build, beam_options: PipelineOptions, *, progress: Progress
     A signal lets the workers wind down; the local runner itself is not interrupted, since it can
     hang forever if it is interrupted while it waits for workers.
     """
-    with tempfile.TemporaryDirectory(prefix="bpe-job-", ignore_cleanup_errors=True) as folder:
-        failures = FailureChannel()
-        taken: AbstractContextManager[Interrupts | None] = contextlib.nullcontext()
-        if is_local(beam_options):
-            failures = FailureChannel(Path(folder, "failure"), os.getpid())
-            taken = Interrupts(lambda _: failures.stop())
+    here = is_local(beam_options)
+    with FailureChannel.here() if here else contextlib.nullcontext(FailureChannel()) as failures:
+        taken = Interrupts(lambda _: failures.stop()) if here else contextlib.nullcontext()
         with job_errors(), taken as interrupted, guarded():
             try:
                 result = _started(build, beam_options, failures=failures, say=progress.log)

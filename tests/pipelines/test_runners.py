@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
+import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -262,34 +261,32 @@ def test_a_proxy_between_beam_and_its_worker_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_without_a_file_a_failure_is_raised() -> None:
-    with pytest.raises(WorkerError, match="a reason for the log"), FailureChannel().reported():
-        raise RecordError("a reason for the log")
+def test_a_failure_of_another_process_is_raised() -> None:
+    for failures in (FailureChannel(), FailureChannel("job", os.getpid() + 1)):
+        assert not failures.stopped()
+        with pytest.raises(WorkerError, match="a reason for the log"), failures.reported():
+            raise RecordError("a reason for the log")
 
 
-def test_the_first_failure_stays(tmp_path: Path) -> None:
-    failures = FailureChannel(tmp_path / "failure")
-    assert not failures.stopped()
-    for text in ("first", "second"):
-        with failures.reported():
-            raise InputError(text)
-    assert failures.stopped()
-    assert str(failures.first()) == "first"
+def test_the_first_failure_stays() -> None:
+    with FailureChannel.here() as channel:
+        failures = copy.deepcopy(channel)  # as a worker gets it
+        assert not failures.stopped()
+        for text in ("first", "second"):
+            with failures.reported():
+                raise InputError(text)
+        assert failures.stopped()
+        assert str(channel.first()) == "first"
 
 
-def test_work_stops_when_the_job_is_gone(tmp_path: Path) -> None:
-    failures = FailureChannel(tmp_path / "gone" / "failure")
+def test_work_stops_when_the_job_has_ended() -> None:
+    with FailureChannel.here() as failures:
+        pass
     assert failures.stopped()
     assert failures.first() is None
     failures.stop()
-
-
-def test_work_stops_when_the_driver_is_gone(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as driver:
-        failures = FailureChannel(tmp_path / "failure", driver.pid)
-        assert not failures.stopped()
-        driver.kill()
-    assert failures.stopped()
+    with failures.reported():
+        raise InputError("too late")
 
 
 def test_a_command_does_not_say_what_beam_does_without_its_extras(tmp_path: Path) -> None:
