@@ -168,8 +168,8 @@ bench-quick: install $(BENCH)/ours/.installed ## the same on less text, in two m
 bench-short: install $(BENCH)/.installed ## the outputs of all compared, nothing timed: fails on inequality only
 	$(BENCH_PYTHON) -m benchmarks run --scale short
 
-bench-foundation: install ## memory and speed of count, train and encode; benchmarks/results/*.json
-	$(BIN)/python benchmarks/foundation.py
+bench-foundation: install ## memory of train and encode as the corpus grows: benchmarks/results/foundation.json
+	$(BIN)/python -m benchmarks.foundation
 
 clean: ## back to a fresh clone
 	rm -rf $(VENV) $(BENCH) $(OLDEST) $(EXAMPLES) build dist demo *.egg-info bpe/_native*.so benchmarks/data

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchmarks import results as results_files
+from benchmarks import superword_bounds, superwords
 from benchmarks.corpora import DATA, ROOT
 from benchmarks.pages import with_block
 from benchmarks.plan import PAGE, with_tables
@@ -112,7 +113,7 @@ def run(
 @click.option(
     "--pages",
     is_flag=True,
-    help="Write it into docs/benchmarks.md, README.md and docs/scale.md.",
+    help="Write it, and the tables of the other results, into README.md and docs/.",
 )
 def table(*, path: Path | None, pages: bool) -> None:
     """Print the table of a results file.
@@ -125,25 +126,12 @@ def table(*, path: Path | None, pages: bool) -> None:
         click.echo(report(results))
         return
     for page, text in (("docs/benchmarks.md", summary(results)), ("README.md", headlines(results))):
-        written = with_block(
-            (ROOT / page).read_text("utf-8"),
-            text,
-            name="benchmarks",
-            command="python -m benchmarks table --pages",
-        )
+        written = with_block((ROOT / page).read_text("utf-8"), text, name="benchmarks")
         (ROOT / page).write_text(written, encoding="utf-8")
     PAGE.write_text(with_tables(PAGE.read_text("utf-8")), encoding="utf-8")
-
-
-@bench.command()
-@click.option("--page", is_flag=True, help="Write it into docs/scale.md, between its marks.")
-def plan(*, page: bool) -> None:
-    """Print docs/scale.md with the tables that the results make."""
-    text = with_tables(PAGE.read_text("utf-8"))
-    if page:
-        PAGE.write_text(text, encoding="utf-8")
-    else:
-        click.echo(text, nl=False)
+    for module in (superwords, superword_bounds):
+        for path, text in module.pages().items():
+            path.write_text(text, encoding="utf-8")
 
 
 def _length(path: Path) -> int:

@@ -14,13 +14,14 @@ import os
 import time
 from typing import Any
 
+import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import bpe
-from benchmarks.corpora import ROOT
-from benchmarks.foundation import SHARED, commit, processor, say
+from benchmarks.corpora import ROOT, SHARED
+from benchmarks.results import commit, processor
 from bpe.counting import PretokenCounter
 from bpe.counts.files import counts_to_ipc, shard_bytes
 from bpe.pretokenizer import Pretokenizer
@@ -79,7 +80,7 @@ def main() -> None:
     }
     RESULTS.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
     for name, found in results["corpora"].items():
-        say(f"{name}: {found['bytes']:,} bytes, {found['heaps']}")
+        click.echo(f"{name}: {found['bytes']:,} bytes, {found['heaps']}")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from benchmarks import synthetic
 from benchmarks.corpora import DATA, ROOT
-from benchmarks.foundation import commit, processor
+from benchmarks.results import commit, processor
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import counts_table, counts_to_ipc
 from bpe.pretokenizer import Pretokenizer

@@ -28,7 +28,6 @@ GROWTH = RESULTS / "growth.json"
 MERGE_STEP = RESULTS / "merge_step.json"
 FOUNDATION = RESULTS / "foundation.json"
 BENCH = RESULTS / "bench.json"
-COMMAND = "python -m benchmarks plan --page"
 
 CORPORA = {"en": "English", "multi": "ten languages"}
 SIZES = {"1 TB": 1e12, "100 TB": 1e14}
@@ -186,7 +185,7 @@ def with_tables(page: str) -> str:
         ("merging", merging(merge_step)),
         ("plan", plan(growth, merge_step)),
     ):
-        page = with_block(page, table, name=name, command=COMMAND)
+        page = with_block(page, table, name=name)
     return page
 
 

@@ -83,14 +83,14 @@ def begin(scale: str) -> Results:
         when=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         scale=scale,
         machine=Machine(
-            processor=_processor(),
+            processor=processor(),
             cores=os.cpu_count() or 1,
             memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
             system=f"{platform.system()} {platform.release()} {platform.machine()}",
             python=platform.python_version(),
             pinned=platform.system() == "Linux",
         ),
-        commit=_commit(),
+        commit=commit(),
         versions={name: version for name, version in sorted(_installed()) if name != "beam-bpe"},
         works=[],
     )
@@ -169,7 +169,8 @@ def replaced(before: Results, again: Results) -> Results:
     return {**before, "works": works}
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit that is measured; with ``+`` if the sources differ from it."""
     done = subprocess.run(
         ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
         cwd=ROOT,
@@ -180,7 +181,7 @@ def _commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-def _processor() -> str:
+def processor() -> str:
     """The processor's name, where Linux tells it."""
     info = Path("/proc/cpuinfo")
     if info.is_file():

@@ -3,24 +3,23 @@
     python -m benchmarks.superword_bounds
 
 SuperBPE on the shared corpora, from all runs, without rare ones, and with long ones cut. Nothing is
-timed, so the figures are the same everywhere. `python -m benchmarks.superword_bounds --page` writes
-the table of docs/superwords.md from the results.
+timed, so the figures are the same everywhere.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
+import click
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import bpe
-from benchmarks.corpora import ROOT
-from benchmarks.foundation import SHARED, commit, say
+from benchmarks.corpora import ROOT, SHARED
 from benchmarks.pages import with_block
+from benchmarks.results import commit
 from benchmarks.superwords import PAGE, TITLES
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from bpe.training_report import SuperwordTraining
 
 RESULTS = ROOT / "benchmarks" / "results" / "superword_bounds.json"
-_COMMAND = "python -m benchmarks.superword_bounds --page"
 _WORDS, _SUPERWORDS = 16_141, 8_192  # merges of words, of superwords
 _PAIR_COUNTS = "disjoint"
 _WAYS: dict[str, dict[str, int]] = {
@@ -95,16 +93,12 @@ def compared(corpus: str) -> dict[str, Any]:
             "others": len(set(pairs) - set(exact)),
             "encoded": sum(len(tokenizer.encode_arrow(chunk).values) for chunk in texts.chunks),
         }
-        say(f"{corpus}: {way}: {ways[way]}")
+        click.echo(f"{corpus}: {way}: {ways[way]}")
     return {"bytes": pc.sum(pc.binary_length(texts)).as_py(), "ways": ways}
 
 
 def main() -> None:
-    """Compare on both corpora and write the results; with ``--page``, write the page from them."""
-    if "--page" in sys.argv[1:]:
-        for page, text in pages().items():
-            page.write_text(text, "utf-8")
-        return
+    """Compare on both corpora and write the results."""
     results = {"commit": commit(), "corpora": {one: compared(one) for one in TITLES}}
     RESULTS.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
 
@@ -113,7 +107,7 @@ def pages() -> dict[Path, str]:
     """The page that shows the results, as it should be."""
     results = json.loads(RESULTS.read_text("utf-8"))
     page = PAGE.read_text("utf-8")
-    return {PAGE: with_block(page, table(results), name="bounds", command=_COMMAND)}
+    return {PAGE: with_block(page, table(results), name="bounds")}
 
 
 def table(results: dict[str, Any]) -> str:

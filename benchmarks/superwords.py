@@ -5,7 +5,6 @@
 Whole commands on the shared corpora, by turns, medians of `_TURNS`; encoding and the growth of runs
 inside this process. The results also hold what the published program needs on its authors'
 machine: its sources could not be had. With `--large`, only what a gigabyte costs is measured again.
-`python -m benchmarks.superwords --page` writes the table of docs/superwords.md from the results.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,20 +27,15 @@ import pyarrow.parquet as pq
 
 import bpe
 from benchmarks.contenders.whole_command import measured, own_python
-from benchmarks.corpora import ROOT
-from benchmarks.foundation import SHARED, commit, processor, say
+from benchmarks.corpora import ROOT, SHARED
 from benchmarks.pages import with_block
+from benchmarks.results import commit, processor
 from bpe.run_counting import RunCounter
 
 RESULTS = ROOT / "benchmarks" / "results" / "superwords.json"
 PAGE = ROOT / "docs" / "superwords.md"
-_BEGIN, _END = (
-    "<!-- table: begin (python -m benchmarks.superwords --page) -->",
-    "<!-- table: end -->",
-)
 SCALE = ROOT / "docs" / "scale.md"
 TITLES = {"en": "English, 100 MB", "multi": "ten languages and code, 30 MB"}
-_COMMAND = "python -m benchmarks.superwords --page"
 _TURNS = 3
 _COPIES = 8  # of both corpora: a gigabyte
 _WORDS, _SUPERWORDS = 16_141, 8_192  # merges of words, of superwords
@@ -109,7 +104,9 @@ def compared(corpus: str, folder: Path) -> dict[str, Any]:
                 memory[way] = train(*options, output=folder / way, memory=True)
             seconds[way].append(train(*options, output=folder / way))
             encoded[way].append(encode(folder / way / "tokenizer.json", texts))
-            say(f"{corpus}: {way}, turn {turn + 1}: {seconds[way][-1]:.2f} s, {encoded[way][-1]}")
+            click.echo(
+                f"{corpus}: {way}, turn {turn + 1}: {seconds[way][-1]:.2f} s, {encoded[way][-1]}"
+            )
     made = folder / "SuperBPE"
     size = pc.sum(pc.binary_length(texts)).as_py()
     return {
@@ -166,11 +163,7 @@ def large(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure both corpora and write the results; with ``--page``, write the page from them."""
-    if "--page" in sys.argv[1:]:
-        for page, made in pages().items():
-            page.write_text(made, "utf-8")
-        return
+    """Measure both corpora and write the results."""
     with tempfile.TemporaryDirectory() as folder:
         if "--large" in sys.argv[1:]:
             results = json.loads(RESULTS.read_text("utf-8"))
@@ -191,7 +184,7 @@ def pages() -> dict[Path, str]:
     """The pages that show the results, as they should be."""
     results = json.loads(RESULTS.read_text("utf-8"))
     return {
-        page: with_block(page.read_text("utf-8"), made(results), name=name, command=_COMMAND)
+        page: with_block(page.read_text("utf-8"), made(results), name=name)
         for page, made, name in ((PAGE, table, "table"), (SCALE, scale_table, "runs"))
     }
 

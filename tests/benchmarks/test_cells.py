@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.cells import Growth, Limit, Ratio, Speedup, holds
-from benchmarks.pages import with_block
+from benchmarks.pages import COMMAND, with_block
 from benchmarks.results import Measured
 from benchmarks.table import main_table
 
@@ -77,17 +77,17 @@ def test_the_table_shows_spread_rates_of_parts_and_bounds_of_memory() -> None:
     assert "memory | 322 MB |  | ≤ 400 MB ✓ |" in table
 
 
-BEGIN, END = "<!-- benchmarks: begin (make) -->\n", "<!-- benchmarks: end -->\n"
+BEGIN, END = f"<!-- benchmarks: begin ({COMMAND}) -->\n", "<!-- benchmarks: end -->\n"
 
 
 def test_a_table_takes_the_place_of_another_between_the_marks() -> None:
     page = f"# Title\n\n{BEGIN}\n| old |\n\n{END}\nmore\n"
-    once = with_block(page, "| new |", name="benchmarks", command="make")
+    once = with_block(page, "| new |", name="benchmarks")
     assert once == f"# Title\n\n{BEGIN}\n| new |\n\n{END}\nmore\n"
-    assert with_block(once, "| new |", name="benchmarks", command="make") == once
+    assert with_block(once, "| new |", name="benchmarks") == once
 
 
 @pytest.mark.parametrize("page", ["# Title\n", f"{END}{BEGIN}", BEGIN])
 def test_a_page_without_marks_is_refused(page: str) -> None:
     with pytest.raises(ValueError, match="there is no line '<!-- benchmarks: begin"):
-        with_block(page, "| new |", name="benchmarks", command="make")
+        with_block(page, "| new |", name="benchmarks")

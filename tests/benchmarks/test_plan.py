@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import superword_bounds, superwords, synthetic
+from benchmarks.pages import COMMAND
 from benchmarks.plan import GROWTH, MERGE_STEP, PAGE, SHARD_BYTES, SYMBOLS, Plan, with_tables
 from pipelines.corpus.files import input_file
 from pipelines.corpus.splits import plan_splits
@@ -18,7 +19,7 @@ def test_a_figure_that_was_changed_by_hand_is_put_right() -> None:
     page = PAGE.read_text("utf-8")
     assert "| 3,726 |" in page
     changed = page.replace("| 3,726 |", "| 4,000 |")
-    assert with_tables(changed) == page, "python -m benchmarks plan --page writes them"
+    assert with_tables(changed) == page, COMMAND
 
 
 @pytest.mark.parametrize("bundles", [1, 5, 16])
@@ -54,5 +55,4 @@ def test_a_plan_grows_as_its_corpus_does(corpus: str) -> None:
 def test_the_tables_of_superwords_are_those_of_the_results() -> None:
     for module in (superwords, superword_bounds):
         for page, made in module.pages().items():
-            command = f"python -m {module.__name__} --page"
-            assert page.read_text("utf-8") == made, f"{command} writes it"
+            assert page.read_text("utf-8") == made, COMMAND
