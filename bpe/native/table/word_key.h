@@ -23,7 +23,7 @@ struct WordKey {
   // Always inlined, as is what passes a key on: built in registers, each of its words is stored
   // once and read as it was written. Out of line it is written as words of 8 bytes and copied at
   // once by a load of 16, which has to wait until both stores are done: half of the time of
-  // encoding, where a compiler chose so (benchmarks/word_cycles.py watches that).
+  // encoding, where a compiler chose so (the rows count and encode-r50k-en show that).
   [[gnu::always_inline]] WordKey(const uint8_t* begin, size_t size, const uint8_t* readable,
                                  const HashSeeds& seeds) {
     if (size > kMaxShort) [[unlikely]] {
