@@ -97,8 +97,10 @@ class Trainer:
     ) -> None:
         """Begin with words yet to be added; ``known`` merges are triples of symbols, by rank."""
 
-    def add_words(self, words: TextColumn, *, counts: Int64, symbol_of_byte: UInt8) -> None: ...
-    def add_token_words(
+    def reserve(self, *, symbols: int, words: int) -> None:
+        """Make room for so many at most; what is not used costs no memory."""
+
+    def add_words(
         self, *, ids: UInt32, offsets: Offsets, counts: Int64, symbol_of_id: UInt32
     ) -> None:
         """Add words of ids; nothing merges with an id whose symbol is 2^32 - 1."""

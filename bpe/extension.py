@@ -136,7 +136,7 @@ def token_alphabet(
     ids = [id_ for id_, token in enumerate(tokenizer.tokens) if token is not None]
     symbols = [tokenizer.token_bytes(id_) for id_ in ids]
     encode = ids_of or word_encoder(tokenizer.parts)
-    return Alphabet.of_ids(symbols, encode, symbols_of(tokenizer, ids)), ids
+    return Alphabet(symbols, encode, symbols_of(tokenizer, ids)), ids
 
 
 def known_merges(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:

@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from bpe.counts import CutRuns, PretokenCounts
 from bpe.counts.pruning import Pruned
@@ -21,7 +17,7 @@ from bpe.errors import TokenizerError, TrainingError
 from bpe.extension import atomic_tokens, extended, token_alphabet
 from bpe.models import ByteLevel
 from bpe.parts import Merges
-from bpe.symbols import TrainingWords
+from bpe.symbols import TrainingWords, ids_of_width
 from bpe.ties import TIES
 from bpe.token_table import TokenTable
 from bpe.tokenizer import Tokenizer
@@ -38,8 +34,6 @@ from bpe.training_report import SuperwordTraining, Training, TrainingStep
 from bpe.truncation import truncated
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
     from bpe._native import MergeRow
 
 _MERGES_A_STEP = 256  # between two reports of progress
@@ -190,20 +184,6 @@ def check_words(tokenizer: Tokenizer, *, boundless: bool) -> None:
         )
 
 
-def _ids_of(runs: pa.LargeBinaryArray, *, id_bytes: int) -> tuple[Buffer, Buffer]:
-    """Return the token ids of runs, for `token_alphabet`."""
-    _, ends, data = runs.buffers()
-    offsets = pa.Int64Array.from_buffers(
-        pa.int64(), len(runs) + 1, [None, ends], offset=runs.offset
-    )
-    first, last = offsets[0].as_py(), offsets[-1].as_py()
-    kind = pa.uint16() if id_bytes == 2 else pa.uint32()
-    buffers = [None, data.slice(first, last - first)]
-    ids = pa.Array.from_buffers(kind, (last - first) // id_bytes, buffers)
-    starts = pc.divide(pc.subtract(offsets, first), id_bytes)
-    return ids.cast(pa.uint32()).buffers()[1], starts.buffers()[1]
-
-
 def _training(tokenizer: Tokenizer) -> Training:
     """Return the record of its training; of no merges, if there is none."""
     if tokenizer.training is not None:
@@ -269,7 +249,7 @@ class _Phase:
             counts = counts.pruned(settings.prune_below)
         self.tokenizer, self.settings = tokenizer, settings
         self.prune, self.cut = counts.prune, counts.cut
-        alphabet, _ = token_alphabet(tokenizer, partial(_ids_of, id_bytes=origin.id_bytes))
+        alphabet, _ = token_alphabet(tokenizer, ids_of_width(origin.id_bytes))
         self.trainer = make_trainer(
             settings,
             alphabet,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bpe._arrow import text_column, values_of
-from bpe._native import TextColumn, Trainer, malformed_rows
+from bpe._native import Trainer, malformed_rows
 from bpe.byte_alphabet import HUGGINGFACE_ORDER
 from bpe.core_encoder import WordEncoder, word_encoder
 from bpe.counts import PretokenCounts
@@ -28,7 +28,7 @@ from bpe.pretokenizer import Pretokenizer
 from bpe.ties import needs_order, sort_never_split
 from bpe.token_table import TokenTable
 
-_CHUNK_BYTES = 1 << 24  # of words that are turned into ids or characters at a time
+_CHUNK_BYTES = 1 << 22  # of words that are turned into ids or characters at a time
 _CODE_POINTS = 0x110000
 _MOST_SYMBOLS = 1 << 62  # of a corpus
 _MOST_CHARACTERS = (1 << 32) - 1  # of a word
@@ -100,20 +100,14 @@ class TrainingWords:
     @property
     def offsets(self) -> _Array:
         """Return the offsets of words in the data of the column, and the end of the last; int64."""
-        ends = self.pretokens.buffers()[1] or bytes(8)
-        return np.frombuffer(ends, np.int64)[self.pretokens.offset :][: len(self.pretokens) + 1]
+        return _offsets(self.pretokens)
 
-    @cached_property
-    def column(self) -> TextColumn:
-        """Return the words as the core takes them."""
-        return text_column(self.pretokens)
-
-    def chunks(self, size: int = _CHUNK_BYTES) -> Iterator[tuple[int, int]]:
+    def chunks(self) -> Iterator[tuple[int, int]]:
         """Ranges of words, begin and end, of few bytes each, so that little is copied at a time."""
         offsets = self.offsets
         begin = 0
         while begin < len(self.pretokens):
-            end = bisect_right(offsets, offsets[begin] + size, begin + 2) - 1
+            end = bisect_right(offsets, offsets[begin] + _CHUNK_BYTES, begin + 2) - 1
             yield begin, end
             begin = end
 
@@ -121,6 +115,11 @@ class TrainingWords:
     def weights(self) -> memoryview:
         """Return the counts as the core takes them."""
         return values_of(self.counts)
+
+
+def _offsets(words: pa.LargeBinaryArray) -> _Array:
+    ends = words.buffers()[1] or bytes(8)
+    return np.frombuffer(ends, np.int64)[words.offset :][: len(words) + 1]
 
 
 def _never_split_token(model: Model, pretoken: bytes) -> bytes:
@@ -145,35 +144,38 @@ class Alphabet:
 
     Attributes:
         symbols: their strings, in the order of their ids.
-        add: gives words to a trainer with these symbols.
+        ids_of: gives the ids that words consist of.
+        symbol_of_id: the symbol of each id; `NO_SYMBOL` for one with which nothing merges.
     """
 
     symbols: list[bytes]
-    add: Callable[[Trainer, TrainingWords], None]
+    ids_of: WordEncoder
+    symbol_of_id: array[int]
 
-    @classmethod
-    def of_ids(
-        cls, symbols: list[bytes], ids_of: WordEncoder, symbol_of_id: array[int]
-    ) -> Alphabet:
-        """Return the alphabet of words that consist of ids; nothing merges with other ids.
+    def add(self, trainer: Trainer, words: TrainingWords) -> None:
+        """Give words to a trainer with these symbols."""
+        size = int(words.offsets[-1] - words.offsets[0])
+        trainer.reserve(symbols=size, words=len(words.pretokens))
+        for begin, end in words.chunks():
+            ids, offsets = self.ids_of(words.pretokens.slice(begin, end - begin))
+            trainer.add_words(
+                ids=ids,
+                offsets=offsets,
+                counts=words.weights[begin * 8 : end * 8],
+                symbol_of_id=self.symbol_of_id,
+            )
 
-        Args:
-            symbols: their strings.
-            ids_of: gives the ids of words.
-            symbol_of_id: the symbol of each id; `NO_SYMBOL` for the others.
-        """
 
-        def add(trainer: Trainer, words: TrainingWords) -> None:
-            for begin, end in words.chunks():
-                ids, offsets = ids_of(words.pretokens.slice(begin, end - begin))
-                trainer.add_token_words(
-                    ids=ids,
-                    offsets=offsets,
-                    counts=words.weights[begin * 8 : end * 8],
-                    symbol_of_id=symbol_of_id,
-                )
+def ids_of_width(width: int) -> WordEncoder:
+    """Return what takes words as ids of so many bytes each, little-endian."""
 
-        return cls(symbols, add)
+    def ids_of(words: pa.LargeBinaryArray) -> tuple[memoryview, memoryview]:
+        offsets = _offsets(words)
+        first, end = int(offsets[0]), int(offsets[-1])
+        ids = np.frombuffer(words.buffers()[2], f"<u{width}", (end - first) // width, first)
+        return ids.astype(np.uint32).data, ((offsets - first) // width).data
+
+    return ids_of
 
 
 def make_alphabet(
@@ -228,7 +230,7 @@ def _characters(words: TrainingWords, model: Model) -> tuple[Counter[str], Count
     Raises:
         TrainingError: a word is not UTF-8.
     """
-    malformed = memoryview(malformed_rows(words.column)).cast("q")
+    malformed = memoryview(malformed_rows(text_column(words.pretokens))).cast("q")
     if len(malformed):
         raise _not_utf8(model, words.pretokens[malformed[0]].as_py())
     counted = np.zeros((2, _CODE_POINTS), np.int64)
@@ -273,12 +275,8 @@ def _covered(counts: Counter[str], coverage: Fraction) -> list[str]:
 
 
 def _bytes(order: Sequence[int]) -> Alphabet:
-    symbol_of_byte = bytes(map(order.index, range(256)))
-
-    def add(trainer: Trainer, words: TrainingWords) -> None:
-        trainer.add_words(words.column, counts=words.weights, symbol_of_byte=symbol_of_byte)
-
-    return Alphabet([bytes([byte]) for byte in order], add)
+    symbols = [bytes([byte]) for byte in order]
+    return Alphabet(symbols, ids_of_width(1), array("I", map(order.index, range(256))))
 
 
 def _of_characters(strings: Iterable[str], model: CharacterLevel | WordPiece) -> Alphabet:
@@ -295,4 +293,4 @@ def _of_characters(strings: Iterable[str], model: CharacterLevel | WordPiece) ->
         model=model,
     )
     symbol_of_id = array("I", [*range(len(symbols)), *([NO_SYMBOL] * len(others))])
-    return Alphabet.of_ids(symbols, word_encoder(parts), symbol_of_id)
+    return Alphabet(symbols, word_encoder(parts), symbol_of_id)

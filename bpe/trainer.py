@@ -355,11 +355,10 @@ def make_trainer(
         pruned=min(lost, _MOST_LOST),
         **options,
     )
-    if len(words.pretokens):
-        try:
-            alphabet.add(trainer, words)
-        except (OverflowError, ValueError) as error:
-            raise TrainingError(f"cannot train on these counts: {error}") from error
+    try:
+        alphabet.add(trainer, words)
+    except (OverflowError, ValueError) as error:
+        raise TrainingError(f"cannot train on these counts: {error}") from error
     return trainer
 
 

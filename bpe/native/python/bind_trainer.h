@@ -42,31 +42,12 @@ std::unique_ptr<Trainer> make_trainer(
   return std::make_unique<Trainer>(alphabet, std::move(options));
 }
 
-// Words of bytes; symbol_of_byte[b] is the symbol of byte b.
-void add_words(Trainer& trainer, const TextColumn& words, std::span<const int64_t> counts,
-               Bytes symbol_of_byte) {
-  if (symbol_of_byte.size() != 256) throw std::invalid_argument("need a symbol for each byte");
-  if (std::ranges::max(symbol_of_byte) >= trainer.tokens().size())
-    throw std::invalid_argument("no such symbol");
-  if (words.rows() != counts.size()) throw std::invalid_argument("need a count for each word");
-  for (size_t word = 0; word < words.rows(); ++word)
-    if (counts[word] < 0)
-      throw std::invalid_argument("word " + std::to_string(word) + " has a negative count");
-  trainer.reserve(words.bytes(), words.rows());
-  for (size_t word = 0; word < words.rows(); ++word) {
-    const Bytes bytes = words[word];
-    trainer.add_word(bytes.size(), counts[word],
-                     [&](size_t i) { return uint32_t{symbol_of_byte[bytes[i]]}; });
-  }
-}
-
 constexpr uint32_t kNoSymbol = ~uint32_t{0};
 
-// Words of token ids; symbol_of_id[id] is the symbol of a token, or kNoSymbol, with which nothing
+// Words of ids; symbol_of_id[id] is the symbol of an id, or kNoSymbol, with which nothing
 // merges: a word is added as the words between these.
-void add_token_words(Trainer& trainer, std::span<const uint32_t> ids,
-                     std::span<const int64_t> offsets, std::span<const int64_t> counts,
-                     std::span<const uint32_t> symbol_of_id) {
+void add_words(Trainer& trainer, std::span<const uint32_t> ids, std::span<const int64_t> offsets,
+               std::span<const int64_t> counts, std::span<const uint32_t> symbol_of_id) {
   if (offsets.size() != counts.size() + 1) throw std::invalid_argument("need words + 1 offsets");
   for (size_t word = 0; word < counts.size(); ++word)
     if (counts[word] < 0 || offsets[word] < 0 || offsets[word + 1] < offsets[word] ||
@@ -74,7 +55,9 @@ void add_token_words(Trainer& trainer, std::span<const uint32_t> ids,
       throw std::invalid_argument("word " + std::to_string(word) +
                                   " lies outside the ids, or has a negative count");
   for (const uint32_t id : ids)
-    if (id >= symbol_of_id.size()) throw std::invalid_argument("no such symbol");
+    if (id >= symbol_of_id.size() ||
+        (symbol_of_id[id] >= trainer.tokens().size() && symbol_of_id[id] != kNoSymbol))
+      throw std::invalid_argument("no such symbol");
   for (size_t word = 0; word < counts.size(); ++word) {
     auto begin = static_cast<size_t>(offsets[word]);
     const auto end = static_cast<size_t>(offsets[word + 1]);
@@ -104,9 +87,9 @@ inline void bind_trainer(py::module_& module) {
            py::arg("prefix") = py::bytes(), py::arg("max_tokens"), py::arg("min_frequency"),
            py::arg("forbidden"), py::arg("whole_words") = py::list(), py::arg("pruned") = 0,
            py::arg("known") = py::none())
-      .def("add_words", &add_words, py::arg("words"), py::kw_only(), py::arg("counts"),
-           py::arg("symbol_of_byte"), Release())
-      .def("add_token_words", &add_token_words, py::kw_only(), py::arg("ids"), py::arg("offsets"),
+      .def("reserve", &Trainer::reserve, py::kw_only(), py::arg("symbols"), py::arg("words"))
+      .def("reserve", &Trainer::reserve, py::kw_only(), py::arg("symbols"), py::arg("words"))
+      .def("add_words", &add_words, py::kw_only(), py::arg("ids"), py::arg("offsets"),
            py::arg("counts"), py::arg("symbol_of_id"), Release())
       .def("peek",
            [](Trainer& t) -> py::object {
