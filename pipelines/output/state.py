@@ -48,81 +48,64 @@ _RESUME = "(an interrupted one can be finished with `resume`)"
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """The state of a directory.
+    """A complete output.
 
     Attributes:
         directory: the path of the directory.
-        kind: the kind of output that a job made or began to make; None if neither plan nor
-            manifest names one.
-        problem: the message of the error if the output is incomplete; None if it is complete.
-        inner: the outputs in the folders of a job that makes several.
+        kind: the kind of output; None if neither plan nor manifest names one.
         folder: the name of the folder, if the directory is one of a larger output.
     """
 
     directory: str
     kind: Kind | None
-    problem: str | None = None
-    inner: tuple[Output, ...] = ()
     folder: str = ""
-
-
-def inspect(directory: str) -> Output:
-    """Find the output in ``directory``; a missing one on an object store counts as empty.
-
-    The plan names the kind of output before there is any; the manifest exists once the output is
-    complete, even if hidden files are left. Both must name the same kind.
-
-    Raises:
-        InputError: the directory does not exist.
-    """
-    root = storage.located(directory)
-    if storage.is_local(root) and not Path(root).is_dir():
-        raise InputError(f"{directory}: there is no such directory")
-    plan = _plan(root)
-    kind, problem = _state(root, directory, plan)
-    return Output(
-        directory=directory,
-        kind=kind,
-        problem=problem,
-        inner=_inner(root, directory, plan) if kind in ("tokenizer", None) else (),
-    )
 
 
 def complete(directory: str, *kinds: Kind) -> Output:
     """Find the complete output in ``directory``; folders of other outputs are not checked.
 
     Args:
-        directory: a path on any filesystem.
+        directory: a path on any filesystem; a missing directory on a store counts as empty.
         kinds: the accepted kinds; if none is given, any directory is accepted.
 
     Raises:
-        InputError: the output is incomplete or of another kind.
+        InputError: there is no such directory, or the output is incomplete or of another kind.
     """
-    output = inspect(directory)
-    if output.problem is not None:
-        raise InputError(output.problem)
-    if kinds and output.kind not in kinds:
-        raise InputError(_other(output, kinds))
-    return output
+    root = storage.located(directory)
+    if storage.is_local(root) and not Path(root).is_dir():
+        raise InputError(f"{directory}: there is no such directory")
+    kind = _complete_kind(root, directory)
+    if kinds and kind not in kinds:
+        raise InputError(_other(directory, kind, kinds))
+    return Output(directory=directory, kind=kind)
 
 
-def complete_outputs(directory: str, *kinds: Kind) -> tuple[Output, ...]:
+def complete_outputs(directory: str) -> tuple[Output, ...]:
     """Return all outputs of a job in ``directory``, in the order in which they are made.
 
-    Args:
-        directory: a path on any filesystem.
-        kinds: the accepted kinds; if none is given, every kind.
-
     Raises:
-        InputError: there is no output, one is incomplete, or it is of another kind.
+        InputError: there is no output, or one is incomplete.
     """
-    output = complete(directory, *(kinds or _KINDS))
-    for inner in output.inner:
-        if inner.problem is not None:
-            raise InputError(inner.problem)
-    later = ("encoded", "export") if output.kind == "tokenizer" else ("export",)
-    after = [inner for inner in output.inner if inner.kind in later]
-    return (*(inner for inner in output.inner if inner not in after), output, *after)
+    output = complete(directory, *_KINDS)
+    if output.kind != "tokenizer":
+        return (output,)
+    root = storage.located(directory)
+    plan = _plan(root)
+    settings, promised = plan.get("settings"), FOLDERS_OF.get(str(plan.get(THEN)), ())
+    crosses_words = isinstance(settings, dict) and RUNS in settings
+    before, after = list[Output](), list[Output]()
+    for folder, made in _FOLDERS.items():
+        if folder in (OF_WORDS, RUNS) and not crosses_words:
+            continue
+        path, manifest = join(directory, folder), join(root, folder, MANIFEST)
+        kind = _complete_kind(join(root, folder), path)
+        if folder in promised and kind is None:
+            raise InputError(_unfinished(path))
+        discarded = kind == ENCODED and read_manifest_object(manifest).get("discarded")
+        if kind == made and not discarded:
+            inner = after if folder in (ENCODED, EXPORTED) else before
+            inner.append(Output(directory=path, kind=kind, folder=folder))
+    return (*before, output, *after)
 
 
 def _plan(root: str) -> dict[str, Any]:
@@ -130,81 +113,50 @@ def _plan(root: str) -> dict[str, Any]:
     return plan if plan.get("kind") in _KINDS else {}
 
 
-def _state(root: str, name: str, plan: dict[str, Any]) -> tuple[Kind | None, str | None]:
-    """Return the kind of output in a directory, and the problem if it is incomplete."""
-    planned: Kind | None = plan.get("kind")
-    path = join(root, MANIFEST)
-    if not storage.exists(path):
-        if planned in ("counts", "encoded", "export"):
-            return planned, _unfinished(name)
-        return _tokenizer_state(root, name, planned)
-    try:
-        manifest = _read(root)
-    except InputError as error:
-        return planned, str(error)
-    kind = _kind_of(manifest)
-    if kind is None and not _parts(root):
-        kind, problem = _tokenizer_state(root, name, planned)
-        if kind == "tokenizer":  # whose manifest it is, is not ours to know
-            return kind, problem
-    if kind is None:
-        return planned, f"{path}: not a manifest of counts, of an encoded corpus or of an export"
-    if planned not in (None, kind):
-        return planned, (
+def _complete_kind(root: str, name: str) -> Kind | None:
+    """Return the kind of the complete output in a directory.
+
+    The plan names the kind before there is any output; the manifest exists once the output is
+    complete, even if hidden files are left. Both must name the same kind.
+
+    Args:
+        root: the directory.
+        name: the name of the directory in errors.
+
+    Raises:
+        InputError: the output is incomplete.
+    """
+    path, planned = join(root, MANIFEST), _plan(root).get("kind")
+    kind = _kind_of(read_manifest_object(path)) if storage.exists(path) else None
+    if kind is not None and planned not in (None, kind):
+        raise InputError(
             f"{path} is of {kind}, and {join(root, PLAN)} says that {planned} were begun here: it "
             "is the manifest of another directory: remove it"
         )
-    return kind, None
-
-
-def _tokenizer_state(root: str, name: str, planned: Kind | None) -> tuple[Kind | None, str | None]:
-    """Return kind and problem of a directory without a manifest, such as a tokenizer's."""
-    if planned is None and _parts(root):
-        return None, _unfinished(name)
+    if kind is not None:
+        return kind
+    if planned not in (None, "tokenizer") or (planned is None and _parts(root)):
+        raise InputError(_unfinished(name))
     if storage.exists(join(root, TOKENIZER)):
-        return "tokenizer", None
+        return "tokenizer"
     if storage.exists(join(root, TRAINING)):
-        return "tokenizer", (
+        raise InputError(
             f"{name} holds {TRAINING}, but {TOKENIZER} is missing: repeat its bpe train with "
             "`resume`, which keeps the counts and trains again"
         )
     if planned is not None:
-        return "tokenizer", (
+        raise InputError(
             f"{name}: no {TOKENIZER}: no finished training left its tokenizer here {_RESUME}"
         )
     others = (join(root, file) for file in USUAL_NAMES if file != TOKENIZER)
-    return ("tokenizer" if any(map(storage.exists, others)) else None), None
-
-
-def _inner(root: str, name: str, plan: dict[str, Any]) -> tuple[Output, ...]:
-    found = []
-    settings, promised = plan.get("settings"), FOLDERS_OF.get(str(plan.get(THEN)), ())
-    crosses_words = isinstance(settings, dict) and RUNS in settings
-    for folder, made in _FOLDERS.items():
-        if folder in (OF_WORDS, RUNS) and not crosses_words:
-            continue
-        inner, path = join(root, folder), join(name, folder)
-        begun = _plan(inner)
-        kind, problem = _state(inner, path, begun)
-        if kind == ENCODED and problem is None and _read(inner).get("discarded"):
-            continue
-        if folder in promised and kind is None:
-            kind, problem = made, _unfinished(path)
-        if kind == made or problem is not None:
-            found.append(Output(directory=path, kind=kind, problem=problem, folder=folder))
-    return tuple(found)
-
-
-def _read(root: str) -> dict[str, Any]:
-    return read_manifest_object(join(root, MANIFEST))
+    return "tokenizer" if any(map(storage.exists, others)) else None
 
 
 def _unfinished(name: str) -> str:
     return f"{name}: no {MANIFEST}: no finished job left its output here {_RESUME}"
 
 
-def _other(output: Output, kinds: tuple[Kind, ...]) -> str:
-    name, kind = output.directory, output.kind
+def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
     if kind is None:
         return (
             f"{name}: no {MANIFEST}: no finished job left its output here: name a directory that "

@@ -33,7 +33,7 @@ def find_sources(path: str) -> dict[str, str]:
             return {"directory": directory, "comparison": tokenizer}
         is_trained = tokenizer == join(directory, TOKENIZER)
     else:
-        found = complete_outputs(directory, "counts", "tokenizer", "encoded", "export")
+        found = complete_outputs(directory)
         named = [one for one in found if one.folder not in (OF_WORDS, RUNS)]
         outputs = {str(one.kind): one.directory for one in named}
         is_trained = outputs.pop("tokenizer", None) is not None

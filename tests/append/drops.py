@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from pipelines.count.directory import read_counts_manifest
 from pipelines.encode.manifest import read_encoded
-from pipelines.output.state import inspect
+from pipelines.output.state import complete
 from tests.pipelines.corpora import sentence
 from tests.pipelines.corpus_files import COMPRESSIONS, pack
 
@@ -83,6 +83,6 @@ def taken(output: Path) -> int:
     """The number of inputs in the manifest of a directory."""
     if not (output / "manifest.json").exists():
         return 0
-    counts = inspect(str(output)).kind == "counts"
+    counts = complete(str(output)).kind == "counts"
     manifest = read_counts_manifest(str(output)) if counts else read_encoded(str(output))
     return len(manifest.inputs)

@@ -15,7 +15,7 @@ from pipelines import object_stores, storage
 from pipelines.corpus.inputs import find_inputs
 from pipelines.errors import ConfigError, InputError, JobError, OutputError
 from pipelines.object_stores import StorageOptions
-from pipelines.output.state import inspect
+from pipelines.output.state import complete
 from pipelines.settings import Execution, InputSettings
 from pipelines.tokenizer_files import load_tokenizer
 from tests.faults.store import BUCKET, Store, start_store
@@ -253,6 +253,6 @@ def test_half_of_a_pair_in_a_store(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", bpe.formats.USUAL_NAMES)
 def test_a_directory_of_a_tokenizer_is_known_by_any_usual_name(tmp_path: Path, name: str) -> None:
-    assert inspect(str(tmp_path)).kind is None
+    assert complete(str(tmp_path)).kind is None
     (tmp_path / name).touch()
-    assert inspect(str(tmp_path)).kind == "tokenizer"
+    assert complete(str(tmp_path)).kind == "tokenizer"
