@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bpe.pretokenizer import Pretokenizer
     from pipelines.corpus.documents import Block
     from pipelines.corpus.files import InputFile
-    from pipelines.corpus.splits import FileRange, Split
+    from pipelines.corpus.splits import Split
     from pipelines.failures import FailureChannel
     from pipelines.progress import SlotWriter
     from pipelines.settings import OutputSettings, PretokenSettings
@@ -121,16 +121,7 @@ class CountJob:
         Raises:
             InputError: the tokenizer cannot be read, or is another tokenizer.
         """
-        if self.runs is None:
-            return None
-        path = join(self.directory, TOKENIZER)
-        tokenizer = load_tokenizer(path)
-        if tokenizer.text_sha256 != self.runs.tokenizer:
-            raise InputError(
-                f"{path} is not the tokenizer whose runs are counted there: put that one back, or "
-                "count the runs again"
-            )
-        return tokenizer
+        return None if self.runs is None else tokenizer_of_runs(self.directory, self.runs)
 
     def pretoken_counter(self) -> PretokenCounter:
         """Return a new counter of pre-tokens."""
@@ -170,6 +161,22 @@ class CountJob:
         return replace(
             self, directory=join(self.directory, folder), settings=settings, sources=(), run=""
         )
+
+
+def tokenizer_of_runs(directory: str, runs: Runs) -> Tokenizer:
+    """Load the tokenizer in a directory of counts of runs.
+
+    Raises:
+        InputError: the tokenizer cannot be read, or is another tokenizer.
+    """
+    path, remedy = join(directory, TOKENIZER), "put that one back, or count the runs again"
+    try:
+        tokenizer = load_tokenizer(path)
+    except InputError as error:
+        raise InputError(f"{error}: {remedy}") from error
+    if tokenizer.text_sha256 != runs.tokenizer:
+        raise InputError(f"{path} is not the tokenizer whose runs are counted there: {remedy}")
+    return tokenizer
 
 
 @dataclass(frozen=True)
@@ -298,16 +305,14 @@ def count_arrived(
 ) -> list[Any]:
     """Return the results of `count_split` for the readable files, and the files set aside."""
 
-    def make(pieces: Sequence[FileRange]) -> list[Any]:
-        storage.remove(join(job.directory, split.dead_letters_file))
+    def make(some: Split) -> list[Any]:
         counts = Counters(job, tokenizer)
-        some = replace(split, pieces=tuple(pieces))
-        if not pieces:
+        if not some.pieces:
             return [Totals()]
         counted = count_split(some, job, reading, failures, counts, slot=slot)
         return [*counted, *counts.drained()]
 
-    results, aside = readable(split.pieces, make, stopped=failures.stopped)
+    results, aside = readable(split, make, directory=job.directory, stopped=failures.stopped)
     return [*results, *aside]
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe._codec import from_jsonable, to_jsonable
-from pipelines import storage
 from pipelines.corpus.documents import PassthroughColumn
 from pipelines.encode.passthrough import find_passthrough, name_and_type
 from pipelines.encode.steps import encode_split
@@ -14,7 +13,6 @@ from pipelines.errors import InputError
 from pipelines.formats import WITH_COLUMNS
 from pipelines.output.names import read_plan
 from pipelines.readable import readable
-from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -44,18 +42,17 @@ def encode_arrived(
     errors are those of `encode_split`; ``gauge`` measures the fit.
     """
 
-    def made(pieces: Sequence[FileRange]) -> Made:
-        _check_columns(pieces, job)
-        storage.remove(join(job.directory, split.dead_letters_file))
+    def made(some: Split) -> Made:
+        _check_columns(some.pieces, job)
         measure = gauge.measure()
         part = encode_split(
-            *(replace(split, pieces=tuple(pieces)), job, tokenizer, stopped),
+            *(some, job, tokenizer, stopped),
             observe=lambda block: measure.add(block.texts, block.plain.flatten().to_numpy()),
             slot=slot,
         )
         return replace(part, totals={**part.totals, "measured": to_jsonable(measure.finish())})
 
-    part, aside = readable(split.pieces, made, stopped=stopped)
+    part, aside = readable(split, made, directory=job.directory, stopped=stopped)
     return replace(part, totals={**part.totals, "set_aside": to_jsonable(aside)})
 
 

@@ -225,17 +225,15 @@ class EncodedManifest(EncodedHeader):
 
     def files(self) -> dict[str, bytes]:
         """Return the files to write, by name, the manifest last; see `bpe._inputs_file`."""
-        named = {**self.to_json()}
-        del named["parts"]
         file = of_generation(INPUTS, self.generation)
-        value, inputs = take_out(with_checksum(named), file)
+        value, inputs = take_out(self.to_json(), file)
         before = {} if inputs is None else {file: inputs}
         return {**before, MANIFEST: json_bytes(value)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as JSON values, in the order of the file, with the checksum last."""
-        value = to_jsonable(self)
-        for name in ("records", "duplicate_ids", "discarded", "generation"):
+        value = to_jsonable(replace(self, parts=()))
+        for name in ("parts", "records", "duplicate_ids", "discarded", "generation"):
             if not value[name]:
                 del value[name]
         return with_checksum(value)

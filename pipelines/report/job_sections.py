@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from bpe._codec import to_jsonable
 from bpe.files import CHECKSUM
 from pipelines.report.bad_records import MOST_READ, read_reasons
 from pipelines.timings import read_timing
@@ -70,7 +71,8 @@ def counts_manifest(counts: Counts) -> Facts:
 def encoded_manifest(encoded: EncodedMaterial) -> Facts:
     """Return the manifest of the encoded corpus."""
     manifest = encoded.manifest
-    return _manifest("encoded corpus", manifest.to_json(), is_appended=manifest.generation > 0)
+    value = {**manifest.to_json(), "parts": to_jsonable(manifest.parts)}
+    return _manifest("encoded corpus", value, is_appended=manifest.generation > 0)
 
 
 def export_manifest(export: ExportManifest) -> Facts:

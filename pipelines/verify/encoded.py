@@ -69,7 +69,17 @@ class CheckParts(Check):
         """Yield the parts of the manifest, each with its split and the bytes to read."""
         manifest = read_encoded(self.output)
         paths = paths_of(self.output, manifest, self.inputs)
-        for part, split in zip(manifest.parts, splits_of(manifest, paths), strict=True):
+        index = -1
+        for part in manifest.parts:
+            pieces = []
+            for piece in part.inputs:
+                index += piece.start == 0  # another file begins; not by name, two may look the same
+                path = "" if paths is None else paths[index]
+                pieces.append(FileRange(**vars(piece), path=path, file_index=index))
+            name = parse_part(part.file)
+            if name is None:  # `read_encoded` has refused it
+                raise VerificationError(f"the manifest names a part {part.file!r}")
+            split = Split(**vars(name), pieces=tuple(pieces))
             yield (part, split), part.bytes if paths is None else split.size
 
     def check(
@@ -153,7 +163,6 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
     encoding = EncodeJob.of(manifest, root)
     _check_totals(manifest, encoding.manifest(manifest.parts))
     paths = paths_of(root, manifest, job.inputs)
-    splits = splits_of(manifest, paths)
     check = CheckParts(
         output=root,
         job=encoding,
@@ -162,8 +171,8 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
         reads=paths is None,
     )
     totals = manifest.totals
-    size = totals.bytes if paths is None else sum(split.size for split in splits)
-    job.run(check, reads=paths or (), pieces=len(splits), size=size)
+    size = totals.bytes if paths is None else sum(source.size for source in manifest.inputs)
+    job.run(check, reads=paths or (), pieces=len(manifest.parts), size=size)
     if not manifest.generation:
         job.refuse_another(manifest, read_encoded(root))
     if tokenizer is not None and tokenizer.sha256 != manifest.tokenizer.sha256:
@@ -171,7 +180,7 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
             f"{root} was encoded with another tokenizer than the one in its folder: encode it again"
         )
     return {
-        "parts": len(splits),
+        "parts": len(manifest.parts),
         "documents": totals.documents,
         "bytes": totals.text_bytes,
         "tokens": totals.tokens,
@@ -225,28 +234,6 @@ def _check_totals(stated: EncodedManifest, found: EncodedManifest) -> None:
             f"the manifest's list of {many(len(stated.inputs), 'input')} is not that of its parts, "
             f"which have {many(len(found.inputs), 'input')}"
         )
-
-
-def splits_of(manifest: EncodedManifest, paths: Sequence[str] | None) -> list[Split]:
-    """Return the splits of the parts of a manifest.
-
-    Args:
-        manifest: the manifest of the corpus.
-        paths: the present paths of its inputs; None if the inputs are not read.
-    """
-    index = -1
-    splits = []
-    for part in manifest.parts:
-        pieces = []
-        for piece in part.inputs:
-            index += piece.start == 0  # another file begins; not by name, two may look the same
-            path = "" if paths is None else paths[index]
-            pieces.append(FileRange(**vars(piece), path=path, file_index=index))
-        name = parse_part(part.file)
-        if name is None:  # `read_encoded` has refused it
-            raise VerificationError(f"the manifest names a part {part.file!r}")
-        splits.append(Split(**vars(name), pieces=tuple(pieces)))
-    return splits
 
 
 def keeps_texts(tokenizer: Tokenizer, settings: RowSettings) -> bool:
