@@ -91,9 +91,10 @@ def manifest_of(
     """
     found = list(results)
     there = {one.file for one in of_kind(CountsPart, found)}
-    for shard, counts in enumerate(job.empty()):
+    (empty,) = job.counter(None).drain(1)
+    for shard in range(job.drained):
         if shard_file(shard, job.settings.shards, job.generation) not in there:
-            found += write_shard(shard, counts_to_ipc(counts), job)
+            found += write_shard(shard, counts_to_ipc(empty), job)
     cuts, lost = of_kind(CutRuns, found), of_kind(Losses, found)
     counted = sum(of_kind(int, found)) + sum(one.occurrences for one in lost)
     if counted != totals.pretokens:

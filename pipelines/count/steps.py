@@ -123,14 +123,6 @@ class CountJob:
         """
         return None if self.runs is None else tokenizer_of_runs(self.directory, self.runs)
 
-    def pretoken_counter(self) -> PretokenCounter:
-        """Return a new counter of pre-tokens."""
-        return PretokenCounter(
-            self.pretokenizer,
-            special_tokens=self.special_tokens,
-            track_order=self.settings.track_order,
-        )
-
     def counter(self, tokenizer: Tokenizer | None) -> AnyCounter:
         """Return a new counter of runs or pre-tokens.
 
@@ -138,14 +130,14 @@ class CountJob:
             tokenizer: the result of `tokenizer`.
         """
         if self.runs is None or tokenizer is None:
-            return self.pretoken_counter()
+            return PretokenCounter(
+                self.pretokenizer,
+                special_tokens=self.special_tokens,
+                track_order=self.settings.track_order,
+            )
         return RunCounter(
             tokenizer, merge_pattern=self.runs.merge_pattern, max_run=self.runs.max_run
         )
-
-    def empty(self) -> list[SortedCounts]:
-        """Return empty counts for each message of a counter."""
-        return self.pretoken_counter().drain(self.drained)
 
     def pruned(self, counts: SortedCounts) -> tuple[SortedCounts, Losses]:
         """Return the counts of a shard without rare units, and the losses by pruning."""
@@ -207,7 +199,14 @@ class Counters:
         return sum(one.nbytes for one in self._counters.values())
 
     def add(self, block: Block, set_aside: SetAside) -> Totals:
-        """Count the documents of a block; arguments as for `count_block`.
+        """Count the documents of a block, and set aside the documents that cannot be counted.
+
+        Args:
+            block: the block of documents.
+            set_aside: called for each bad document with the block, the row and the reason.
+
+        Returns:
+            The totals of the documents that were counted.
 
         Raises:
             InputError: there are too many groups.
@@ -218,7 +217,9 @@ class Counters:
             if group not in self._counters:
                 check_groups([*self._counters, group], self._job)
                 self._counters[group] = self._job.counter(self._tokenizer)
-            counted = count_block(documents, self._job, self._counters[group], set_aside)
+            texts = documents.texts
+            columns = (texts, _places(documents)) if self._job.settings.track_order else (texts,)
+            counted = count_texts(columns, self._counters[group], partial(set_aside, documents))
             totals += counted
             self._totals[group] = self._totals.get(group, Totals()) + counted
         return totals
@@ -314,22 +315,6 @@ def count_arrived(
 
     results, aside = readable(split, make, directory=job.directory, stopped=failures.stopped)
     return [*results, *aside]
-
-
-def count_block(block: Block, job: CountJob, counts: AnyCounter, set_aside: SetAside) -> Totals:
-    """Count the documents of a block, and set aside the documents that cannot be counted.
-
-    Args:
-        block: the block of documents.
-        job: the settings of counting.
-        counts: the counter.
-        set_aside: called for each bad document with the block, the row and the reason.
-
-    Returns:
-        The totals of the documents that were counted.
-    """
-    columns = (block.texts, _places(block)) if job.settings.track_order else (block.texts,)
-    return count_texts(columns, counts, partial(set_aside, block))
 
 
 def count_texts(
