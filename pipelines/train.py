@@ -110,12 +110,6 @@ class TrainRequest(Job):
     name = "train"
     last_file = TOKENIZER
 
-    @property
-    def shown(self) -> dict[str, str]:
-        """Return the values that a runner's web UI shows of the job."""
-        counts = ", ".join(one.title for one in self.counts)
-        return {**super().shown, "counts": counts, "ties": self.training.ties}
-
     def folder(self, name: str) -> str:
         """Return the path of a folder in the output directory, such as that of the counts."""
         return join(self.directory, name)

@@ -78,11 +78,6 @@ class CompareRequest(CorpusRequest):
         )
 
     @property
-    def shown(self) -> dict[str, str]:
-        """Return the values that a runner's web UI shows for the job."""
-        return {**super().shown, "tokenizers": ", ".join(one.name for one in self.tokenizers)}
-
-    @property
     def stages(self) -> tuple[Stage, ...]:
         """Return the only stage: the comparison of each split."""
         return (

@@ -139,12 +139,6 @@ class ExportJob(Job):
         return join(self.directory, WORK)
 
     @property
-    def shown(self) -> dict[str, str]:
-        """Return the values that a runner's web UI shows of the job."""
-        sources = ", ".join(f"{name}={directory}" for name, directory in self.sources.items())
-        return {"output": self.directory, "sources": sources, "to": self.plan.settings.to}
-
-    @property
     def stages(self) -> tuple[Stage, ...]:
         """Return the stages of the export, in order."""
         known = {"output": self.directory, "work": self.work, "run": self.run}
