@@ -141,18 +141,6 @@ def _unreached_superwords(parts: Parts) -> list[int]:
     return sorted(alone - words.keys())
 
 
-def merge_counts(parts: Parts) -> dict[int, int]:
-    """Return how often the pair of each merge occurred in training, by rank; empty if not known."""
-    if (training := parts.training) is None:
-        return {}
-    ranks = parts.ranks(parts.merges)
-    return {
-        rank: merge.count
-        for rank, merge in enumerate(training.merges, start=training.first_rank)
-        if ranks.get((merge.left, merge.right)) == rank
-    }
-
-
 def html_table(parts: Parts) -> str:
     """Return a tokenizer as an HTML table; everything that comes from it is escaped."""
     merges = [*parts.merges]

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from bpe.explain import MergeStep
     from bpe.training_report import CurvePoint, Training
 
-    _Figures = Mapping[tuple[bytes, bytes], Mapping[str, int]]  # of a merge: its rank, its count
+    _Figures = dict[tuple[bytes, bytes], dict[str, int]]  # of a merge: its rank, its count
 
 _COLOURS = ("cyan", "yellow", "green", "magenta")
+_CUT_OUT = "it is a special or added token, cut out of the text"
 _STEPS = (1, 2, 5)  # of each power of ten
 _HEADS = ("vocabulary", "tokens", "tokens per word", "bytes per token")
 
@@ -125,24 +126,20 @@ def _common_prefix(*lists: list[str]) -> list[str]:
 
 def _merges(tokenizer: Tokenizer) -> dict[str, _Figures]:
     """Return the rank, and if known the count, of each merge of words and of superwords."""
-    from bpe.explain import merge_counts
-
     parts, training = tokenizer.parts, tokenizer.training
-    ranks = {"merge": parts.ranks(parts.merges), "superword": parts.ranks(parts.superwords)}
-    learnt = () if training is None or training.superwords is None else training.superwords.merges
-    counts = {"merge": merge_counts(parts)}
-    counts["superword"] = {
-        rank: one.count
-        for rank, one in enumerate(learnt)
-        if ranks["superword"].get((one.left, one.right)) == rank
+    figures = {
+        kind: {pair: {"rank": rank} for pair, rank in parts.ranks(merges).items()}
+        for kind, merges in (("merge", parts.merges), ("superword", parts.superwords))
     }
-    return {
-        kind: {
-            pair: {"rank": rank, **({"count": known[rank]} if rank in known else {})}
-            for pair, rank in ranks[kind].items()
-        }
-        for kind, known in counts.items()
-    }
+    learnt = [] if training is None else [("merge", training.first_rank, training.merges)]
+    if training is not None and training.superwords is not None:
+        learnt.append(("superword", 0, training.superwords.merges))
+    for kind, first, merges in learnt:
+        for rank, merge in enumerate(merges, first):
+            known = figures[kind].get((merge.left, merge.right), {})
+            if known.get("rank") == rank:
+                known["count"] = merge.count
+    return figures
 
 
 def _explain(
@@ -157,24 +154,27 @@ def _explain(
     Ids are None where a character has none and there is no unknown token.
     """
     from bpe.errors import UnknownCharacterError
-    from bpe.explain import MergeStep, visible
+    from bpe.explain import MergeStep, superword_runs, visible
 
     ids = None
     with suppress(UnknownCharacterError):
         ids = tokenizer.encode(word, allowed_special=allowed)
     pretokens: list[dict[str, Any]] = []
     tokens: list[bytes] = []
+    joinable: list[bytes | None] = []  # None: no superword crosses a token that is cut out
     for pretoken, cut_out in _cut(tokenizer, word, allowed):
         merged = [MergeStep((pretoken,), None)] if cut_out else tokenizer.explain(pretoken)
         tokens += merged[-1].symbols
+        joinable.append(None if cut_out else pretoken)
         shown = _shown_steps(merged, merges["merge"])
-        unmerged = cut_out or _unmerged(tokenizer, pretoken, merged)
+        unmerged = _CUT_OUT if cut_out else _unmerged(tokenizer, pretoken, merged)
         pretokens.append({"pretoken": visible(pretoken), "steps": shown, "unmerged": unmerged})
     if ids is not None:
         tokens = [*map(tokenizer.token_bytes, ids)]
     superwords = [
         {"steps": _shown_steps(steps, merges["superword"])}
-        for steps in _superword_steps(tokenizer, word, allowed)
+        for steps in map(tokenizer.explain_superwords, superword_runs(tokenizer.parts, joinable))
+        if len(steps) > 1
     ]
     return {
         "word": visible(word),
@@ -199,40 +199,22 @@ def _shown_steps(steps: Iterable[MergeStep], merges: _Figures) -> list[dict[str,
     return shown
 
 
-def _superword_steps(
-    tokenizer: Tokenizer, word: bytes, allowed: Collection[str] | str
-) -> Iterator[list[MergeStep]]:
-    """Yield the steps of each run of a word in which superwords are merged."""
-    from bpe.explain import superword_runs
-
-    pieces = (None if cut_out else pretoken for pretoken, cut_out in _cut(tokenizer, word, allowed))
-    for run in superword_runs(tokenizer.parts, pieces):
-        steps = tokenizer.explain_superwords(run)
-        if len(steps) > 1:
-            yield steps
-
-
 def _cut(
     tokenizer: Tokenizer, word: bytes, allowed: Collection[str] | str
-) -> Iterator[tuple[bytes, str | None]]:
-    """Yield the pre-tokens of a word, and the tokens cut out of it with the reason."""
+) -> Iterator[tuple[bytes, bool]]:
+    """Yield the pre-tokens of a word and the tokens cut out of it, and whether one is such."""
     import pyarrow as pa
 
     from bpe.segments import TextCutter
 
     special = tokenizer.special_tokens.keys() if allowed == "all" else allowed
-    cut = {
-        **dict.fromkeys(tokenizer.added_tokens, "it is an added token, cut out of every text"),
-        **dict.fromkeys(special, "it is a special token"),
-    }
-    reasons = [*cut.values()]
+    cut = {name.encode(): number for number, name in enumerate((*tokenizer.added_tokens, *special))}
     cutter = TextCutter(tokenizer.pretokenizer, flags=tokenizer.token_flags)
-    numbers = {name.encode(): i for i, name in enumerate(cut)}
-    segments = cutter.segments(pa.array([word]), numbers)
+    segments = cutter.segments(pa.array([word]), cut)
     if cutter.is_native:
         segments = segments.pretokens(tokenizer.pretokenizer)
     for text, number in zip(segments.data.to_pylist(), segments.what.tolist(), strict=True):
-        yield text, reasons[number] if number >= 0 else None
+        yield text, number >= 0
 
 
 def _unmerged(tokenizer: Tokenizer, pretoken: bytes, steps: Sequence[MergeStep]) -> str | None:

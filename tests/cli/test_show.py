@@ -164,9 +164,11 @@ def test_special_tokens_of_a_text(work: Path) -> None:
     assert plain["ids"] == tokenizer.encode(text)
     assert special["ids"] == tokenizer.encode(text, allowed_special="all")
     assert [part["pretoken"] for part in special["pretokens"]] == ["low", "<|endoftext|>", "low"]
-    assert special["pretokens"][1]["unmerged"] == "it is a special token"
+    assert (
+        special["pretokens"][1]["unmerged"] == "it is a special or added token, cut out of the text"
+    )
     shown = bpe("show", "model/tokenizer.json", text, "--allow-special", "all", cwd=work).stdout
-    assert "    <|endoftext|>\n    (no merges: it is a special token)" in shown
+    assert "    <|endoftext|>\n    (no merges: it is a special or added token" in shown
 
 
 def test_tokens_by_id_and_by_what_they_contain(model: Path) -> None:
