@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import click
 
-from pipelines.cli.layers import beam_args, choose, settings_of
+from pipelines.cli.layers import beam_args, settings_of
 from pipelines.cli.logs import is_json
 from pipelines.option import Group, Settings, advanced, option
 from pipelines.settings import (
@@ -116,7 +116,7 @@ class FileSettings(Settings):
     _GROUP: ClassVar[Group] = "Text"
 
     pretokenizer: str | None = advanced(
-        None, choices=PRETOKENIZERS, metavar="NAME", default_is="from the file"
+        None, choices=PRETOKENIZERS, excludes=("pattern",), metavar="NAME", default_is="the file's"
     )
     pattern: tuple[str, ...] = advanced((), metavar="REGEX")
     normalizer: tuple[str, ...] = advanced((), choices=NORMALIZERS, metavar="NAME")
@@ -124,19 +124,15 @@ class FileSettings(Settings):
     special_tokens: tuple[str, ...] = advanced((), name="special_token", metavar="TOKEN[=ID]")
 
 
-def tokenizer_path(ctx: click.Context, option: str = "tokenizer") -> str:
+def tokenizer_path(ctx: click.Context) -> str:
     """Return the file that ``--tokenizer`` names, or that of the published vocabulary it names.
-
-    Args:
-        ctx: of the command.
-        option: another one that names a tokenizer.
 
     Raises:
         bpe.errors.TokenizerFileError: that is not on this machine.
     """
     from bpe.formats import published
 
-    name: str = ctx.params[option]
+    name: str = ctx.params["tokenizer"]
     known = published.of_name(name)
     return name if known is None else str(published.find(known, ctx.params["vocabulary_path"]))
 
@@ -146,7 +142,6 @@ def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
     from bpe import Tokenizer
     from pipelines.tokenizer_files import load_tokenizer
 
-    choose(ctx, "pretokenizer", "pattern")
     values = ctx.params
     read = partial(
         Tokenizer.load,
@@ -174,14 +169,7 @@ def _special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:
 
 def pretoken_settings(ctx: click.Context) -> PretokenSettings:
     """Return the pre-tokenizer settings of the options."""
-    choose(ctx, "pretokenizer", "pattern")
-    steps: tuple[str, ...] = ctx.params["normalizer"]
-    if NO_NORMALIZER in steps:
-        if len(steps) > 1:
-            raise click.UsageError(
-                "--normalizer none goes with no other: leave out the others, or it", ctx
-            )
-        steps = ()
+    steps = tuple(step for step in ctx.params["normalizer"] if step != NO_NORMALIZER)
     pattern = ctx.params["pattern"] or None
     return settings_of(ctx, PretokenSettings, pattern=pattern, normalizer=steps)
 

@@ -207,7 +207,11 @@ def marked_pretokens(ctx: click.Context, roles: RoleSettings | None = None) -> P
     given = any(source(ctx, name) > Origin.PRESET and values[name] for name in options.OF_CUT)
     if not given and not values.get("counts"):
         pretokens = replace(
-            pretokens, pattern=WORDS, normalizer=("prepend-mark", "mark-spaces"), never_split=()
+            pretokens,
+            pretokenizer=None,
+            pattern=WORDS,
+            normalizer=("prepend-mark", "mark-spaces"),
+            never_split=(),
         )
     roles = roles or RoleSettings(unk=_unknown(ctx))
     first = [token for token in (roles.unk, roles.bos, roles.eos) if token is not None]

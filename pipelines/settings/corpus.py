@@ -185,7 +185,7 @@ class PretokenSettings(Settings):
     _GROUP: ClassVar[Group] = "Text"
 
     pretokenizer: str | None = option(
-        None, choices=PRETOKENIZERS, metavar="NAME", default_is=PRETOKENIZERS[0]
+        None, choices=PRETOKENIZERS, excludes=("pattern",), metavar="NAME", default_is="gpt2"
     )
     pattern: str | tuple[str, ...] | None = option(None, metavar="REGEX")
     normalizer: tuple[str, ...] = advanced(
@@ -209,7 +209,7 @@ class PretokenSettings(Settings):
         from bpe.pretokenizer import Pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe
 
         return Pretokenizer.of(
-            self.pretokenizer or PRETOKENIZERS[0],
+            self.pretokenizer or "gpt2",
             self.pattern,
             normalizer=self.normalizer,
             never_split=self.never_split,
