@@ -22,7 +22,6 @@ _EXAMPLES = 3
 # What differs between records of one reason: a byte, a position; not the 8 of UTF-8.
 _HEX_BYTE = re.compile(r"\b0x[0-9a-f]+")
 _NUMBER = re.compile(r"(?<![\w-])\d[\d,]*")
-_LONGEST_LINE = 64 << 20
 
 
 @dataclass
@@ -55,19 +54,14 @@ def read_reasons(directory: str) -> dict[str, Reason]:
 
 
 def _records(directory: str) -> Iterator[dict[str, Any]]:
+    """Yield the bad records in a directory; leave out lines that are no JSON object."""
     for name in dead_letters_in(directory):
         with (
             contextlib.suppress(OSError, InputError),
             storage.open_binary(join(directory, name)) as file,
         ):
-            yield from _lines(file)
-
-
-def _lines(file: Any) -> Iterator[dict[str, Any]]:
-    """Yield the records of a file of JSON lines; leave out lines that are no JSON object."""
-    lines = io.BufferedReader(file)
-    for line in iter(lambda: lines.readline(_LONGEST_LINE), b""):
-        with contextlib.suppress(ValueError, RecursionError):
-            value = json.loads(line)
-            if isinstance(value, dict):
-                yield value
+            for line in io.BufferedReader(file):
+                with contextlib.suppress(ValueError, RecursionError):
+                    value = json.loads(line)
+                    if isinstance(value, dict):
+                        yield value

@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from markupsafe import Markup, escape
 
 from pipelines.report.page import number
@@ -188,11 +189,9 @@ def thinned(
     count = len(points)
     if count <= most:
         return list(points)
-    if logarithmic:
-        positions = {round((count - 1) ** (i / (most - 1))) for i in range(most)} | {0}
-    else:
-        positions = {round(i * (count - 1) / (most - 1)) for i in range(most)}
-    return [points[position] for position in sorted(positions)]
+    spread = np.geomspace if logarithmic else np.linspace
+    numbers = np.unique(spread(1, count, most).round().astype(int))
+    return [points[number - 1] for number in numbers]
 
 
 def _chart(

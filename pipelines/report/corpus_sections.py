@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.export.manifest import ExportManifest
-    from pipelines.report.material import Counts, EncodedMaterial
+    from pipelines.report.counted_facts import CountedFacts
+    from pipelines.report.encoded_facts import EncodedFacts
     from pipelines.report.page import Facts
 
 _SHARES = {
@@ -27,15 +28,14 @@ _SHARES = {
 }
 
 
-def counted(counts: Counts, tokenizer: Tokenizer | None = None) -> Facts:
+def counted(counts: CountedFacts, tokenizer: Tokenizer | None = None) -> Facts:
     """Return the counts: of pre-tokens, or of runs of the tokens of a tokenizer."""
-    facts = counts.facts
     text: Callable[[bytes], bytes] = bytes
     name, unit = ("pre-token", "bytes") if counts.manifest.runs is None else ("run", "tokens")
-    if facts.id_bytes is not None and tokenizer is not None:
-        text = _run_text(tokenizer, facts.id_bytes)
-    powers = range(max(facts.frequencies, default=-1) + 1)
-    per_power = [facts.frequencies.get(power, (0, 0)) for power in powers]
+    if counts.id_bytes is not None and tokenizer is not None:
+        text = _run_text(tokenizer, counts.id_bytes)
+    powers = range(max(counts.frequencies, default=-1) + 1)
+    per_power = [counts.frequencies.get(power, (0, 0)) for power in powers]
     distinct, times = ([one[of] for one in per_power] for of in (0, 1))
     legend = (f"of distinct {name}s", "of the corpus")
     return {
@@ -43,7 +43,7 @@ def counted(counts: Counts, tokenizer: Tokenizer | None = None) -> Facts:
         "name": name,
         "unit": unit,
         "scale": counts.manifest.scale,
-        "rare": facts.frequencies.get(0, (0, 0))[0],
+        "rare": counts.frequencies.get(0, (0, 0))[0],
         "distinct": max(sum(distinct), 1),
         "frequencies": charts.bars(
             f"{name.capitalize()} frequencies",
@@ -54,12 +54,12 @@ def counted(counts: Counts, tokenizer: Tokenizer | None = None) -> Facts:
         ),
         "lengths": charts.lengths(
             f"{name.capitalize()} lengths",
-            counts=[facts.distinct_lengths, facts.lengths],
+            counts=[counts.distinct_lengths, counts.lengths],
             axis=f"{unit} of the {name}",
             legend=legend,
         ),
-        "frequent": [(text(key), count) for count, key in facts.frequent],
-        "longest": [(text(key), size, count) for size, count, key in facts.longest],
+        "frequent": [(text(key), count) for count, key in counts.frequent],
+        "longest": [(text(key), size, count) for size, count, key in counts.longest],
     }
 
 
@@ -74,9 +74,9 @@ def _run_text(tokenizer: Tokenizer, id_bytes: int) -> Callable[[bytes], bytes]:
     return text
 
 
-def text_scripts(counts: Counts) -> Facts | None:
+def text_scripts(counts: CountedFacts) -> Facts | None:
     """Of which scripts the counted text is."""
-    kinds = counts.facts.kinds
+    kinds = counts.kinds
     if counts.manifest.runs is not None:
         return None
     return {
@@ -85,17 +85,16 @@ def text_scripts(counts: Counts) -> Facts | None:
     }
 
 
-def sources(encoded: EncodedMaterial) -> Facts | None:
+def sources(encoded: EncodedFacts) -> Facts | None:
     """Return the documents, bytes and tokens of each named source."""
     totals = encoded.manifest.totals
     return {"totals": totals} if totals.sources else None
 
 
-def tokens_per_document(encoded: EncodedMaterial) -> Facts:
+def tokens_per_document(encoded: EncodedFacts) -> Facts:
     """Return how many tokens documents have."""
-    facts = encoded.facts
     bins: Counter[int] = Counter()
-    for size, rows in enumerate(facts.lengths.tolist()):
+    for size, rows in enumerate(encoded.lengths.tolist()):
         if rows:
             bins[size.bit_length()] += rows
     powers = range(min(bins, default=0), max(bins, default=-1) + 1)
@@ -107,16 +106,18 @@ def tokens_per_document(encoded: EncodedMaterial) -> Facts:
             axis="tokens of the document",
             legend=["percent of documents"],
         ),
-        "shares": [(name, facts.length_at(share)) for name, share in _SHARES.items() if facts.rows],
-        "tokens": int(facts.tokens.sum()),
+        "shares": [
+            (name, encoded.length_at(share)) for name, share in _SHARES.items() if encoded.rows
+        ],
+        "tokens": int(encoded.tokens.sum()),
     }
 
 
-def samples(encoded: EncodedMaterial, tokenizer: Tokenizer) -> Facts | None:
+def samples(encoded: EncodedFacts, tokenizer: Tokenizer) -> Facts | None:
     """Return a few documents as coloured tokens."""
-    if not encoded.facts.samples:
+    if not encoded.samples:
         return None
-    data = {id_: tokenizer.tokens[id_] for row in encoded.facts.samples for id_ in row.ids}
+    data = {id_: tokenizer.tokens[id_] for row in encoded.samples for id_ in row.ids}
     return {
         "texts": {id_: "(no token)" if of is None else shortened(of) for id_, of in data.items()},
         "ends": {id_ for id_, of in data.items() if of is not None and of.endswith(b"\n")},

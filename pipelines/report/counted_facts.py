@@ -1,4 +1,4 @@
-"""The contents of counts, read in bounded memory."""
+"""The contents of counts, read shard by shard."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe.counts.files import counts_table
-from pipelines.encode.parts import opened
-from pipelines.parquet_writer import batches_of
+from pipelines.count.check_parts import shard_of, stored_sets, stored_shards
+from pipelines.count.sets import manifest_of_sets
 from pipelines.report.writing_systems import kind_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
-    import pyarrow as pa
-
-    from bpe.counts import PretokenCounts, Runs
     from bpe.counts.manifest import CountsManifest
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 _ROWS = 65536  # read at a time
 _TOP = 40
-_COLUMNS = ["pretoken", "count"]
 
 
 @dataclass(kw_only=True)
@@ -31,7 +27,10 @@ class CountedFacts:
     """The contents of counts, of pre-tokens or of runs.
 
     Attributes:
-        id_bytes: of each id in a run; None of pre-tokens.
+        directory: the directory of the counts.
+        manifest: the manifest; one for all sets of shards.
+        is_appended: whether files were appended.
+        are_many: whether there are several sets of shards: one pre-token may be in each.
         lengths: occurrences of each length: of a pre-token in bytes, of a run in tokens.
         distinct_lengths: distinct pre-tokens or runs of each length.
         frequencies: for each n: distinct ones that occur 2^n to 2^(n+1) - 1 times, and the
@@ -42,13 +41,21 @@ class CountedFacts:
         longest: (length, occurrences, key), the longest first.
     """
 
-    id_bytes: int | None = None
+    directory: str
+    manifest: CountsManifest
+    is_appended: bool
+    are_many: bool
     lengths: Counter[int] = field(default_factory=Counter)
     distinct_lengths: Counter[int] = field(default_factory=Counter)
     frequencies: dict[int, tuple[int, int]] = field(default_factory=dict)
     kinds: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     frequent: list[tuple[int, bytes]] = field(default_factory=list)
     longest: list[tuple[int, int, bytes]] = field(default_factory=list)
+
+    @property
+    def id_bytes(self) -> int | None:
+        """Return the bytes of each id in a run; None of pre-tokens."""
+        return None if self.manifest.runs is None else self.manifest.runs.id_bytes
 
     @property
     def distinct(self) -> int:
@@ -77,40 +84,27 @@ def _top(rows: list[_Row], more: Iterable[_Row]) -> list[_Row]:
     return heapq.nlargest(_TOP, [*rows, *heapq.nlargest(_TOP, more)])
 
 
-def counted_facts(batches: Iterable[pa.RecordBatch], runs: Runs | None) -> CountedFacts:
-    """Return the contents of counts.
-
-    Args:
-        batches: their rows, with the columns ``pretoken`` and ``count``.
-        runs: how the counted runs were found; None if the counts are of pre-tokens.
-    """
-    facts = CountedFacts(id_bytes=None if runs is None else runs.id_bytes)
-    for batch in batches:
-        facts.add(*(column.to_pylist() for column in batch.columns))
-    return facts
-
-
-def batches_of_memory(counts: PretokenCounts) -> list[pa.RecordBatch]:
-    """Return counts in memory in batches of rows."""
-    table = counts_table(counts.sorted_counts).select(_COLUMNS)
-    return list(table.to_batches(max_chunksize=_ROWS))
-
-
-def read_batches(
-    directory: str, manifest: CountsManifest, *, advance: Callable[[int, int], object]
-) -> Iterator[pa.RecordBatch]:
-    """Read all counts in batches of rows, so that memory is bounded.
+def read_counted_facts(directory: str, *, advance: Callable[[int, int], object]) -> CountedFacts:
+    """Read counts, one shard after the other.
 
     Args:
         directory: the directory of the counts.
-        manifest: the manifest of the counts.
-        advance: called after each part with the number of parts read, and of all.
+        advance: called after each shard with the number of shards read, and of all.
 
     Raises:
-        InputError: a part is missing, damaged, or differs from the manifest.
+        VerificationError: a part is missing, damaged, or differs from the manifest.
     """
-    for done, part in enumerate(manifest.parts):
-        advance(done, len(manifest.parts))
-        with opened(directory, part) as file:
-            yield from batches_of(file, _ROWS, columns=_COLUMNS)
-    advance(len(manifest.parts), len(manifest.parts))
+    sets = stored_sets(directory)
+    facts = CountedFacts(
+        directory=directory,
+        manifest=manifest_of_sets(sets),
+        is_appended=sets[0].appended,
+        are_many=len(sets) > 1 or sets[0].group_by is not None,
+    )
+    shards = stored_shards(sets)
+    for shard, parts in enumerate(shards):
+        table = counts_table(shard_of(parts, shard, len(shards))).select(["pretoken", "count"])
+        for batch in table.to_batches(max_chunksize=_ROWS):
+            facts.add(*(column.to_pylist() for column in batch.columns))
+        advance(shard + 1, len(shards))
+    return facts

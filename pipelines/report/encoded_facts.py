@@ -52,11 +52,15 @@ class EncodedFacts:
     """The contents of the parts.
 
     Attributes:
+        directory: the directory of the corpus.
+        manifest: the manifest of the corpus.
         tokens: occurrences of each id.
         lengths: rows of each length in tokens, from 0 on, those of 2^20 and more in the last place.
         samples: a few rows, evenly spread, so the same ones each time.
     """
 
+    directory: str
+    manifest: EncodedManifest
     tokens: Numbers
     lengths: Numbers
     samples: tuple[SampleRow, ...]
@@ -122,6 +126,8 @@ def read_encoded_facts(
     advance(len(parts), len(parts))
     longest = int(np.flatnonzero(lengths).max(initial=0))
     return EncodedFacts(
+        directory=directory,
+        manifest=manifest,
         tokens=tokens,
         lengths=lengths[: longest + 1],
         samples=tuple(samples),

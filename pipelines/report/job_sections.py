@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
     from bpe.training_report import Training
     from pipelines.export.manifest import ExportManifest
-    from pipelines.report.material import Counts, EncodedMaterial
+    from pipelines.report.counted_facts import CountedFacts
+    from pipelines.report.encoded_facts import EncodedFacts
     from pipelines.report.page import Facts
 
 _LISTED = 50  # files of a manifest
 
 
 def dead_letters(
-    counts: Counts | None = None, encoded: EncodedMaterial | None = None
+    counts: CountedFacts | None = None, encoded: EncodedFacts | None = None
 ) -> Facts | None:
     """Return the reasons of the bad records; None if there are no bad records."""
     jobs = [
@@ -35,8 +36,8 @@ def dead_letters(
 
 def throughput(
     directory: str,
-    counts: Counts | None = None,
-    encoded: EncodedMaterial | None = None,
+    counts: CountedFacts | None = None,
+    encoded: EncodedFacts | None = None,
     training: Training | None = None,
 ) -> Facts | None:
     """Return the timings of the steps; None if no step is known."""
@@ -59,16 +60,16 @@ def throughput(
     }
 
 
-def counts_manifest(counts: Counts) -> Facts:
+def counts_manifest(counts: CountedFacts) -> Facts:
     """Return the manifest of the counts."""
     value = json.loads(counts.manifest.to_json())
     if counts.are_many:
         del value[CHECKSUM]  # no file holds all of it
-        value["totals"]["distinct_pretokens"] = counts.facts.distinct
+        value["totals"]["distinct_pretokens"] = counts.distinct
     return _manifest("counts", value, is_appended=counts.is_appended)
 
 
-def encoded_manifest(encoded: EncodedMaterial) -> Facts:
+def encoded_manifest(encoded: EncodedFacts) -> Facts:
     """Return the manifest of the encoded corpus."""
     manifest = encoded.manifest
     value = {**manifest.to_json(), "parts": to_jsonable(manifest.parts)}

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipelines.count.directory import read_counts_sets
-from pipelines.count.sets import added_up, manifest_of_sets
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError
 from pipelines.export.manifest import read_export
 from pipelines.output.names import TOKENIZER
-from pipelines.report.counted_facts import batches_of_memory, counted_facts, read_batches
+from pipelines.report.counted_facts import read_counted_facts
 from pipelines.report.encoded_facts import read_encoded_facts
 from pipelines.storage import join
 from pipelines.tokenizer_files import load_tokenizer, read_training
@@ -20,33 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from bpe import Tokenizer
-    from bpe.counts.manifest import CountsManifest
     from bpe.training_report import Training
-    from pipelines.encode.manifest import EncodedManifest
     from pipelines.export.manifest import ExportManifest
     from pipelines.progress import Progress
     from pipelines.report.counted_facts import CountedFacts
     from pipelines.report.encoded_facts import EncodedFacts
-
-
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """Counts: of one set of shards, or of several in which one pre-token may be in each."""
-
-    directory: str
-    manifest: CountsManifest
-    facts: CountedFacts
-    is_appended: bool
-    are_many: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class EncodedMaterial:
-    """An encoded corpus."""
-
-    directory: str
-    manifest: EncodedManifest
-    facts: EncodedFacts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +32,8 @@ class Material:
     directory: str = ""
     tokenizer: Tokenizer | None = None
     training: Training | None = None
-    counts: Counts | None = None
-    encoded: EncodedMaterial | None = None
+    counts: CountedFacts | None = None
+    encoded: EncodedFacts | None = None
     export: ExportManifest | None = None
 
 
@@ -100,33 +76,19 @@ def gather(
     )
 
 
-def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> Counts:
+def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> CountedFacts:
     with progress.stage("counts", None, unit="parts") as stage:
-        sets = read_counts_sets(directory)
-        is_appended, manifest = sets[0].appended, manifest_of_sets(sets)
-        are_many = len(sets) > 1 or sets[0].group_by is not None
-        batches = (
-            batches_of_memory(added_up(sets))
-            if are_many
-            else read_batches(directory, manifest, advance=stage.advance)
-        )
-        facts = counted_facts(batches, manifest.runs)
-    runs = manifest.runs  # their keys are ids of a tokenizer
+        facts = read_counted_facts(directory, advance=stage.advance)
+    runs = facts.manifest.runs  # their keys are ids of a tokenizer
     if runs and (tokenizer is None or tokenizer.text_sha256 != runs.tokenizer):
         raise InputError(
             f"{join(directory, TOKENIZER)} is missing, or not the tokenizer whose runs are counted "
             "there: put that one back, or count the runs again"
         )
-    return Counts(
-        directory=directory,
-        manifest=manifest,
-        facts=facts,
-        is_appended=is_appended,
-        are_many=are_many,
-    )
+    return facts
 
 
-def _encoded(directory: str, tokenizer: Tokenizer, progress: Progress) -> EncodedMaterial:
+def _encoded(directory: str, tokenizer: Tokenizer, progress: Progress) -> EncodedFacts:
     manifest = read_encoded(directory)
     if tokenizer.sha256 != manifest.tokenizer.sha256:
         raise InputError(
@@ -134,8 +96,4 @@ def _encoded(directory: str, tokenizer: Tokenizer, progress: Progress) -> Encode
             "on it alone, or encode again"
         )
     with progress.stage("token ids", None, unit="parts") as stage:
-        return EncodedMaterial(
-            directory=directory,
-            manifest=manifest,
-            facts=read_encoded_facts(directory, manifest, advance=stage.advance),
-        )
+        return read_encoded_facts(directory, manifest, advance=stage.advance)

@@ -13,7 +13,7 @@ from pipelines.report.writing_systems import kind_of
 if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.training_report import Training
-    from pipelines.report.material import EncodedMaterial
+    from pipelines.report.encoded_facts import EncodedFacts
     from pipelines.report.page import Facts
 
 _LONGEST = 30
@@ -64,7 +64,7 @@ def compression(training: Training) -> Facts:
 
 
 def superwords(
-    training: Training, tokenizer: Tokenizer, encoded: EncodedMaterial | None = None
+    training: Training, tokenizer: Tokenizer, encoded: EncodedFacts | None = None
 ) -> Facts | None:
     """Return the number of tokens that cross words, and the tokens that they save in runs."""
     if (learnt := training.superwords) is None:
@@ -83,7 +83,7 @@ def superwords(
         ),
         "frequent": frequent[:_LONGEST],
         "longest": longest[:_LONGEST],
-        "used": encoded and encoded.facts.most_frequent(ids, tokenizer, _LONGEST),
+        "used": encoded and encoded.most_frequent(ids, tokenizer, _LONGEST),
     }
 
 
@@ -148,13 +148,13 @@ def proven_ties(training: Training) -> list[int]:
     ]
 
 
-def lengths(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Facts:
+def lengths(tokenizer: Tokenizer, encoded: EncodedFacts | None = None) -> Facts:
     """Return the lengths of tokens, and the longest ones."""
     ids = ordinary(tokenizer)
     counts = [Counter[int](), Counter[int]()]
     for id_, data in ids.items():
         counts[0][len(data)] += 1
-        counts[1][len(data)] += 0 if encoded is None else int(encoded.facts.tokens[id_])
+        counts[1][len(data)] += 0 if encoded is None else int(encoded.tokens[id_])
     longest = sorted(ids.items(), key=lambda item: (-len(item[1]), item[0]))[:_LONGEST]
     return {
         "bars": charts.lengths(
@@ -167,7 +167,7 @@ def lengths(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Fac
     }
 
 
-def scripts(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Facts:
+def scripts(tokenizer: Tokenizer, encoded: EncodedFacts | None = None) -> Facts:
     """Return the scripts that the vocabulary covers, and how well."""
     tokens: Counter[str] = Counter()
     unused: Counter[str] = Counter()
@@ -178,7 +178,7 @@ def scripts(tokenizer: Tokenizer, encoded: EncodedMaterial | None = None) -> Fac
         kind = kind_of(text)
         tokens[kind] += 1
         if encoded is not None:
-            count = int(encoded.facts.tokens[id_])
+            count = int(encoded.tokens[id_])
             unused[kind] += count == 0
             times[kind] += count
             bytes_[kind] += count * len(text)
@@ -197,15 +197,14 @@ def special(tokenizer: Tokenizer) -> Facts | None:
     return {} if tokenizer.special_tokens or tokenizer.added_tokens else None
 
 
-def frequencies(tokenizer: Tokenizer, encoded: EncodedMaterial) -> Facts:
+def frequencies(tokenizer: Tokenizer, encoded: EncodedFacts) -> Facts:
     """Return how often tokens occur in an encoded corpus; the most frequent and the rarest."""
-    facts = encoded.facts
-    counts = sorted((int(n) for n in facts.tokens if n > 0), reverse=True)
+    counts = sorted((int(n) for n in encoded.tokens if n > 0), reverse=True)
     half, sum_, total = 0, 0, sum(counts)
     while 2 * sum_ < total:
         half, sum_ = half + 1, sum_ + counts[half]
     ids = ordinary(tokenizer)
-    rows = facts.most_frequent(ids, tokenizer, len(ids))
+    rows = encoded.most_frequent(ids, tokenizer, len(ids))
     used = [row for row in rows if row[2]]
     return {
         "curve": charts.line(
