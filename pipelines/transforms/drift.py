@@ -37,7 +37,7 @@ from pipelines.encode.drift import (
     trained_bytes_per_token,
 )
 from pipelines.errors import ConfigError, RecordError
-from pipelines.transforms.encoding import TokenizerSource, given_tokenizer
+from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, load_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -119,7 +119,7 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             documents
             | "Measure" >> beam.ParDo(measure).with_output_types(Measured)
             | "Add" >> beam.CombineGlobally(_added).without_defaults()
-            | "Rows" >> beam.ParDo(_Row(self._source.path, self._trained)).with_output_types(_ROW)
+            | "Rows" >> beam.ParDo(_Row(self._source, self._trained)).with_output_types(_ROW)
         )
 
 
@@ -144,7 +144,7 @@ class _Measure(StorageDoFn):
         self._gauge, self._ordinary = self._once.get("drift", self._load)
 
     def _load(self) -> tuple[Gauge, npt.NDArray[np.bool_]]:
-        tokenizer = self._source.load()
+        tokenizer = load_source(self._source)
         if self._baseline is not None:
             check_baseline(self._baseline, tokenizer)
         ordinary = np.ones(len(tokenizer.tokens), bool)
@@ -196,14 +196,14 @@ class _Measure(StorageDoFn):
 class _Row(StorageDoFn):
     """Sums to a row, with what the training came to."""
 
-    def __init__(self, path: str | None, trained: float | None) -> None:
+    def __init__(self, source: TokenizerSource, trained: float | None) -> None:
         super().__init__()
-        self._path, self._trained = path, trained
+        self._source, self._trained = source, trained
 
     def setup(self) -> None:
         super().setup()
-        if self._path is not None:
-            self._trained = trained_bytes_per_token(self._path)
+        if isinstance(self._source, str):
+            self._trained = trained_bytes_per_token(self._source)
 
     def process(self, sums: Measured) -> Iterator[beam.Row]:
         yield beam.Row(**sums.figures(self._trained))

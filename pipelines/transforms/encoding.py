@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apache_beam as beam
 import pyarrow as pa
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from apache_beam.utils.windowed_value import WindowedValue
 
     from pipelines.settings import IdType
+
+TokenizerSource: TypeAlias = str | bytes  # as workers get it: the path, or the value, packed
 
 
 @dataclass(eq=False, kw_only=True)
@@ -157,23 +159,16 @@ class EncodeDocuments(ExceptionHandling):
         return self.apply_after(outputs, lambda encoded: encoded | "Encoded" >> passed)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TokenizerSource:
-    """The tokenizer as workers get it: a path, or the value itself."""
+def load_source(source: TokenizerSource) -> bpe.Tokenizer:
+    """Return the tokenizer of a source.
 
-    path: str | None = None
-    packed: bytes = b""
-
-    def load(self) -> bpe.Tokenizer:
-        """Return the tokenizer.
-
-        Raises:
-            InputError: the file cannot be read.
-        """
-        if self.path is not None:
-            return load_tokenizer(self.path)
-        tokenizer: bpe.Tokenizer = unpack(self.packed)
-        return tokenizer
+    Raises:
+        InputError: the file cannot be read.
+    """
+    if isinstance(source, str):
+        return load_tokenizer(source)
+    tokenizer: bpe.Tokenizer = unpack(source)
+    return tokenizer
 
 
 def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
@@ -192,9 +187,9 @@ def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
         )
         return None, beam.pvalue.AsList(held) if held is tokenizer else tokenizer
     if isinstance(tokenizer, bpe.Tokenizer):
-        return TokenizerSource(packed=_packed(tokenizer)), None
+        return pack(tokenizer.with_training(None)), None  # workers do not need how it was trained
     if isinstance(tokenizer, (str, os.PathLike)) and os.fspath(tokenizer):
-        return TokenizerSource(path=os.fspath(tokenizer)), None
+        return os.fspath(tokenizer), None
     raise ConfigError(
         f"tokenizer is {tokenizer!r:.80}: give the path of a file, a bpe.Tokenizer, or a "
         "PCollection that holds one"
@@ -229,11 +224,6 @@ def the_tokenizer(value: Any, transform: str) -> bpe.Tokenizer:
     )
 
 
-def _packed(tokenizer: bpe.Tokenizer) -> bytes:
-    """Return a tokenizer for the workers, without how it was trained, which they do not need."""
-    return pack(tokenizer.with_training(None))
-
-
 def _encoded_type(documents: Any, text_field: str, output_field: str, ids: Any) -> Any:
     """Return the type of encoded documents, as far as that of the documents says it."""
     if documents in (str, bytes):
@@ -265,7 +255,9 @@ class _Encode(BatchDoFn):
         super().setup()
         source = self.source
         if source is not None:
-            self._encoder = self._shared.acquire(lambda: IdEncoder(source.load(), self.settings))
+            self._encoder = self._shared.acquire(
+                lambda: IdEncoder(load_source(source), self.settings)
+            )
 
     def start_bundle(self) -> None:
         # By window, where each has a tokenizer of its own; else under None.

@@ -47,17 +47,16 @@ from pipelines.option import list_of
 from pipelines.output.directory import plan_of_run, prepare, write_files
 from pipelines.output.names import MAX_PARTS, TOKENIZER, Plan
 from pipelines.planned import absolute
-from pipelines.settings import (
-    MAX_ROW_TOKENS,
-    EncodeSettings,
-    IdType,
-    OutputSettings,
-    ParquetEncoding,
-)
+from pipelines.settings import EncodeSettings, IdType, OutputSettings, ParquetEncoding
 from pipelines.stage import stage
 from pipelines.stage.record import Record
 from pipelines.tokenizer_files import files_of
-from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, the_tokenizer
+from pipelines.transforms.encoding import (
+    TokenizerSource,
+    given_tokenizer,
+    load_source,
+    the_tokenizer,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -187,7 +186,7 @@ def _prepare(
     asked: dict[str, Any],
 ) -> bytes:
     """Prepare the directory, put the tokenizer into it, and say what the job is."""
-    loaded = source.load() if source else the_tokenizer(tokenizer, "WriteTokenIds")
+    loaded = load_source(source) if source else the_tokenizer(tokenizer, "WriteTokenIds")
     files = files_of(loaded, "the tokenizer")
     directory = storage.located(output.directory)
     job = encode_job(loaded, files[TOKENIZER], directory=directory, **asked)
@@ -336,20 +335,12 @@ def in_order(rows: pa.Table) -> pa.Table:
 
 
 def _check_ids(rows: pa.Table, job: EncodeJob) -> None:
-    for batch in rows.to_batches():
-        lists = batch.column(1)
-        greatest = pc.max(lists.flatten()).as_py()
-        if greatest is not None and greatest >= job.tokenizer.vocab_size:
-            raise RecordError(
-                f"WriteTokenIds: a document has the id {greatest}, and the greatest of the "
-                f"tokenizer is {job.tokenizer.vocab_size - 1}: give the tokenizer that encoded it"
-            )
-        longest = pc.max(pc.list_value_length(lists)).as_py() or 0
-        if longest > MAX_ROW_TOKENS:
-            raise RecordError(
-                f"WriteTokenIds: a document has {longest} tokens, and a row of Parquet holds "
-                f"{MAX_ROW_TOKENS}: cut it before"
-            )
+    greatest = pc.max(pc.list_flatten(rows[INPUT_IDS])).as_py()
+    if greatest is not None and greatest >= job.tokenizer.vocab_size:
+        raise RecordError(
+            f"WriteTokenIds: a document has the id {greatest}, and the greatest of the tokenizer "
+            f"is {job.tokenizer.vocab_size - 1}: give the tokenizer that encoded it"
+        )
 
 
 def _write_manifest(_: None, packed: bytes, parts: Iterable[bytes]) -> dict[str, Any]:

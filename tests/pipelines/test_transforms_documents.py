@@ -26,6 +26,7 @@ from pipelines.batches import fields_of
 from pipelines.tables import Table
 from pipelines.tokenizer_files import load_tokenizer
 from pipelines.transforms import encoding
+from pipelines.transforms.encoding import load_source
 from tests.pipelines.beam_runs import (
     assert_that,
     at_times,
@@ -277,7 +278,8 @@ def test_a_tokenizer_goes_to_workers_without_its_training() -> None:
     trained = bpe.train(bpe.count_pretokens(TEXTS), vocab_size=300)
     source = EncodeDocuments(tokenizer=trained)._source
     assert source is not None
-    assert (source.load(), source.load().training) == (trained, None)
+    loaded = load_source(source)
+    assert (loaded, loaded.training) == (trained, None)
 
 
 def test_a_path_is_read_by_the_workers(tmp_path: Path, tokenizer: bpe.Tokenizer) -> None:
