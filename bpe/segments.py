@@ -20,7 +20,7 @@ from bpe._native import Buffer, Encoder, SpecialMatcher, TextColumn
 from bpe.errors import EncodingError, PatternTimeoutError, UnknownCharacterError
 from bpe.normalizer import before_marks, normalize_column
 from bpe.pretokenizer import Pretokenizer
-from bpe.special_tokens import TokenFlags, found_in_normalized, special_matcher
+from bpe.special_tokens import TokenFlags, normalized_tokens, special_matcher
 
 TEXT, NEVER_SPLIT = -1, -2  # as the core knows them
 
@@ -103,7 +103,7 @@ class TextCutter:
 
     Attributes:
         is_native: whether the core cuts normalized text.
-        takes_text: whether the core takes text as it is.
+        takes_text: whether the core takes text as it is, and cuts it at tokens, too.
     """
 
     def __init__(self, pretokenizer: Pretokenizer, *, flags: Mapping[str, TokenFlags]) -> None:
@@ -111,7 +111,7 @@ class TextCutter:
         self._steps = pretokenizer.normalizer
         self.is_native = pretokenizer.is_native
         self.takes_text = self.is_native and not self._steps
-        found = found_in_normalized(flags, self._steps)
+        found = normalized_tokens(flags, before_marks(self._steps))
         self._normalized = {token.encode(): text.encode() for token, text in found.items()}
         self._normalized_flags = {text: flags[token] for token, text in found.items()}
         self._matcher = functools.lru_cache(_MATCHERS)(
@@ -144,7 +144,8 @@ class TextCutter:
             UnknownCharacterError: rows hold what has no token.
             PatternTimeoutError: a pattern backtracks too long on a text.
         """
-        if self.takes_text:
+        later = self._normalized.keys() & cut_out.keys()
+        if self.takes_text and len(later) in (0, len(cut_out)):
             matcher = self._matcher(tuple(cut_out))
             encode = functools.partial(core.encode, column, matcher, list(cut_out.values()))
         else:

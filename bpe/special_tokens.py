@@ -20,8 +20,8 @@ class TokenFlags:
         lstrip: takes the whitespace before it.
         rstrip: takes the whitespace after it; a token in there is found too.
         single_word: is plain text next to a character of a word (``\w``).
-        normalized: is searched for in what the tokens without this flag leave: in normalized text,
-            and normalized itself, if it could be elsewhere there (`found_in_normalized`).
+        normalized: is searched for in what the tokens without this flag leave, in normalized text,
+            and is normalized itself.
 
     Example:
         >>> import pyarrow as pa
@@ -49,7 +49,7 @@ class TokenFlags:
 
     @property
     def change_matches(self) -> bool:
-        """True if more than the order of searching depends on them."""
+        """True if they say where the token is found, or what it takes."""
         return self.lstrip or self.rstrip or self.single_word
 
 
@@ -103,14 +103,21 @@ def found_in_normalized(flags: Mapping[str, TokenFlags], steps: Sequence[str]) -
         {}
     """
     steps = before_marks(steps)
-    tokens = {token: flag for token, flag in flags.items() if flag.normalized}
-    if not steps or all(
-        keeps_occurrences(token, steps) and not flag.change_matches
-        for token, flag in tokens.items()
-    ):
-        return {}
+    found = normalized_tokens(flags, steps)
+    is_in_text = all(
+        keeps_occurrences(token, steps) and not flags[token].change_matches for token in found
+    )
+    return {} if not steps or is_in_text else found
+
+
+def normalized_tokens(flags: Mapping[str, TokenFlags], steps: Sequence[str]) -> dict[str, str]:
+    """Return the tokens with the flag ``normalized`` as they are in normalized text.
+
+    Raises:
+        SpecialTokenError: one is empty there, or another one as well.
+    """
     found: dict[str, str] = {}
-    for token in tokens:
+    for token in (token for token, flag in flags.items() if flag.normalized):
         normalized = normalize(token.encode(), steps).decode()
         if not normalized or normalized in found.values():
             raise SpecialTokenError(

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -30,7 +29,6 @@ namespace bpe {
 inline constexpr uint8_t kLeftStrip = 1;   // takes the whitespace before it
 inline constexpr uint8_t kRightStrip = 2;  // takes the whitespace after it
 inline constexpr uint8_t kSingleWord = 4;  // is none next to a character of a word (\w)
-inline constexpr uint8_t kNormalized = 8;  // is searched for in what the others leave
 
 class SpecialMatcher {
  public:
@@ -41,53 +39,20 @@ class SpecialMatcher {
     if (flags_.empty()) flags_.resize(tokens_.size());
     if (flags_.size() != tokens_.size())
       throw std::invalid_argument("special tokens need one number of flags each");
-    divide();
     build_trie();
     build_failures();
   }
 
   // How many tokens there are.
-  size_t size() const { return numbers_.size() + later_numbers_.size(); }
+  size_t size() const { return tokens_.size(); }
 
   // Calls on_text(text) for what is between the special tokens of a text, where that is not empty,
   // and on_token(which, text) for each token with what it takes, in order. `which` counts in the
-  // order in which the tokens were given.
+  // order in which the tokens were given. As find_matches of Hugging Face's added_vocabulary.rs: a
+  // token that begins in the whitespace that the one before has taken is found too, and text goes
+  // on after it.
   template <class OnText, class OnToken>
   void cut(Bytes text, OnText&& on_text, OnToken&& on_token) const {
-    if (!later_) return cut_once(text, on_text, on_token);
-    const auto numbered = [&](const std::vector<size_t>& numbers) {
-      return [&](size_t which, Bytes token) { on_token(numbers[which], token); };
-    };
-    const auto cut_later = [&](Bytes rest) {
-      later_->cut_once(rest, on_text, numbered(later_numbers_));
-    };
-    cut_once(text, cut_later, numbered(numbers_));
-  }
-
- private:
-  static constexpr uint32_t kRoot = 0;
-  static constexpr uint32_t kNone = UINT32_MAX;
-
-  // Moves the tokens that are searched for later to a matcher of their own.
-  void divide() {
-    std::vector<std::string> tokens[2];
-    std::vector<uint8_t> flags[2];
-    for (size_t i = 0; i < tokens_.size(); ++i) {
-      const bool later = (flags_[i] & kNormalized) != 0;
-      tokens[later].push_back(tokens_[i]);
-      flags[later].push_back(flags_[i] & ~kNormalized);
-      (later ? later_numbers_ : numbers_).push_back(i);
-    }
-    if (later_numbers_.empty()) return;
-    tokens_ = std::move(tokens[0]);
-    flags_ = std::move(flags[0]);
-    later_ = std::make_shared<const SpecialMatcher>(std::move(tokens[1]), std::move(flags[1]));
-  }
-
-  // As find_matches of Hugging Face's added_vocabulary.rs. A token that begins in the whitespace
-  // that the one before has taken is found too, and text goes on after it.
-  template <class OnText, class OnToken>
-  void cut_once(Bytes text, OnText&& on_text, OnToken&& on_token) const {
     const uint8_t *const begin = text.data(), *const end = begin + text.size();
     const uint8_t* rest = begin;    // what is left begins here
     const uint8_t* spaces = begin;  // the whitespace that was last taken to the right ends here
@@ -111,6 +76,10 @@ class SpecialMatcher {
     }
     if (rest != end) on_text(Bytes(rest, end));
   }
+
+ private:
+  static constexpr uint32_t kRoot = 0;
+  static constexpr uint32_t kNone = UINT32_MAX;
 
   static const uint8_t* begin_of_spaces(const uint8_t* begin, const uint8_t* end) {
     while (begin != end) {
@@ -221,10 +190,6 @@ class SpecialMatcher {
   std::vector<Node> nodes_{{kRoot, 0, 0}};
   std::array<uint32_t, 256> from_root_;
   bool begins_alike_ = false;  // all tokens, with the byte of node 1
-  // The tokens that are searched for later, if there are any, and the numbers of both.
-  std::shared_ptr<const SpecialMatcher> later_;
-  std::vector<size_t> numbers_;
-  std::vector<size_t> later_numbers_;
 };
 
 }  // namespace bpe
