@@ -46,6 +46,7 @@ def count_pretokens(
         EncodingError: a str has a lone surrogate.
         PatternTimeoutError: a pattern backtracks too long on a text; the message names its row.
         PretokenizerError, SpecialTokenError: the arguments are wrong.
+        TypeError: an Arrow array is not of texts.
 
     Example:
         >>> dict(count_pretokens(["to be or not to be"], pretokenizer="words").items())
@@ -94,15 +95,13 @@ def text_blocks(
     if isinstance(texts, (str, bytes)):
         raise CountsError("texts is a single text: give a list, [text]")
     if isinstance(texts, (pa.Array, pa.ChunkedArray)):
-        row = 0
-        for block in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
-            if block.null_count:
-                null = row + pc.index(pc.is_null(block), pa.scalar(True)).as_py()
-                raise CountsError(f"text {null} is null: drop it, or fill it with an empty string")
-            rows = _text_array(block)
-            for first in range(0, len(rows), _BLOCK_ROWS):
-                yield rows.slice(first, _BLOCK_ROWS)
-            row += len(rows)
+        column = text_array(pa.chunked_array([texts]) if isinstance(texts, pa.Array) else texts)
+        if column.null_count:
+            null = pc.index(pc.is_null(column), pa.scalar(True)).as_py()
+            raise CountsError(f"text {null} is null: drop it, or fill it with an empty string")
+        for chunk in column.chunks:
+            for first in range(0, len(chunk), _BLOCK_ROWS):
+                yield chunk.slice(first, _BLOCK_ROWS)
         return
     held: list[bytes] = []
     size = 0
@@ -114,18 +113,6 @@ def text_blocks(
             held, size = [], 0
     if held:
         yield pa.array(held, pa.large_binary())
-
-
-def _text_array(array: pa.Array) -> pa.Array:
-    array = text_array(array)
-    try:
-        text_column(array.slice(0, 0))
-    except TypeError:
-        kind = array.type
-        raise CountsError(
-            f"texts are an Arrow array of {kind}: cast them to large_string first"
-        ) from None
-    return array
 
 
 class PretokenCounter:
@@ -186,13 +173,14 @@ class PretokenCounter:
             raise ValueError(
                 f"tracking order needs one place for each of {len(texts)} rows, got {given}"
             )
+        column = text_column(texts)
         if not self._cutter.takes_text:
             segments = self._cutter.segments(texts, self._special)
             is_text = segments.what < 0
-            texts = segments.data.filter(pa.array(is_text))
+            column = text_column(segments.data.filter(pa.array(is_text)))
             if places is not None:
                 places = places.take(pa.array(segments.rows[is_text]))
-        return self._counter.add(text_column(texts), None if places is None else values_of(places))
+        return self._counter.add(column, None if places is None else values_of(places))
 
     def drain(self, shards: int) -> list[SortedCounts]:
         """Sorted counts for each shard; the counter is empty afterwards.
