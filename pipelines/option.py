@@ -225,11 +225,23 @@ def parse_exact_share(text: str) -> Fraction:
     return Fraction(match["number"]) / (100 if match["percent"] else 1)
 
 
+def parse_number(text: str) -> float:
+    """Return the number in a text.
+
+    Raises:
+        ValueError: there is none.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
+
+
 _PARSE: dict[Kind, Callable[[str], Any]] = {
     "text": str,
     "flag": parse_flag,
     "integer": parse_whole,
-    "number": float,
+    "number": parse_number,
     "share": parse_share,
     "size": parse_size,
 }

@@ -148,4 +148,7 @@ def export_settings(ctx: click.Context, stage: click.Context) -> ExportSettings 
             if name not in of_both:
                 raise click.UsageError(f"{name} is of an export: give its format with `to`", ctx)
         return None
-    return settings_of(stage, ExportSettings)
+    of_parquet = (  # that of the ids, if the export has another format
+        {} if stage.params["to"] == "parquet" else {"parquet_encoding": "byte-stream-split"}
+    )
+    return settings_of(stage, ExportSettings, **of_parquet)

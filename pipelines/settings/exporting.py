@@ -104,9 +104,8 @@ class ExportSettings(Settings):
         maximum=MAX_SHARD_SIZE,
         default_is="64MiB",
     )
-    # No rule: a key of `bpe run` outside of its sections is for encoding and any export.
     parquet_encoding: ParquetEncoding = advanced(
-        "byte-stream-split", group="Output", metavar="NAME"
+        "byte-stream-split", needs="to=parquet", group="Output", metavar="NAME"
     )
 
     def __post_init__(self) -> None:

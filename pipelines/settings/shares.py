@@ -71,7 +71,7 @@ class CountsInput:
             value = parse_exact_share(weight)
         except ValueError:
             raise ConfigError(
-                f"`counts` {text}: the weight {weight!r} is not a number: {_WEIGHTS} "
+                f"`counts` {text}: the weight {weight!r} is not a number above 0: {_WEIGHTS} "
                 f"(for a directory of that name, write {text}:1)"
             ) from None
         if weight.endswith("%"):

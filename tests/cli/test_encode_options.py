@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (("--to=mds",), "--to is an option of bpe export, not of this command"),
         (("--dropout", "2"), "--dropout': 2.0 is not between 0 and 1"),
-        (("--dropout", "some"), "could not convert string to float: 'some'"),
+        (("--dropout", "some"), "'some' is not a number"),
     ],
 )
 def test_mistakes_are_errors_of_the_command_line(

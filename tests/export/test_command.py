@@ -66,6 +66,7 @@ def test_a_source_is_called_as_it_is_named_or_by_its_place(folder: Path) -> None
         (("none", "--to", "bin"), 1, "none: there is no such directory"),
         (("a", "--to", "bin"), 1, "a"),
         (("a/ids", "--to", "bin", "--validation", "half"), 2, "is not a share: write 0.5%"),
+        (("a/ids", "--to", "bin", "--parquet-encoding", "plain"), 2, "needs --to parquet"),
         (("a/ids", "--to", "bin", "--output", "a"), 1, "is in its output directory"),
     ],
 )
