@@ -13,7 +13,6 @@ import io
 import mmap
 import os
 import platform
-import re
 import shutil
 import tempfile
 import uuid
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20
 _IN_MEMORY = 16 << 20  # of a copy of a file, or of an object to be sent; more is on the disk
-_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{32}\.tmp")
 _SECOND = 1_000_000_000
 
 
@@ -436,8 +434,9 @@ class HashingFile(io.RawIOBase):
 def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
     """Write the file ``path``: it appears, or is replaced, whole when the block ends.
 
-    A local file is next to it until then, under a hidden name of its own (`is_temporary`), which
-    is removed where the block raises. Its contents reach the disk before its name does, and the
+    A local file is next to it until then, under a hidden name of its own, which
+    `bpe.files.final_name` undoes; it is removed where the block raises. Its contents
+    reach the disk before its name does, and the
     name before this returns, so a power cut leaves the old file or the new one. What goes to a
     store, which cannot rename, is in the temporary folder of this machine, and is sent under its
     own name when it is whole. Two writers of one path do not disturb each other: the last wins.
@@ -531,12 +530,6 @@ def write(path: str, data: bytes, *, durable: bool = True) -> Written:
     with replacing(path, durable=durable) as file:
         file.write(data)
     return file.written()
-
-
-def is_temporary(name: str) -> str | None:
-    """Return the final name for a temporary name of `replacing`; None for any other name."""
-    match = _TEMPORARY.fullmatch(name)
-    return match[1] if match else None
 
 
 def make_directory(directory: str) -> None:

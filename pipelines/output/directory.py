@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from bpe import files
 from bpe._inputs_file import INPUTS
 from pipelines import storage
 from pipelines.errors import OutputError
@@ -104,7 +105,7 @@ class Names:
 def final_name(name: str) -> str:
     """Return the final name of a temporary file of our writers, and any other name unchanged."""
     folder, slash, base = name.rpartition("/")
-    return folder + slash + (storage.is_temporary(base) or base)
+    return folder + slash + files.final_name(base)
 
 
 def _is_part(name: str) -> bool:
@@ -177,8 +178,6 @@ def decide(
     directory = storage.located(output.directory)
     refuse_inputs_inside(directory, reads)
     earlier = read_plan(directory)
-    for kind in {str(earlier.get("kind")), plan.kind if plan else ""} & NAMES.keys():
-        refuse_links(directory, (*NAMES[kind].folders, *NAMES[kind].trees))
     if plan is not None and plan.run and earlier.get(RUN) == plan.run:
         return "own"
     if not earlier:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bpe.files import final_name
 from pipelines import storage
 from pipelines.corpus.inputs import find_inputs
 from pipelines.errors import ConfigError, InputError, OutputError
@@ -25,7 +26,7 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
         file.write(b"one ")
         assert not path.exists()
         (hidden,) = path.parent.iterdir()
-        assert storage.is_temporary(hidden.name) == "file"
+        assert final_name(hidden.name) == "file"
         file.write(memoryview(b"two"))
         assert file.tell() == 7
     assert path.read_bytes() == b"one two"
@@ -130,7 +131,7 @@ def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
     "name", ["file", ".file.tmp", ".file.0123.tmp", "file." + "0" * 32 + ".tmp"]
 )
 def test_other_names_are_not_temporary(name: str) -> None:
-    assert storage.is_temporary(name) is None
+    assert final_name(name) == name
 
 
 def test_a_name_need_not_be_text(tmp_path: Path) -> None:
