@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bpe._inputs_file import inputs_file_names
 from bpe._native import add_counts
-from bpe.counts import check_agreement
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
-from pipelines.count.sets import read_part_file
+from pipelines.count.sets import manifest_of_sets, read_part_file
 from pipelines.count.steps import tokenizer_of_runs
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file, check_names
@@ -26,19 +24,6 @@ if TYPE_CHECKING:
     from pipelines.count.sets import CountsSet
 
 
-@dataclass(frozen=True)
-class StoredPart:
-    """A part of counts; small, and picklable.
-
-    Attributes:
-        directory: the directory of the counts.
-        part: the entry of the manifest.
-    """
-
-    directory: str
-    part: CountsPart
-
-
 def stored_sets(directory: str) -> list[CountsSet]:
     """Return the sets of a counts directory, and check that their manifests agree.
 
@@ -46,10 +31,8 @@ def stored_sets(directory: str) -> list[CountsSet]:
         VerificationError: a manifest is missing or damaged, or two manifests do not agree.
     """
     try:
-        first, *others = sets = read_counts_sets(directory)
-        for other in others:
-            titles = (first.path, other.path)
-            check_agreement(first.manifest, other.manifest, titles=titles)
+        sets = read_counts_sets(directory)
+        manifest_of_sets(sets)  # which compares them
     except (CountsError, InputError) as error:
         raise VerificationError(str(error)) from error
     return sets
@@ -77,26 +60,26 @@ def check_tokenizers(directory: str, sets: Sequence[CountsSet]) -> None:
                 raise VerificationError(str(error)) from error
 
 
-def stored_shards(sets: Sequence[CountsSet]) -> list[tuple[StoredPart, ...]]:
-    """Return the parts of each shard, one of each set."""
-    columns = ([StoredPart(one.directory, part) for part in one.manifest.parts] for one in sets)
+def stored_shards(sets: Sequence[CountsSet]) -> list[tuple[tuple[str, CountsPart], ...]]:
+    """Return the parts of each shard, one of each set, with the path of its file."""
+    columns = (
+        [(join(one.directory, part.file), part) for part in one.manifest.parts] for one in sets
+    )
     return list(zip(*columns, strict=True))
 
 
-def shard_of(parts: Iterable[StoredPart], shard: int, shards: int) -> SortedCounts:
+def shard_of(parts: Iterable[tuple[str, CountsPart]], shard: int, shards: int) -> SortedCounts:
     """Return the counts of a shard from the parts that `stored_shards` gives for the shard.
 
     Raises:
         VerificationError: a part does not agree with its manifest.
     """
-    found = []
-    for one in parts:
-        path = join(one.directory, one.part.file)
-        try:
-            found.append(read_part_file(path, one.part, shard=shard, shards=shards))
-        except (CountsError, InputError) as error:
-            raise VerificationError(str(error)) from error
-    return add_counts(found)
+    try:
+        return add_counts(
+            [read_part_file(path, part, shard=shard, shards=shards) for path, part in parts]
+        )
+    except (CountsError, InputError) as error:
+        raise VerificationError(str(error)) from error
 
 
 def stored_files(directory: str, sets: Sequence[CountsSet]) -> list[tuple[str, int, str]]:
