@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipelines import storage
 from pipelines.encode.parts import open_part
@@ -21,71 +19,57 @@ from pipelines.storage import join
 from pipelines.totals import DuplicateIds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
+    from pipelines.encode.manifest import Part
+
     Keys = npt.NDArray[np.uint64]
 
-KEYS_AT_ONCE = 1 << 24  # in memory
-IDS_AT_ONCE = 1 << 22  # likewise, of documents whose keys are not unique
+KEYS_AT_ONCE = 1 << 23  # in memory, with the ids of those that are not unique
 _READERS = 8
 
 
-def duplicate_ids(directory: str, parts: Sequence[str]) -> DuplicateIds:
+def duplicate_ids(directory: str, parts: Sequence[Part]) -> DuplicateIds:
     """Return the number of documents whose id an earlier document has.
 
     Equal ids have equal keys, so all keys are read first, and then only the ids of documents whose
-    key is not unique. Memory is bounded: with many documents, the range of keys is divided, and the
-    parts are read once for each division.
+    key is not unique. Memory is bounded: with many documents, the keys are divided, and the parts
+    are read once for each division.
 
     Args:
         directory: the directory of the corpus.
-        parts: the files of the parts.
+        parts: the parts.
 
     Raises:
         InputError: a part cannot be read.
     """
-    paths = [join(directory, part) for part in parts]
+    paths = [join(directory, part.file) for part in parts]
+    divisions = max(-(-sum(part.documents for part in parts) // KEYS_AT_ONCE), 1)
     documents, example = 0, ""
     with ThreadPoolExecutor(_READERS) as readers:
-        rows = sum(readers.map(_rows, paths))
-        for begin, end in _ranges(rows):
-            found = readers.map(lambda path: _keys(path, begin, end), paths)  # noqa: B023 - used at once
+        for division in range(divisions):
+            found = readers.map(lambda path: _keys(path, division, divisions), paths)  # noqa: B023 - used at once
             keys = np.sort(np.concatenate([np.empty(0, np.uint64), *found]))
             again = np.unique(keys[1:][keys[1:] == keys[:-1]])
-            for first in range(0, len(again), IDS_AT_ONCE):
-                some = again[first : first + IDS_AT_ONCE]
-                ids = pa.chunked_array(
-                    readers.map(lambda path: _ids(path, some), paths),  # noqa: B023
-                    pa.string(),
-                )
-                counts = pc.value_counts(ids)
-                repeated = counts.filter(pc.greater(counts.field("counts"), 1))
-                if len(repeated):
-                    documents += pc.sum(repeated.field("counts")).as_py() - len(repeated)
-                    example = example or min(repeated.field("values").to_pylist())
+            if not len(again):
+                continue
+            ids = pa.chunked_array(readers.map(lambda path: _ids(path, again), paths), pa.string())  # noqa: B023
+            counts = pc.value_counts(ids)
+            repeated = counts.filter(pc.greater(counts.field("counts"), 1))
+            if len(repeated):
+                documents += pc.sum(repeated.field("counts")).as_py() - len(repeated)
+                example = example or min(repeated.field("values").to_pylist())
     return DuplicateIds(documents=documents, example=example)
 
 
-def _ranges(rows: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of keys; the documents of one range should fit into memory."""
-    number = max(-(-rows // KEYS_AT_ONCE), 1)
-    bounds = [(1 << 64) * i // number for i in range(number + 1)]
-    yield from pairwise(bounds)
-
-
-def _rows(path: str) -> int:
-    with storage.open_binary(path) as file:
-        return int(pq.read_metadata(file).num_rows)
-
-
-def _keys(path: str, begin: int, end: int) -> Keys:
-    """Return the keys of a part from ``begin`` to below ``end``."""
+def _keys(path: str, division: int, divisions: int) -> Keys:
+    """Return the keys of a part that are of a division."""
     found = [np.empty(0, np.uint64)]
     for batch in _batches(path, [KEY]):
         keys = batch.column(KEY).to_numpy()
-        found.append(keys[(keys >= np.uint64(begin)) & (keys <= np.uint64(end - 1))])
+        found.append(keys[keys % np.uint64(divisions) == division])
     return np.concatenate(found)
 
 

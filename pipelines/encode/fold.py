@@ -56,8 +56,8 @@ def write_manifest(
     if job.run:
         plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     if not job.generation:
-        files_of = [part.file for part in manifest.parts]
-        manifest = replace(manifest, duplicate_ids=duplicate_ids(job.directory, files_of))
+        again = duplicate_ids(job.directory, manifest.parts)
+        manifest = replace(manifest, duplicate_ids=again)
     remove_temporaries(job.directory)
     file = of_generation(RECORDS_FILE, job.generation)
     named = write_records(job.directory, [record for _, record in made], file)

@@ -26,7 +26,6 @@ from pipelines.output.check_files import check_file, check_names
 from pipelines.output.names import (
     RECORDS_FILE,
     parse_part,
-    part_file,
 )
 from pipelines.planned import anywhere
 from pipelines.progress import many
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from pipelines.progress import SlotWriter
     from pipelines.settings import InputSettings, RowSettings
     from pipelines.stage.record import Record
-    from pipelines.totals import DuplicateIds
     from pipelines.verify.base import Verification
 
 
@@ -56,13 +54,11 @@ class CheckParts(Check):
     Attributes:
         job: the job that made the parts.
         inputs: the inputs to make the parts again; None: the parts are checked by themselves.
-        duplicates: the duplicate ids that the manifest states; None if they were not counted.
         tokenizers: the tokenizer of each process.
     """
 
     job: EncodeJob
     inputs: InputSettings | None
-    duplicates: DuplicateIds | None
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
 
     def pieces(self) -> Iterator[tuple[tuple[Part, Split], int]]:
@@ -132,14 +128,14 @@ class CheckParts(Check):
             VerificationError: a part is wrong, or the duplicate ids differ.
         """
         super().fold(records)
-        if self.duplicates is None:
+        manifest = read_encoded(self.output)
+        if (stated := manifest.duplicate_ids) is None:  # they were not counted
             return
-        files = [part_file(number, len(records)) for number in range(len(records))]
-        again = duplicate_ids(self.output, files)
-        if again != self.duplicates:
+        again = duplicate_ids(self.output, manifest.parts)
+        if again != stated:
             raise VerificationError(
-                f"{self.output}: the manifest says {self.duplicates.documents} duplicate ids, the "
-                f"parts have {again.documents}"
+                f"{self.output}: the manifest says {stated.documents} duplicate ids, the parts "
+                f"have {again.documents}"
             )
 
 
@@ -167,7 +163,6 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
         output=root,
         job=encoding,
         inputs=None if job.inputs is None else anywhere(job.inputs),
-        duplicates=manifest.duplicate_ids,
         reads=paths is None,
     )
     totals = manifest.totals
