@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, BinaryIO
 from bpe.errors import EncodingError
 from pipelines import storage
 from pipelines.encode.manifest import read_encoded
-from pipelines.encode.parts import opened, read_rows
+from pipelines.encode.parts import opened
 from pipelines.encode.rows import ID, INPUT_IDS, without_ends
 from pipelines.encode.steps import EncodeJob
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.state import complete
+from pipelines.parquet_writer import batches_of
 from pipelines.run import use_storage_alone
 from pipelines.settings import Execution
 from pipelines.storage import join
@@ -81,10 +82,9 @@ def _documents(
 ) -> Iterator[tuple[pa.RecordBatch, pa.ListArray]]:
     """Yield batches of rows, and their ids without the tokens put at the ends of documents."""
     with opened(root, part) as file:
-        for table in read_rows(file, layout):
-            for batch in table.combine_chunks().to_batches(max_chunksize=DOCUMENTS):
-                ends = {"prepend": layout.prepend, "append": layout.append}
-                yield batch, without_ends(batch.column(INPUT_IDS), **ends)
+        ends = {"prepend": layout.prepend, "append": layout.append}
+        for batch in batches_of(file, DOCUMENTS, columns=[ID, INPUT_IDS]):
+            yield batch, without_ends(batch.column(INPUT_IDS), **ends)
 
 
 def _lines(path: str, ids: pa.StringArray, tokens: pa.ListArray, tokenizer: Tokenizer) -> bytes:

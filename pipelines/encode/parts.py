@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.encode.rows import OWN
 from pipelines.errors import InputError, VerificationError
 from pipelines.failures import one_line
 from pipelines.output.check_files import checked_file
@@ -23,31 +22,6 @@ if TYPE_CHECKING:
 
     from bpe.counts.manifest import CountsPart
     from pipelines.encode.manifest import Part
-    from pipelines.encode.rows import RowLayout
-
-
-def read_rows(file: pq.ParquetFile, layout: RowLayout) -> Iterator[pa.Table]:
-    """Yield the rows of a part, one row group at a time.
-
-    Args:
-        file: the part, opened with ``page_checksum_verification=True``.
-        layout: the layout that the rows must have.
-
-    Raises:
-        ValueError: the columns differ from the layout, or a column in `OWN` has nulls.
-        pyarrow.ArrowException, OSError: the file is damaged.
-    """
-    found, schema = file.schema_arrow, layout.schema
-    if not found.equals(schema):
-        raise ValueError(
-            f"its columns are {', '.join(map(str, found))}, where the manifest says "
-            f"{', '.join(map(str, schema))}"
-        )
-    for group in range(file.metadata.num_row_groups):
-        table = file.read_row_group(group)
-        if any(table[name].null_count for name in OWN):
-            raise ValueError(f"row group {group} holds nulls")
-        yield table
 
 
 @contextlib.contextmanager

@@ -203,16 +203,14 @@ class SplitEncoder:
             cache_use=self.cache_use,
         )
         ends = (self._layout.prepend is not None) + (self._layout.append is not None)
-        if len(ids.values) + ends * len(ids) > MAX_ROW_TOKENS:
-            lengths = pc.add(pc.list_value_length(ids), ends)
-            too_long = pc.indices_nonzero(pc.greater(lengths, MAX_ROW_TOKENS)).to_pylist()
+        lengths = pc.add(pc.list_value_length(ids), ends)
+        if too_long := pc.indices_nonzero(pc.greater(lengths, MAX_ROW_TOKENS)).to_pylist():
             reasons = {
                 row: f"its {lengths[row]} tokens do not fit a row of Parquet (at most "
                 f"{MAX_ROW_TOKENS}): divide the document"
                 for row in too_long
             }
-            if reasons:
-                raise BadTextsError("too many tokens", reasons=reasons)
+            raise BadTextsError("too many tokens", reasons=reasons)
         return ids
 
 
