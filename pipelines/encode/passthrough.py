@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pipelines.corpus.documents import READERS, PassthroughColumn
-from pipelines.corpus.documents.json_values import holds_json
 from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
 from pipelines.corpus.splits import whole_file
 from pipelines.encode.rows import OWN
@@ -148,14 +147,6 @@ class _Found:
         Args:
             sources: the files, each with the function that reads its records.
         """
-        if not sources:
-            return
-        for name, kind in self._given.items():
-            if kind is not None and not holds_json(kind):
-                raise ConfigError(
-                    f"`keep` {name}: {sources[0][0].path} holds JSON, which has no values of type "
-                    f"{kind}: use bool, a number, string, lists or structs of these"
-                )
         for source, read in sources[:SAMPLE_FILES]:
             open_ = [
                 name
@@ -178,11 +169,6 @@ class _Found:
                 f"`keep` {name}: no type holds the values in {source.path} ({error}): leave it out"
             ) from error
         self.add(name, kind, source)
-        if not holds_json(self._types[name]) and not undecided(self._types[name]):
-            raise ConfigError(
-                f"`keep` {name}: {self._from[name].path} has it as {self._types[name]}, of which "
-                f"JSON, as in {source.path}, has no values: encode them apart"
-            )
 
     def settled(self, name: str) -> pa.DataType:
         """Return the type of a column."""

@@ -74,15 +74,6 @@ def lone_surrogate(value: str) -> str:
     return ""
 
 
-def holds_json(kind: pa.DataType) -> bool:
-    """Return whether values of JSON can be of this type."""
-    if pa.types.is_struct(kind):
-        return all(holds_json(field.type) for field in kind)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return holds_json(kind.value_type)
-    return python_type(kind) is not None
-
-
 def column(values: Sequence[Any], field: pa.Field) -> tuple[pa.Array, dict[int, str]]:
     """Return values as a column of the field's type.
 
@@ -123,7 +114,7 @@ def _problem(value: Any, kind: pa.DataType, path: str) -> str:
             return wrong
         items = enumerate(value)
         inside = (_problem(one, kind.value_type, f"{path}[{place}]") for place, one in items)
-    elif type(value) not in _SCALARS[python_type(kind) or str]:
+    elif (scalar := python_type(kind)) is None or type(value) not in _SCALARS[scalar]:
         return wrong
     elif isinstance(value, str):
         surrogate = lone_surrogate(value)
@@ -137,7 +128,7 @@ def _problem(value: Any, kind: pa.DataType, path: str) -> str:
 
 
 def python_type(kind: pa.DataType) -> type | None:
-    """Return the Python type of ``json.loads`` for values of a type that is not nested."""
+    """Return the Python type of JSON's values of a type; None if the type is nested, or no JSON."""
     for is_kind, python in (
         (pa.types.is_boolean, bool),
         (pa.types.is_integer, int),
