@@ -61,10 +61,6 @@ class BadTextsError(EncodingError):
         """Return the numbers of the texts that are named."""
         return tuple(self.reasons)
 
-    def of_row(self, row: int) -> Self:
-        """Return the same error of one text, in a message without its number."""
-        return type(self)(str(self), reasons={row: str(self)})
-
     def shifted(self, first: int) -> Self:
         """Return the error for rows that are numbered from ``first``; the message names the row."""
         reasons = {first + row: reason for row, reason in self.reasons.items()}

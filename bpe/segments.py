@@ -79,7 +79,7 @@ class Segments(NamedTuple):
                 try:
                     pieces = [text[begin:end] for begin, end in pretokenizer.spans(text)]
                 except PatternTimeoutError as error:
-                    raise error.of_row(row) from None
+                    raise PatternTimeoutError(str(error), reasons={row: str(error)}) from None
             for piece in pieces:
                 data.append(piece)
                 what.append(NEVER_SPLIT if kind == TEXT and is_never_split(piece) else kind)

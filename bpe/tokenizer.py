@@ -73,11 +73,6 @@ class CacheUse:
     hits: int = 0
     misses: int = 0
 
-    @property
-    def pretokens(self) -> int:
-        """Return all pre-tokens."""
-        return self.hits + self.misses
-
 
 @dataclass(frozen=True, init=False, repr=False)
 class Tokenizer:
