@@ -98,8 +98,6 @@ def unreachable(parts: Parts) -> list[int]:
         and token != (model.unknown and model.unknown.encode())
         and not (token.endswith(end) and is_never_split(token.removesuffix(end)))
     }
-    # Their symbols are merged as one pre-token, of which none is kept from being split.
-    merging = replace(parts, pretokenizer=replace(parts.pretokenizer, never_split=()))
     spelled = {token: bytes([byte]) for byte, token in enumerate(BYTE_TOKENS)}
     words = {
         id_: spelled.get(token, token) if model.byte_fallback else token
@@ -110,15 +108,15 @@ def unreachable(parts: Parts) -> list[int]:
     # merged as words without an end.
     ended = {id_: word.removesuffix(end) for id_, word in words.items() if word.endswith(end)}
     inside = {id_: word for id_, word in words.items() if id_ not in ended}
-    without_end = merging
+    without_end = parts
     if isinstance(model, CharacterLevel):
-        without_end = replace(merging, model=replace(model, end_of_word=""))
-    unreached = [*_unreached(ended, merging), *_unreached(inside, without_end)]
+        without_end = replace(parts, model=replace(model, end_of_word=""))
+    unreached = [*_unreached(ended, parts), *_unreached(inside, without_end)]
     return sorted([*unreached, *_unreached_superwords(parts)])
 
 
 def _unreached(words: Mapping[int, bytes], parts: Parts) -> list[int]:
-    """Return the ids that the word of the same id does not encode to."""
+    """Return the ids that the word of the same id, as one pre-token, does not encode to."""
     rows = encoded_words(parts, words.values()) if words else []
     return [id_ for id_, ids in zip(words, rows, strict=True) if ids != [id_]]
 

@@ -18,7 +18,13 @@ from bpe.counts import PretokenCounts, combine
 from bpe.errors import TrainingError
 from bpe.models import ByteLevel
 from bpe.tokenizer import Tokenizer
-from bpe.trainer import MAX_FREQUENCY, TrainingState, WordSettings
+from bpe.trainer import (
+    MAX_FREQUENCY,
+    MAX_VOCAB,
+    TrainingState,
+    WordSettings,
+    check_number,
+)
 from bpe.training_report import Parity, ParityGroup, TrainedMerge, Training
 
 GroupedCounts = Mapping[str, PretokenCounts | Callable[[], PretokenCounts]]
@@ -27,7 +33,6 @@ TIES = "gpt2-max"
 MIN_FREQUENCY = 2
 ALPHA = 2.0
 _MOST_SYMBOLS = 1 << 62
-_MOST_STEPS = 1 << 31
 _TOTALS = ("documents", "bytes", "pretokens", "distinct_pretokens")  # of counts, in training.json
 
 
@@ -93,11 +98,6 @@ def train_parity(
     names = tuple(counts)
     _check_settings(settings, global_merges=global_merges, window=window, alpha=alpha)
     _check_groups(names, dev=dev)
-    pooled = None
-    if global_merges:
-        pooled = TrainingState(
-            _pooled(counts, prune_below), settings, special_tokens=special_tokens
-        )
     groups = {
         f"group {name!r}": _begin(counts[name], f"group {name!r}", settings, special_tokens)
         for name in names
@@ -111,6 +111,11 @@ def train_parity(
             for name, title in ((name, f"held-out group {name!r}") for name in names)
         }
     _check_agreement({**groups, **held_out})
+    pooled = None
+    if global_merges:
+        pooled = TrainingState(
+            _pooled(counts, prune_below), settings, special_tokens=special_tokens
+        )
     trainer = _ParityTrainer(
         groups=[*groups.values()],
         held_out=[*held_out.values()],
@@ -256,11 +261,9 @@ def _check_settings(
             "ties 'huggingface' are the merges of Hugging Face's trainer, which knows no groups: "
             "use one of the other rules"
         )
-    for name, value, least in (("global_merges", global_merges, 0), ("window", window, 1)):
-        if value is None and name == "window":
-            continue
-        if type(value) is not int or not least <= value <= _MOST_STEPS:
-            raise TrainingError(f"`{name}` {value!r:.60} is not an int from {least} to 2^31")
+    check_number("global_merges", global_merges, least=0, most=MAX_VOCAB)
+    if window is not None:
+        check_number("window", window, least=1, most=MAX_VOCAB)
     if type(alpha) not in (int, float) or not 1 <= alpha < math.inf:
         raise TrainingError(
             f"`alpha` {alpha!r:.60} is not a number from 1 upwards: with less, all groups could be "
@@ -283,30 +286,23 @@ def _begin(
     special_tokens: Sequence[str],
 ) -> TrainingState:
     """Return a trainer with the words of a group, which ``title`` calls in errors."""
-    counts = _loaded(counts)
-    if counts.prune is not None and settings.min_frequency == MAX_FREQUENCY:
+    run = TrainingState(_loaded(counts), settings, special_tokens=special_tokens)
+    if run.prune is not None and settings.min_frequency == MAX_FREQUENCY:
         raise TrainingError(f"{title} was pruned: count held-out text without `prune_below`")
-    if counts.pretokenizer.never_split:
+    if run.counts["never_split"]:
         raise TrainingError(
             f"{title}: parity does not go with `never_split`: pre-tokens that are never split take "
             "places among merges by their counts, and counts of merges that groups choose are in "
             "no order; count without it"
         )
-    if len(counts) == 0:
-        raise TrainingError(f"{title} has no pre-tokens: leave it out, or add text to it")
-    run = TrainingState(counts, settings, special_tokens=special_tokens)
     if run.word_count == 0:
-        raise TrainingError(f"{title} has no pre-tokens after pruning: leave it out")
+        pruned = " after pruning" if run.prune is not None else ""
+        raise TrainingError(f"{title} has no pre-tokens{pruned}: leave it out, or add text to it")
     return run
 
 
 def _loaded(counts: PretokenCounts | Callable[[], PretokenCounts]) -> PretokenCounts:
-    loaded = counts() if callable(counts) else counts
-    if not isinstance(loaded, PretokenCounts):
-        raise TrainingError(
-            f"parity takes the pre-token counts of each group, not {type(loaded).__name__}"
-        )
-    return loaded
+    return counts() if callable(counts) else counts
 
 
 def _pooled(counts: GroupedCounts, prune_below: int) -> PretokenCounts:
