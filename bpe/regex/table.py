@@ -233,40 +233,37 @@ def _all_characters() -> str:
     return np.arange(_CODE_POINTS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def _members(source: str) -> npt.NDArray[np.int64]:
-    """Return the code points of a class in ascending order."""
+def _runs(source: str) -> list[tuple[int, int]]:
+    """Return the code points of a class as ranges (begin, end), ascending."""
     if len(source) == 1 and source != ".":
-        return np.array([ord(source)])
-    runs = regex.finditer(f"(?:{source})+", _all_characters())
-    return np.concatenate([np.arange(0), *(np.arange(run.start(), run.end()) for run in runs)])
+        return [(ord(source), ord(source) + 1)]
+    return [run.span() for run in regex.finditer(f"(?:{source})+", _all_characters())]
 
 
 def _symbols(sources: list[str]) -> _Symbols:
     """Return the symbols that tell the characters of these classes apart."""
     if len(sources) > _MAX_CLASSES:
         raise _NotATable("too many classes")
-    symbols = np.zeros(_CODE_POINTS, np.uint16)
-    held: list[list[int]] = [[]]  # the classes that hold each symbol's characters
-    sizes = [_CODE_POINTS]  # how many these are
-    for number, source in enumerate(sources):
-        members = _members(source)
-        before = symbols[members]
-        for symbol, inside in enumerate(np.bincount(before, minlength=len(held)).tolist()):
-            if inside == sizes[symbol]:
-                held[symbol].append(number)
-            elif inside > 0:  # the others keep theirs
-                symbols[members[before == symbol]] = len(held)
-                held.append([*held[symbol], number])
-                sizes[symbol] -= inside
-                sizes.append(inside)
-        if len(held) > _MAX_SYMBOLS:
-            raise _NotATable("too many kinds of characters")
-    held.append(held[symbols[ord("\n")]])  # the line feed that ends the text
+    runs = [_runs(source) for source in sources]
+    ends = {point for of_class in runs for run in of_class for point in run}
+    bounds = sorted({0, _CODE_POINTS} | ends)  # between them, characters are alike
+    place = {point: number for number, point in enumerate(bounds)}
+    held = [0] * (len(bounds) - 1)  # the classes that hold these characters, as a bit set
+    for number, of_class in enumerate(runs):
+        for begin, end in of_class:
+            for between in range(place[begin], place[end]):
+                held[between] |= 1 << number
+    kinds = [*dict.fromkeys(held)]
+    if len(kinds) > _MAX_SYMBOLS:
+        raise _NotATable("too many kinds of characters")
+    symbols = np.array([kinds.index(classes) for classes in held], np.uint8)
+    of = np.repeat(symbols, np.diff(bounds))
+    kinds.append(kinds[of[ord("\n")]])  # the line feed that ends the text
     sets = {
-        source: sum(1 << symbol for symbol, classes in enumerate(held) if number in classes)
+        source: sum(1 << symbol for symbol, classes in enumerate(kinds) if classes >> number & 1)
         for number, source in enumerate(sources)
     }
-    return _Symbols(symbols.astype(np.uint8), sets, len(held) + 1)
+    return _Symbols(of, sets, len(kinds) + 1)
 
 
 # The program.
