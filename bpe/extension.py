@@ -122,10 +122,8 @@ def atomic_tokens(tokenizer: Tokenizer) -> Mapping[str, int]:
     return {content: id_ for content, id_ in tokenizer.parts.cut_tokens.items() if id_ in atomic}
 
 
-def token_alphabet(
-    tokenizer: Tokenizer, ids_of: WordEncoder | None = None
-) -> tuple[Alphabet, list[int]]:
-    """Return the tokens of a tokenizer as symbols of words, and the id of each.
+def token_alphabet(tokenizer: Tokenizer, ids_of: WordEncoder | None = None) -> Alphabet:
+    """Return the tokens of a tokenizer, by id, as symbols of words.
 
     Args:
         tokenizer: the tokenizer.
@@ -133,26 +131,10 @@ def token_alphabet(
             it looks words up in its vocabulary, but not among new tokens. It need not: if new
             merges make a string inside a word, they also make it of the word that is this string.
     """
-    ids = [id_ for id_, token in enumerate(tokenizer.tokens) if token is not None]
-    symbols = [tokenizer.token_bytes(id_) for id_ in ids]
-    encode = ids_of or word_encoder(tokenizer.parts)
-    return Alphabet(symbols, encode, symbols_of(tokenizer, ids)), ids
-
-
-def known_merges(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
-    """Return the merges by rank as triples of symbols.
-
-    Args:
-        tokenizer: the tokenizer with the merges.
-        ids: the ids of the symbols.
-    """
-    symbols = symbols_of(tokenizer, ids)
-    return array("I", [symbols[id_] for id_ in tokenizer.parts.merges.flat])
-
-
-def symbols_of(tokenizer: Tokenizer, ids: Sequence[int]) -> array[int]:
-    """Return the symbol of each id, its place among ``ids``; that of others does not exist."""
-    symbol_of_id = array("I", [NO_SYMBOL] * (tokenizer.max_id + 1))
-    for symbol, id_ in enumerate(ids):
-        symbol_of_id[id_] = symbol
-    return symbol_of_id
+    symbols: list[bytes] = []
+    symbol_of_id = array("I", [NO_SYMBOL] * len(tokenizer.tokens))
+    for id_, token in enumerate(tokenizer.tokens):
+        if token is not None:
+            symbol_of_id[id_] = len(symbols)
+            symbols.append(token)
+    return Alphabet(symbols, ids_of or word_encoder(tokenizer.parts), symbol_of_id)

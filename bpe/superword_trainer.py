@@ -249,7 +249,7 @@ class _Phase:
             counts = counts.pruned(settings.prune_below)
         self.tokenizer, self.settings = tokenizer, settings
         self.prune, self.cut = counts.prune, counts.cut
-        alphabet, _ = token_alphabet(tokenizer, ids_of_width(origin.id_bytes))
+        alphabet = token_alphabet(tokenizer, ids_of_width(origin.id_bytes))
         self.trainer = make_trainer(
             settings,
             alphabet,

@@ -22,7 +22,6 @@ from bpe.extension import (
     check_counts,
     check_extended,
     extended,
-    known_merges,
     token_alphabet,
 )
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, Model, WordPiece
@@ -315,13 +314,13 @@ def _extended(tokenizer: Tokenizer, *, initial_alphabet: Iterable[str]) -> _Star
     """Return the vocabulary of a tokenizer that is extended."""
     if tuple(initial_alphabet):
         raise TrainingError("initial_alphabet cannot be added to: the tokenizer has all 256 bytes")
-    alphabet, ids = token_alphabet(tokenizer)
+    alphabet = token_alphabet(tokenizer)
     return _Start(
         alphabet=alphabet,
-        ids=ids,
+        ids=[id_ for id_, token in enumerate(tokenizer.tokens) if token is not None],
         parts=tokenizer.parts,
         forbidden=tuple(atomic_tokens(tokenizer)),
-        known=known_merges(tokenizer, ids),
+        known=array("I", map(alphabet.symbol_of_id.__getitem__, tokenizer.parts.merges.flat)),
     )
 
 
