@@ -43,37 +43,28 @@ def check_extended(
             f"`extend` is {type(tokenizer).__name__}, not a tokenizer: load it, "
             "bpe.Tokenizer.load(path)"
         )
-    mine = type(tokenizer.model).__name__
-    if not isinstance(tokenizer.model, ByteLevel):
-        raise TrainingError(
-            f"a tokenizer of the model {mine} cannot be extended, only byte-level BPE: "
-            + (
-                "a WordPiece vocabulary does not record its merges"
-                if mine == "WordPiece"
-                else "characters of the new corpus that it lacks would need ids before the merges"
+    for what, kind in (
+        ("the tokenizer to extend", tokenizer.model),
+        ("the model asked for", model),
+    ):
+        if not isinstance(kind, ByteLevel):
+            raise TrainingError(
+                f"only byte-level BPE can be extended: WordPiece does not record its merges, and "
+                f"new characters would need ids before the merges; {what} is {type(kind).__name__}"
             )
-        )
     if tokenizer.superwords:
         raise TrainingError(
             "a tokenizer with superwords cannot be extended: they come after all merges of words: "
             "extend the tokenizer that they were learnt from, and learn them again"
         )
+    normalized = found_in_normalized(tokenizer.token_flags, tokenizer.pretokenizer.normalizer)
     for content, flags in tokenizer.token_flags.items():
-        if flags.change_matches:
+        if flags.change_matches or content in normalized:
             raise TrainingError(
-                f"the tokenizer to extend finds {content!r} with lstrip, rstrip or single_word: "
-                "counts are cut at the token alone, so they cannot be of the same pre-tokens"
+                f"the tokenizer to extend finds {content!r} in normalized text, or with lstrip, "
+                "rstrip or single_word: counts are cut at the token alone, before they are "
+                "normalized, so they cannot be of the same pre-tokens"
             )
-    if found := found_in_normalized(tokenizer.token_flags, tokenizer.pretokenizer.normalizer):
-        raise TrainingError(
-            f"the tokenizer to extend finds {next(iter(found))!r} in normalized text: counts are "
-            "cut before they are normalized, so they cannot be of the same pre-tokens"
-        )
-    if not isinstance(model, ByteLevel):
-        raise TrainingError(
-            f"the tokenizer to extend is {mine}, the model asked for is {type(model).__name__}: "
-            "leave the model out"
-        )
     if ties == "huggingface":
         raise TrainingError(
             "ties 'huggingface' cannot extend a tokenizer: it compares the ids of Hugging Face's "

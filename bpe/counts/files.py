@@ -130,11 +130,17 @@ def shard_bytes(counts: SortedCounts) -> bytes:
 
 
 def counts_part(
-    data: bytes, *, rows: int, shard: int, shards: int, generation: int = 0
-) -> CountsPart:
-    """Return the manifest's entry of the file of a shard; ``generation`` as in `shard_file`."""
+    counts: SortedCounts, *, shard: int, shards: int, generation: int = 0
+) -> tuple[CountsPart, bytes]:
+    """Return a shard: its entry of the manifest, and its file; ``generation`` as in `shard_file`.
+
+    Raises:
+        CountsError: as `shard_bytes`.
+    """
+    data = shard_bytes(counts)
     digest = hashlib.sha256(data).hexdigest()
-    return CountsPart(shard_file(shard, shards, generation), rows, len(data), digest)
+    file = shard_file(shard, shards, generation)
+    return CountsPart(file, len(counts), len(data), digest), data
 
 
 def read_part(
@@ -215,9 +221,9 @@ def write_counts(
     before = _files_of_counts(directory)
     parts = []
     for shard, part_counts in enumerate(counts.split(shards)):
-        data = shard_bytes(part_counts)
-        parts.append(counts_part(data, rows=len(part_counts), shard=shard, shards=shards))
-        write_atomically(directory / parts[-1].file, data)
+        part, data = counts_part(part_counts, shard=shard, shards=shards)
+        parts.append(part)
+        write_atomically(directory / part.file, data)
     files = replace(manifest, parts=tuple(parts)).files()
     for name, data in files.items():
         write_atomically(directory / name, data)

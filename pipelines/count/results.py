@@ -8,7 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe.counts import CutRuns
-from bpe.counts.files import counts_from_ipc, counts_part, counts_to_ipc, shard_bytes
+from bpe.counts.files import counts_from_ipc, counts_part, counts_to_ipc
 from bpe.counts.manifest import (
     CountedInput,
     CountsManifest,
@@ -52,16 +52,15 @@ def write_shard(shard: int, message: bytes, job: CountJob) -> Iterator[Outcome]:
     if job.settings.prune_below > 1:
         counts, losses = job.pruned(counts)
         yield losses
-    data = shard_bytes(counts)
-    file = shard_file(shard, job.settings.shards, job.generation)
-    storage.write(join(job.directory, file), data)
+    part, data = counts_part(
+        counts, shard=shard, shards=job.settings.shards, generation=job.generation
+    )
+    storage.write(join(job.directory, part.file), data)
     add_to_metrics(
         distinct_pretokens_written=len(counts), parquet_bytes_written=len(data), parts_written=1
     )
     yield counts.total()
-    yield counts_part(
-        data, rows=len(counts), shard=shard, shards=job.settings.shards, generation=job.generation
-    )
+    yield part
 
 
 def of_kind(kind: type[_Kind], results: Iterable[object]) -> list[_Kind]:

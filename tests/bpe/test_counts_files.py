@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 from typing import TYPE_CHECKING, Any
@@ -10,8 +11,8 @@ import pytest
 from bpe._native import stable_hash
 from bpe.counting import count_pretokens
 from bpe.counts import PretokenCounts
-from bpe.counts.files import counts_part, read_part
-from bpe.counts.manifest import CountedInput, CountsManifest
+from bpe.counts.files import read_part
+from bpe.counts.manifest import CountedInput, CountsManifest, CountsPart
 from bpe.errors import CountsError
 from bpe.files import CHECKSUM, with_checksum
 
@@ -175,7 +176,7 @@ def test_damage_that_the_manifest_agrees_with(saved: Path) -> None:
         (other, of_other, "does not belong to this part"),
         (good, rows + 1, f"has {rows} rows, the manifest says {rows + 1}"),
     ):
-        part = counts_part(data, rows=named, shard=0, shards=3)
+        part = CountsPart("here", named, len(data), hashlib.sha256(data).hexdigest())
         with pytest.raises(CountsError, match=f"^here.* {message}"):
             read_part(data, part, shard=0, shards=3, where="here")
 

@@ -145,12 +145,12 @@ def test_whitespace_takes_linear_work() -> None:
 def test_extending_is_refused() -> None:
     ours = loaded(theirs({"<m>": TokenFlags(lstrip=True)}, special=True))
     counts = bpe.count_pretokens(["the"], pretokenizer="gpt2")
-    with pytest.raises(TrainingError, match="finds '<m>' with lstrip, rstrip or single_word"):
+    with pytest.raises(TrainingError, match=r"finds '<m>' .* with lstrip, rstrip or single_word"):
         bpe.train(counts, vocab_size=300, extend=ours)
     flags = {"<M>": TokenFlags(normalized=True)}
     ours = loaded(theirs(flags, special=True, normalizer=normalizers.Lowercase()))
     counts = bpe.count_pretokens(["the"], pretokenizer="gpt2", normalizer=["lowercase"])
-    with pytest.raises(TrainingError, match="finds '<M>' in normalized text: counts are cut bef"):
+    with pytest.raises(TrainingError, match=r"finds '<M>' .* before they are norm"):
         bpe.train(counts, vocab_size=300, extend=ours)
 
 
