@@ -1,4 +1,4 @@
-"""Group documents by the values of a field, or by the sources of a mix."""
+"""Group documents by the values of a field."""
 
 from __future__ import annotations
 
@@ -43,13 +43,6 @@ def named_groups(block: Block, options: ReadOptions, pieces: Iterable[FileRange]
         for row in rows
     ]
     return block.without_bad(rows, bad)
-
-
-def with_sources(block: Block, pieces: Iterable[FileRange]) -> Block:
-    """Return the block with the source of each document as the group of the document."""
-    sources = {piece.file_index: piece.source for piece in pieces}
-    found = pc.index_in(block.file_indexes, pa.array(sources, pa.int32()))
-    return replace(block, own_ids=pa.array(sources.values(), pa.string()).take(found))
 
 
 def by_group(block: Block) -> Iterator[tuple[str, Block]]:

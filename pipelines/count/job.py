@@ -334,7 +334,7 @@ class CountSplits(StorageDoFn):
                 results = count_arrived(split, job, reading, failures, tokenizer, slot=slot)
             else:
                 self._counts = self._counts or Counters(job, tokenizer)
-                results = count_split(split, job, reading, failures, self._counts, slot=slot)
+                results = count_split(split, reading, failures, self._counts, slot=slot)
             for result in results:
                 if isinstance(result, tuple):
                     yield result

@@ -25,7 +25,7 @@ from bpe.run_counting import RunCounter
 from bpe.special_tokens import check_special_tokens
 from pipelines import storage
 from pipelines.corpus.documents.block import use_good_rows, without
-from pipelines.corpus.groups import by_group, with_sources
+from pipelines.corpus.groups import by_group
 from pipelines.corpus.mix import sources_of
 from pipelines.corpus.reading import Reading, SplitReader, text_bytes
 from pipelines.errors import ConfigError, InputError
@@ -198,12 +198,13 @@ class Counters:
         """Bytes of memory that the counts take."""
         return sum(one.nbytes for one in self._counters.values())
 
-    def add(self, block: Block, set_aside: SetAside) -> Totals:
+    def add(self, block: Block, set_aside: SetAside, *, source: str) -> Totals:
         """Count the documents of a block, and set aside the documents that cannot be counted.
 
         Args:
             block: the block of documents.
             set_aside: called for each bad document with the block, the row and the reason.
+            source: the name of the source of the documents.
 
         Returns:
             The totals of the documents that were counted.
@@ -212,8 +213,10 @@ class Counters:
             InputError: there are too many groups.
         """
         totals = Totals()
-        is_whole = self._job.settings.group_by is None
-        for group, documents in [("", block)] if is_whole else by_group(block):
+        groups: Iterable[tuple[str, Block]] = [(source if self._job.sources else "", block)]
+        if self._job.group_field is not None:
+            groups = by_group(block)
+        for group, documents in groups:
             if group not in self._counters:
                 check_groups([*self._counters, group], self._job)
                 self._counters[group] = self._job.counter(self._tokenizer)
@@ -258,7 +261,6 @@ def check_groups(groups: Collection[str], job: CountJob) -> None:
 
 def count_split(
     split: Split,
-    job: CountJob,
     reading: Reading,
     failures: FailureChannel,
     counts: Counters,
@@ -278,9 +280,7 @@ def count_split(
     totals = Totals()
     with SplitReader(split, reading, failures.stopped, slot=slot) as reader:
         for block in reader:
-            if job.sources:
-                block = with_sources(block, split.pieces)  # noqa: PLW2901
-            totals += counts.add(block, reader.set_row_aside)
+            totals += counts.add(block, reader.set_row_aside, source=split.source)
             if counts.nbytes > FLUSH_BYTES:
                 yield from counts.drained()
         dead = reader.finish()
@@ -310,7 +310,7 @@ def count_arrived(
         counts = Counters(job, tokenizer)
         if not some.pieces:
             return [Totals()]
-        counted = count_split(some, job, reading, failures, counts, slot=slot)
+        counted = count_split(some, reading, failures, counts, slot=slot)
         return [*counted, *counts.drained()]
 
     results, aside = readable(split, make, directory=job.directory, stopped=failures.stopped)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pipelines.settings import InputSettings
 
 Result = TypeVar("Result")
+DEFAULT_ID_FIELD = "id"
 BLOCK_BYTES = 2 << 20
 RAW_BYTES = 64 << 10
 
@@ -278,25 +279,25 @@ class Block:
 def text_block(
     source: FileRange,
     *,
-    texts: pa.LargeBinaryArray,
+    texts: pa.Array,
     places: pa.Int64Array,
     bad: Sequence[BadRecord],
     input_bytes: int,
     own_ids: pa.StringArray | None = None,
     passthrough: tuple[pa.Array, ...] = (),
 ) -> Block:
-    """Return a block of ``source``; rows that are not well-formed UTF-8 become bad records.
+    """Return a block of ``source``.
 
     Args:
         source: the file of the rows.
-        texts: one row for each record, no nulls (large_binary).
+        texts: one row for each record, no nulls (large_binary or large_string).
         places: where each record begins.
         bad: records that were left out already.
         input_bytes: see `Block`.
         own_ids: ids of the records, null where a record has none.
         passthrough: see `Block`.
     """
-    block = Block(
+    return Block(
         texts=texts.view(pa.large_string()),
         places=places,
         file_indexes=pa.repeat(pa.scalar(source.file_index, pa.int32()), len(texts)),
@@ -306,7 +307,6 @@ def text_block(
         input_bytes=input_bytes,
         passthrough=passthrough,
     )
-    return well_formed(block, [source])
 
 
 def well_formed(block: Block, pieces: Sequence[FileRange]) -> Block:

@@ -25,7 +25,15 @@ import pyarrow.compute as pc
 from bpe import _native
 from bpe._arrow import binary_rows, int64_array
 from pipelines.corpus.documents import json_values
-from pipelines.corpus.documents.block import BadRecord, Block, ReadOptions, malformed, without
+from pipelines.corpus.documents.block import (
+    DEFAULT_ID_FIELD,
+    BadRecord,
+    Block,
+    ReadOptions,
+    malformed,
+    text_block,
+    without,
+)
 from pipelines.corpus.documents.json_values import (
     Digits,
     field_value,
@@ -43,7 +51,6 @@ if TYPE_CHECKING:
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_DEPTH = 200  # JsonLine::kMaxDepth in the core
-DEFAULT_ID_FIELD = "id"
 _SAMPLE_BYTES, _SAMPLE_BLOCKS = 1 << 20, 4
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
@@ -258,13 +265,12 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
         for start in [places[row].as_py()]
         for line in [_line(data, start - place)]
     ]
-    block = Block(
+    block = text_block(
+        source,
         texts=texts,
         places=places,
-        file_indexes=pa.repeat(pa.scalar(source.file_index, pa.int32()), len(texts)),
         own_ids=own_ids if own_ids.null_count < len(own_ids) else None,
-        name=source.name,
-        bad=tuple(bad),
+        bad=bad,
         input_bytes=lines.input_bytes,
         passthrough=passthrough,
     )

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from bpe import _native
 from bpe._arrow import binary_rows, int64_array
-from pipelines.corpus.documents.block import RAW_BYTES, BadRecord, Block, ReadOptions, text_block
+from pipelines.corpus.documents.block import (
+    RAW_BYTES,
+    BadRecord,
+    Block,
+    ReadOptions,
+    text_block,
+    well_formed,
+)
 from pipelines.corpus.documents.compression import DamagedDataError, UnpackedStream
 from pipelines.corpus.documents.stored import LostFileError, StoredBytes
 
@@ -47,13 +54,14 @@ def read_lines(source: FileRange, options: ReadOptions) -> Iterator[Block]:
     """Read the lines that begin in ``source``, each a document."""
     for lines in whole_lines(source, options):
         text, offsets, places = _native.split_lines(lines.data, lines.place)
-        yield text_block(
+        block = text_block(
             source,
             texts=binary_rows(text, offsets),
             places=int64_array(places),
             bad=lines.bad,
             input_bytes=lines.input_bytes,
         )
+        yield well_formed(block, [source])
 
 
 def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:

@@ -17,16 +17,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.corpus.documents.block import (
+    DEFAULT_ID_FIELD,
     RAW_BYTES,
     BadRecord,
     Block,
     ReadOptions,
     malformed_rows,
     text_block,
+    well_formed,
     without,
 )
 from pipelines.corpus.documents.parquet_columns import (
-    DEFAULT_ID_FIELD,
     find_columns,
     holds_ids,
     is_text,
@@ -150,7 +151,7 @@ def _block(
     ]
     bad_rows = sorted(reasons)
     texts = without(texts, bad_rows)
-    return text_block(
+    block = text_block(
         source,
         texts=texts.fill_null(b"") if texts.null_count else texts,
         places=without(places, bad_rows),
@@ -159,6 +160,7 @@ def _block(
         own_ids=None if ids is None else without(ids, bad_rows).cast(pa.binary()).view(pa.string()),
         passthrough=tuple(without(column, bad_rows) for column in others),
     )
+    return well_formed(block, [source])
 
 
 @dataclass

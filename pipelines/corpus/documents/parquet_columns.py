@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.corpus.documents.block import DEFAULT_ID_FIELD
 from pipelines.corpus.documents.types import parse_type, type_text, unify
 from pipelines.errors import InputError
 
 if TYPE_CHECKING:
     from pipelines.corpus.documents.block import PassthroughColumn, ReadOptions
     from pipelines.corpus.splits import FileRange
-
-DEFAULT_ID_FIELD = "id"
 
 
 def find_columns(
