@@ -24,6 +24,7 @@ STEP = 64 << 10
 # A Zstandard block of 128 KiB can take 4 bytes, and its decoder cannot be stopped: 2 KiB of
 # input make at most 64 MiB. Larger steps were not measurably faster.
 ZSTD_STEP = 2 << 10
+GZIP_STEP = 16 << 10  # makes at most 16 MiB
 XZ_MEMORY = 256 << 20  # `xz -9` needs 65 MiB to unpack
 
 
@@ -144,64 +145,53 @@ class UnpackedStream:
         return data
 
 
-class _GzipMember:
-    """``zlib.decompressobj`` with the interface of ``bz2.BZ2Decompressor``."""
+class _InSteps:
+    """A decoder without a limit of output, with the interface of ``bz2.BZ2Decompressor``.
 
-    def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
-        self._full = False
+    Args:
+        decoder: the decoder of one member or frame.
+        step: the bytes of input that the decoder gets at once.
+    """
 
-    @property
-    def eof(self) -> bool:
-        return self._inflate.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inflate.unused_data
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._full and not self._inflate.unconsumed_tail
-
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:
-        unpacked = self._inflate.decompress(self._inflate.unconsumed_tail + data, max_length)
-        self._full = len(unpacked) == max_length
-        return unpacked
-
-
-class _ZstdFrame:
-    """A Zstandard frame, unpacked in steps of bounded size."""
-
-    def __init__(self) -> None:
-        self._frame = zstandard.ZstdDecompressor().decompressobj()
+    def __init__(self, decoder: Any, step: int) -> None:
+        self._decoder = decoder
+        self._step = step
         self._data = b""
         self._next = 0
 
     @property
     def eof(self) -> bool:
-        return bool(self._frame.eof)
+        return bool(self._decoder.eof)
 
     @property
     def unused_data(self) -> bytes:
-        return bytes(self._frame.unused_data) + self._data[self._next :]
+        return bytes(self._decoder.unused_data) + self._data[self._next :]
 
     @property
     def needs_input(self) -> bool:
         return self._next >= len(self._data)
 
-    def decompress(self, data: bytes, max_length: int, /) -> bytes:  # noqa: ARG002 - see ZSTD_STEP
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:  # noqa: ARG002 - see the steps
         if data:
             self._data, self._next = data, 0
-        step = self._data[self._next : self._next + ZSTD_STEP]
-        self._next += len(step)
-        return bytes(self._frame.decompress(step))
+        piece = self._data[self._next : self._next + self._step]
+        self._next += len(piece)
+        return bytes(self._decoder.decompress(piece))
 
 
 _ERRORS = (zlib.error, zstandard.ZstdError, lzma.LZMAError, OSError, EOFError, ValueError)
 _CODECS: dict[Compression, tuple[str, Callable[[], Any], bytes]] = {
     # name, one member (with the interface of `bz2.BZ2Decompressor`), what may fill up a file
-    "gz": ("gzip", _GzipMember, b"\0"),
-    "zst": ("Zstandard", _ZstdFrame, b""),
+    "gz": (
+        "gzip",
+        lambda: _InSteps(zlib.decompressobj(wbits=16 + zlib.MAX_WBITS), GZIP_STEP),
+        b"\0",
+    ),
+    "zst": (
+        "Zstandard",
+        lambda: _InSteps(zstandard.ZstdDecompressor().decompressobj(), ZSTD_STEP),
+        b"",
+    ),
     "bz2": ("bzip2", bz2.BZ2Decompressor, b""),
     "xz": (
         "xz",
