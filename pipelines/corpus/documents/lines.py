@@ -74,51 +74,35 @@ def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
     taken = 0
     try:
         with StoredBytes(source) as stored:
-            unpacked, begin = None, None
-            if source.compression == "none":
-                begin = _first_line(stored, source)
-            else:
-                unpacked, begin = UnpackedStream(stored, source.compression), 0
-            stream = unpacked or stored
-            for piece in () if begin is None else _pieces(source, options, stream, begin=begin):
+            unpacked = None
+            if source.compression != "none":
+                unpacked = UnpackedStream(stored, source.compression)
+            for piece in _pieces(source, options, unpacked or stored):
                 for place, data, bad in _without_long_lines(source, options, piece):
                     read = unpacked.consumed if unpacked else stored.tell() - source.start
                     now = min(read, source.size)
                     yield Lines(place=place, data=data, bad=bad, input_bytes=now - taken)
                     taken = now
-            if taken < source.size or begin is None:
+            if taken < source.size:
                 yield Lines(place=source.end, data=b"", bad=(), input_bytes=source.size - taken)
     except LostFileError as lost:  # before anything was read of it
         bad = (BadRecord.lost(source, source.start, lost.reason),)
         yield Lines(place=source.start, data=b"", bad=bad, input_bytes=source.size - taken)
 
 
-def _first_line(stored: StoredBytes, source: FileRange) -> int | None:
-    """Seek the first line that begins in the range; return its offset, or None without a line."""
-    if source.start >= source.end:
-        return None
-    position = source.start
-    if position > 0:
-        position -= 1  # the line end before the range makes a line begin right at its start
-        stored.seek(position)
-        while True:
-            chunk = stored.read(min(SEARCH_BYTES, source.end - 1 - position))
-            if not chunk:
-                return None
-            line_end = chunk.find(b"\n")
-            position += len(chunk) if line_end < 0 else line_end + 1
-            if line_end >= 0:
-                break
-    stored.seek(position)
-    return position
-
-
 def _pieces(
-    source: FileRange, options: ReadOptions, stream: UnpackedStream | StoredBytes, *, begin: int
+    source: FileRange, options: ReadOptions, stream: UnpackedStream | StoredBytes
 ) -> Iterator[_Piece]:
-    """Yield whole lines from ``begin`` to the end of the range, or of the compressed file."""
+    """Yield the whole lines that begin in the range, or in the compressed file."""
     last = sys.maxsize if isinstance(stream, UnpackedStream) else source.end - 1
-    position = place = begin  # of the next byte to be read; of the line being read
+    position = place = source.start  # of the next byte to be read; of the line being read
+    if place > last:
+        return
+    is_inside = False  # a line that begins before
+    if isinstance(stream, StoredBytes) and place > 0:
+        is_inside = True
+        # The line end before the range makes a line begin right at its start.
+        position = stream.seek(place - 1)
     # Of a line whose end is not read yet: its bytes, of one over the limit the first ones; how many
     # they are, of which one may be half a line end; and its last byte.
     line, size, end = bytearray(), 0, b""
@@ -146,6 +130,16 @@ def _pieces(
             return
         if not chunk:
             break
+        if is_inside:
+            begin = chunk.find(b"\n") + 1
+            position += begin or len(chunk)
+            if position > last:
+                return
+            if begin == 0:
+                continue
+            is_inside = False
+            place = position
+            chunk = chunk[begin:]
         # The first line end at or after the last byte of the range ends its last line.
         final = chunk.find(b"\n", max(0, last - position))
         cut = (final if final >= 0 else chunk.rfind(b"\n")) + 1
