@@ -11,13 +11,10 @@ compared with what was made, word by word.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import apache_beam as beam
 import click
@@ -26,7 +23,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from benchmarks import synthetic
 from benchmarks.corpora import DATA, ROOT
-from benchmarks.results import commit, processor
+from benchmarks.processes import run_measured
+from benchmarks.results import provenance
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import counts_table, counts_to_ipc
 from bpe.pretokenizer import Pretokenizer
@@ -65,20 +63,19 @@ def main(
     folder = DATA / f"merge-{distinct}"
     shutil.rmtree(folder, ignore_errors=True)
     own = (sys.executable, "-m", "benchmarks.merge_step")
-    _process(*own, "make", str(folder), str(distinct), str(bundles))
+    run_measured(*own, "make", str(folder), str(distinct), str(bundles))
     partial = sum(file.stat().st_size for file in (folder / "runs").iterdir())
     steps = {
-        "merge": _process(*own, "merge", str(folder)),
-        "train": _process(
+        "merge": run_measured(*own, "merge", str(folder)),
+        "train": run_measured(
             *(sys.executable, "-m", "pipelines.cli", "train", "--counts", str(folder / "counts")),
             *("--vocab-size", str(vocab_size), "--output", str(folder / "model")),
             *("--overwrite", "--quiet"),
         ),
     }
-    _process(*own, "compare", str(folder), str(distinct))
+    run_measured(*own, "compare", str(folder), str(distinct))
     results = {
-        "machine": {"processor": processor(), "cores": os.cpu_count()},
-        "commit": commit(),
+        **provenance(),
         "distinct": distinct,
         "bundles": bundles,
         "vocab_size": vocab_size,
@@ -143,22 +140,6 @@ def compare(folder: Path, distinct: int) -> None:
     made = synthetic.run_of(np.load(folder / "words.npy"), synthetic.counts(distinct))
     if not merged.to_table().equals(counts_table(made)):
         raise click.ClickException("the merged counts are not those that were made")
-
-
-def _process(*command: str) -> dict[str, Any]:
-    """Run a command; its time and the peak of its memory. Ends the program where it fails."""
-    began = time.perf_counter()
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if status:
-        raise click.ClickException(f"{' '.join(command)} ended with {process.returncode}")
-    peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    return {
-        "seconds": round(time.perf_counter() - began, 1),
-        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
-        "peak_bytes": peak,
-    }
 
 
 if __name__ == "__main__":

@@ -7,7 +7,10 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import time
+from typing import IO, TYPE_CHECKING, Any
+
+import click
 
 from benchmarks.contenders.report import Report
 from benchmarks.corpora import ROOT
@@ -57,6 +60,25 @@ def _run(mode: str, contender: Contender, *, cores: int) -> str:
             + done.stderr[-4000:]
         )
     return done.stdout
+
+
+def run_measured(*command: str, stdout: IO[bytes] | int = subprocess.DEVNULL) -> dict[str, Any]:
+    """Run a command; its time and the peak of its memory.
+
+    Raises:
+        ClickException: it fails.
+    """
+    began = time.perf_counter()
+    process = subprocess.Popen(command, cwd=ROOT, stdout=stdout)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if status:
+        raise click.ClickException(f"{' '.join(command)} ended with {process.returncode}")
+    return {
+        "seconds": round(time.perf_counter() - began, 1),
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 1),
+        "peak_bytes": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+    }
 
 
 def cores_there() -> int:

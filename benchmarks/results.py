@@ -11,7 +11,7 @@ import subprocess
 from datetime import datetime, timezone
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from typing_extensions import NotRequired
 
@@ -167,6 +167,11 @@ def replaced(before: Results, again: Results) -> Results:
         work["when"], work["commit"] = again["when"], again["commit"]
     works = [rows.get(work["name"], work) for work in before["works"]]
     return {**before, "works": works}
+
+
+def provenance() -> dict[str, Any]:
+    """The machine and the commit of results that are not of the bench."""
+    return {"machine": {"processor": processor(), "cores": os.cpu_count()}, "commit": commit()}
 
 
 def commit() -> str:

@@ -10,7 +10,6 @@ machine: its sources could not be had. With `--large`, only what a gigabyte cost
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import statistics
 import sys
@@ -28,8 +27,9 @@ import pyarrow.parquet as pq
 import bpe
 from benchmarks.contenders.whole_command import measured, own_python
 from benchmarks.corpora import ROOT, SHARED
+from benchmarks.growth import grown
 from benchmarks.pages import with_block
-from benchmarks.results import commit, processor
+from benchmarks.results import commit, processor, provenance
 from bpe.run_counting import RunCounter
 
 RESULTS = ROOT / "benchmarks" / "results" / "superwords.json"
@@ -39,7 +39,6 @@ TITLES = {"en": "English, 100 MB", "multi": "ten languages and code, 30 MB"}
 _TURNS = 3
 _COPIES = 8  # of both corpora: a gigabyte
 _WORDS, _SUPERWORDS = 16_141, 8_192  # merges of words, of superwords
-_FIRST = 1 << 20  # bytes, of the first point of growth
 _CUT = ("--pretokenizer", "o200k", "--pair-counts", "disjoint")
 _WAYS = {
     "BPE": ("--max-merges", str(_WORDS + _SUPERWORDS)),
@@ -70,21 +69,12 @@ def growth(tokenizer: Path, texts: pa.ChunkedArray) -> dict[str, Any]:
     counter = RunCounter(bpe.Tokenizer.load(tokenizer))
     column = pa.concat_arrays(texts.chunks)
     column = column.take(pa.array(np.random.default_rng(1).permutation(len(column))))
-    sizes = np.cumsum(pc.binary_length(column).to_numpy())
-    points, row, limit = [], 0, _FIRST
-    while row < len(column):
-        end = min(int(np.searchsorted(sizes, limit)) + 1, len(column))
-        counter.add(column.slice(row, end - row))
-        row = end
-        points.append((int(sizes[row - 1]), len(counter)))
-        limit *= 2
+    found = grown(counter, column)
     memory = counter.nbytes
     (run,) = counter.drain(1)
-    logs = np.log(np.array(points, float))
-    beta, k = np.polyfit(logs[:, 0], logs[:, 1], 1)
     return {
-        "points": points,
-        "heaps": {"k": float(np.exp(k)), "beta": float(beta)},
+        "points": found["points"],
+        "heaps": found["heaps"],
         "key_bytes": memoryview(run.data).nbytes / len(run),
         "table_bytes": memory / len(run),
     }
@@ -171,8 +161,7 @@ def main() -> None:
             RESULTS.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
             return
         results = {
-            "machine": {"processor": processor(), "cores": os.cpu_count()},
-            "commit": commit(),
+            **provenance(),
             "published": _PUBLISHED,
             "corpora": {corpus: compared(corpus, Path(folder) / corpus) for corpus in TITLES},
             "large": large(Path(folder)),
