@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 from bpe._arrow import text_array, to_stream, utf8
 from bpe.counts import PretokenCounts, Totals
-from bpe.counts.files import counts_from_table, counts_table
-from bpe.errors import EncodingError
+from bpe.counts.files import counts_table
+from bpe.errors import BpeError, EncodingError
 from pipelines.corpus.documents.block import use_good_rows
 from pipelines.count.steps import FLUSH_BYTES, added_up, count_texts, shard_messages
 from pipelines.encode.rows import with_ends
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 BATCH_BYTES = 4 << 20
 BATCH_ROWS = 4096
-_ROWS_AT_ONCE = 1 << 16  # of counts that become Python objects
-_MAX_COUNT = (1 << 63) - 1
 
 Ids = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 Element = TypeVar("Element")
@@ -422,45 +420,17 @@ def sorted_messages(
         transform: the name of the transform, for the message.
 
     Raises:
-        RecordError: an element is no pre-token with a count from 1 to 2^63 - 1.
+        RecordError: an element is no pre-token with a count from 1 to 2^63 - 1, or their counts add
+            up to more.
     """
-    counts: dict[bytes, int] = {}
-    for pair in pairs:
-        if problem := _no_count(pair, counts):
-            raise RecordError(
-                f"{transform} takes (pre-token, count), bytes and int, got {pair!r:.200}: {problem}"
-            )
-        pretoken, count = pair
-        counts[pretoken] = counts.get(pretoken, 0) + int(count)
-    pretokens = sorted(counts)
-    table = pa.table(
-        {
-            "pretoken": pa.array(pretokens, pa.large_binary()),
-            "count": pa.array([counts[one] for one in pretokens], pa.int64()),
-        }
-    )
-    return shard_messages(counts_from_table(table, where="counts").split(shards))
-
-
-def _no_count(pair: object, counts: Mapping[bytes, int]) -> str:
-    """Return the reason why an element cannot be added to counts; empty if it can."""
-    if not isinstance(pair, tuple) or len(pair) != 2:
-        return "count texts with CountPretokens first"
-    pretoken, count = pair
-    if not isinstance(pretoken, bytes) or not pretoken:
-        return f"pre-token {pretoken!r:.60}: give bytes, at least one"
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-        return f"pre-token {pretoken!r:.60}: {count!r} is not a count (>= 1)"
-    if counts.get(pretoken, 0) + int(count) > _MAX_COUNT:
-        return f"the count of pre-token {pretoken!r:.60} passes 2^63 - 1"
-    return ""
-
-
-def count_pairs(counts: SortedCounts) -> Iterator[tuple[bytes, int]]:
-    """Yield each pre-token with its count, in byte order."""
-    table = counts_table(counts).select(["pretoken", "count"])
-    for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
+    try:
+        counts = PretokenCounts.from_items(pairs)
+    except (BpeError, TypeError, ValueError) as error:
+        raise RecordError(
+            f"{transform} takes (pre-token, count), bytes and int, as CountPretokens gives them: "
+            f"{error}"
+        ) from error
+    return shard_messages(counts.sorted_counts.split(shards))
 
 
 def counts_of_messages(messages: Iterable[bytes], pretokens: PretokenSettings) -> PretokenCounts:

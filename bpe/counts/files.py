@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +57,13 @@ def counts_table(counts: SortedCounts) -> pa.Table:
         columns += [int64_array(counts.documents), int64_array(counts.positions)]
     ordered = len(columns) > len(_COUNTS)
     return pa.Table.from_arrays(columns, schema=counts_schema(ordered=ordered))
+
+
+def count_items(counts: SortedCounts) -> Iterator[tuple[bytes, int]]:
+    """Yield each pre-token with its count, in byte order."""
+    table = counts_table(counts).select(["pretoken", "count"])
+    for batch in table.to_batches(max_chunksize=1 << 16):
+        yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
 
 
 def counts_from_table(table: pa.Table, *, where: str) -> SortedCounts:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,13 @@ import pyarrow.compute as pc
 
 from bpe._arrow import utf8
 from bpe._native import SortedCounts, add_counts
-from bpe.counts.files import counts_from_table, counts_table, read_counts, write_counts
+from bpe.counts.files import (
+    count_items,
+    counts_from_table,
+    counts_table,
+    read_counts,
+    write_counts,
+)
 from bpe.counts.manifest import CountsManifest, Described, Totals, summed
 from bpe.counts.pruning import prune
 from bpe.errors import CountsError
@@ -185,11 +192,8 @@ class PretokenCounts(Described):
         )
 
     def items(self) -> Iterator[tuple[bytes, int]]:
-        """Yield each pre-token with its count, in byte order."""
-        for batch in (
-            self.to_table().select(["pretoken", "count"]).to_batches(max_chunksize=1 << 16)
-        ):
-            yield from zip(batch[0].to_pylist(), batch[1].to_pylist(), strict=True)
+        """Return each pre-token with its count, in byte order."""
+        return count_items(self.sorted_counts)
 
     def first_seen_rows(self) -> pa.Array:
         """Return the row numbers in the order in which the pre-tokens occur first in the corpus.
@@ -266,16 +270,16 @@ class PretokenCounts(Described):
             key = text_bytes(item, f"item {documents}")
             if not key:
                 raise CountsError(f"item {documents} is empty: a pre-token is never empty")
-            if type(count) is not int or count < 1:
+            if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
                 raise CountsError(
                     f"item {documents}, {item!r:.60}: {count!r} is not a count (>= 1)"
                 )
-            counted[key] += count
+            counted[key] += int(count)
             if counted[key] > _MAX_COUNT:
                 raise CountsError(f"the count of pre-token {item!r:.60} passes 2^63 - 1")
             first.setdefault(key, documents)
             documents += 1
-            size += len(key) * count
+            size += len(key) * int(count)
         keys = sorted(counted)
         columns = {
             "pretoken": pa.array(keys, pa.large_binary()),

@@ -10,13 +10,12 @@ from apache_beam.transforms.window import TimestampCombiner
 
 from bpe._native import add_counts
 from bpe.counting import PretokenCounter
-from bpe.counts.files import counts_from_ipc, counts_to_ipc
+from bpe.counts.files import count_items, counts_from_ipc, counts_to_ipc
 from bpe.special_tokens import check_special_tokens
 from pipelines.batches import (
     TextCounters,
     as_table,
     column_of,
-    count_pairs,
     sorted_messages,
     split_nulls,
     split_rows,
@@ -226,7 +225,7 @@ class _CountTexts(BatchDoFn):
 
 
 def _pairs(element: tuple[int, bytes]) -> Iterator[tuple[bytes, int]]:
-    return count_pairs(counts_from_ipc(element[1]))
+    return count_items(counts_from_ipc(element[1]))
 
 
 _PAIRS = beam.FlatMap(_pairs).with_output_types(tuple[bytes, int])

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 
 from bpe.counts import require_pretokens
-from bpe.counts.files import counts_from_ipc
+from bpe.counts.files import count_items, counts_from_ipc
 from bpe.counts.manifest import Totals
-from pipelines.batches import count_pairs, totals_of
+from pipelines.batches import totals_of
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.check_parts import shard_of, stored_sets, stored_shards
 from pipelines.count.directory import read_counts_manifest
@@ -185,4 +185,4 @@ def _shards(directory: str) -> Iterator[bytes]:
 
 def _read_shard(element: bytes) -> Iterator[tuple[bytes, int]]:
     shard, shards, parts = unpack(element)
-    yield from count_pairs(shard_of(parts, shard, shards))
+    yield from count_items(shard_of(parts, shard, shards))

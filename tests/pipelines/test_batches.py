@@ -142,8 +142,8 @@ def test_bytes_past_64_bits_are_right() -> None:
 @pytest.mark.parametrize(
     "pair",
     [
-        *((b"", 1), ("text", 1), (b"a", 0), (b"a", -1), (b"a", 1.0), (b"a", True)),
-        *((b"a", 1 << 63), (b"a", 1, 2), b"ab"),
+        *((b"", 1), ("\ud800", 1), (b"a", 0), (b"a", -1), (b"a", 1.0), (b"a", True)),
+        *((b"a", 1 << 63), (b"a", 1, 2), b"ab", 1),
     ],
 )
 def test_what_is_no_count_is_refused(pair: Any) -> None:
