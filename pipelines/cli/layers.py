@@ -65,13 +65,10 @@ def layers_of(ctx: click.Context) -> Layers:
 
 
 def beam_args(ctx: click.Context) -> tuple[str, ...]:
-    """Beam's arguments of all layers; of one that is given twice, the higher layer wins."""
-    args: tuple[str, ...] = ()
+    """Beam's arguments of all layers; of one that is given twice, Beam takes the last."""
     layers = layers_of(ctx)
-    for layer in (*(one.get(_BEAM_ARGS.name, ()) for one in layers.files), layers.beam_args):
-        named = {one.partition("=")[0] for one in layer}
-        args = (*(one for one in args if one.partition("=")[0] not in named), *layer)
-    return args
+    in_files = (arg for file in layers.files for arg in file.get(_BEAM_ARGS.name, ()))
+    return (*in_files, *layers.beam_args)
 
 
 def use_job(ctx: click.Context, _: click.Parameter, path: str | None) -> None:

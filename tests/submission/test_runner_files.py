@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
 from pipelines.cli.count import count
 from pipelines.cli.encode import encode
@@ -76,15 +76,18 @@ def test_a_cluster_of_this_machine_is_as_its_file_says() -> None:
 
 
 def test_of_several_files_the_last_one_wins(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text("workers: 3\nbeam_args: [--one=1, --two=2]\nshards: 4\n")
-    (tmp_path / "b.yaml").write_text("workers: 5\nbeam_args: [--two=3, --three=3]\n")
+    given = "[--job_endpoint=a:1, --environment_type=DOCKER]"
+    (tmp_path / "a.yaml").write_text(f"workers: 3\nbeam_args: {given}\nshards: 4\n")
+    (tmp_path / "b.yaml").write_text("workers: 5\nbeam_args: [--environment_type=PROCESS]\n")
     files = ("--config", str(tmp_path / "a.yaml"), "--config", str(tmp_path / "b.yaml"))
     found = context(count, *files)
     assert (found.params["workers"], found.params["shards"]) == (5, 4)
-    assert beam_args(found) == ("--one=1", "--two=3", "--three=3")
-    found = context(count, *files, "--workers", "7", "--", "--one=9", "--four")
+    made = PipelineOptions([*beam_args(found)]).view_as(PortableOptions)
+    assert (made.job_endpoint, made.environment_type) == ("a:1", "PROCESS")
+    found = context(count, *files, "--workers", "7", "--", "--job_endpoint=b:2")
     assert found.params["workers"] == 7
-    assert beam_args(found) == ("--two=3", "--three=3", "--one=9", "--four")
+    made = PipelineOptions([*beam_args(found)]).view_as(PortableOptions)
+    assert (made.job_endpoint, made.environment_type) == ("b:2", "PROCESS")
 
 
 def test_a_job_and_its_runner_can_stand_in_two_files(tmp_path: Path) -> None:
