@@ -165,7 +165,7 @@ def check_job(
     note = check_paths(workers, reads=reads, writes=writes, shared=execution.shared_paths)
     if note:
         progress.log(note)
-    ready(beam_options, execution, workers, say=progress.log)
+    ready(beam_options, execution, workers)
 
 
 def run(

@@ -12,18 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
     PortableOptions,
     PrismRunnerOptions,
     SetupOptions,
-    SparkRunnerOptions,
 )
 
 from pipelines import storage
 from pipelines.errors import ConfigError, JobError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -37,13 +35,7 @@ _REACH_SECONDS = 15
 _STREAM_SECONDS = 365 * 24 * 3600
 
 
-def ready(
-    beam_options: PipelineOptions,
-    execution: Execution,
-    workers: Workers,
-    *,
-    say: Callable[[str], None] = lambda _: None,
-) -> None:
+def ready(beam_options: PipelineOptions, execution: Execution, workers: Workers) -> None:
     """Complete Beam's options for the runner, and check the job server and the package.
 
     Raises:
@@ -52,12 +44,12 @@ def ready(
     if workers.kind == "local":
         return
     if not beam_options.view_as(PortableOptions).job_endpoint:
-        _find_engine(beam_options, workers.runner, say)
+        _find_engine(beam_options, workers.runner)
     reach_job_server(beam_options, workers)
     check_package(beam_options, workers, how=execution.stage)
 
 
-def _find_engine(beam_options: PipelineOptions, runner: str, say: Callable[[str], None]) -> None:
+def _find_engine(beam_options: PipelineOptions, runner: str) -> None:
     """Find the program from which Beam starts a runner on this machine."""
     if runner == "PortableRunner":
         raise ConfigError(
@@ -73,17 +65,6 @@ def _find_engine(beam_options: PipelineOptions, runner: str, say: Callable[[str]
                 "or name it with `beam_args` --prism_location=FILE, or a running one with "
                 "`beam_args` --job_endpoint=HOST:PORT"
             )
-    jar = {
-        "FlinkRunner": beam_options.view_as(FlinkRunnerOptions).flink_job_server_jar,
-        "SparkRunner": beam_options.view_as(SparkRunnerOptions).spark_job_server_jar,
-    }
-    if runner in jar and not jar[runner]:
-        option = f"--{runner.removesuffix('Runner').lower()}_job_server_jar"
-        say(
-            f"Beam downloads the job server of {runner} from Maven Central, unless it is in its "
-            f"cache: to use another, give -- {option}=FILE, or --job_endpoint=HOST:PORT for one "
-            "that is running"
-        )
 
 
 def reach_job_server(beam_options: PipelineOptions, workers: Workers) -> None:
