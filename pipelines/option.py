@@ -141,6 +141,8 @@ class Option:
         if self.choices and value not in self.choices:
             near, known = did_you_mean(self, value), ", ".join(self.choices)
             return f"{value!r} is unknown{near}: use one of {known}"
+        if value == "":
+            return f"is empty: give {self.metavar}"
         if self.minimum is None and self.maximum is None:
             return ""
         kinds = (int, float) if self.kind in ("number", "share") else int

@@ -260,7 +260,7 @@ def check_training(
     words = trained(counts, training, special_tokens, extend=extend, groups=groups)
     if runs is not None:
         found = runs_of(words, merge_pattern=runs.merge_pattern, max_run=runs.max_run)
-        _check_superwords(training.superwords_on(""), words, found, title="")
+        _check_superwords(training.superwords_on(OF_WORDS), words, found, title="")
 
 
 def _check_superwords(

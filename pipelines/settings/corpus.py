@@ -155,11 +155,6 @@ class OutputSettings(Settings):
     overwrite: bool = option(False)
     resume: bool = option(False, excludes=("overwrite",))
 
-    def __post_init__(self) -> None:
-        if not self.directory:
-            raise ConfigError("`output` is empty: name a directory")
-        super().__post_init__()
-
 
 @dataclass(frozen=True, kw_only=True)
 class PretokenSettings(Settings):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from pipelines.errors import ConfigError
 from pipelines.option import Group, Positive, Settings, advanced, option
 
 SHARDS = 16  # of counts
@@ -41,11 +40,6 @@ class CountSettings(Settings):
     shards: Positive = advanced(SHARDS, maximum=99_999)
     group_by: str | None = option(None, metavar="NAME")
     max_groups: Positive = advanced(1000, maximum=99_999)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.group_by == "":
-            raise ConfigError("`group_by` is empty: name a field")
 
 
 @dataclass(frozen=True, kw_only=True)

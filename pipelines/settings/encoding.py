@@ -89,8 +89,6 @@ class EncodeSettings(RowSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in self.keep:
-            if not name:
-                raise ConfigError("`keep` is empty: name a field or column")
             if self.keep.count(name) > 1:
                 raise ConfigError(f"`keep` {name} is given twice: once is enough")
 

@@ -206,16 +206,10 @@ class RoleSettings(Settings):
     chat_template: str | None = advanced(None, metavar="FILE|NAME")
 
     def with_tokens(self, pretokens: PretokenSettings) -> PretokenSettings:
-        """Return the same with the tokens of these settings added to the special tokens.
-
-        Raises:
-            ConfigError: a token is empty.
-        """
+        """Return the same with the tokens of these settings added to the special tokens."""
         tokens = [self.bos, self.eos, self.pad, self.unk]
         tokens += _TOKENS_OF_TEMPLATES.get(self.chat_template or "", ())
-        named = [token for token in tokens if token is not None]
-        if "" in named:
-            raise ConfigError("the token of a role is empty: leave the role out")
+        named = filter(None, tokens)
         special = dict.fromkeys((*pretokens.special_tokens, *named))
         # As given where nothing is added, so that a duplicate is reported.
         if len(special) == len(pretokens.special_tokens):

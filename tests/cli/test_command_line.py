@@ -167,7 +167,7 @@ def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
         ((*COUNT, "--", "--region=x", ""), "'' after -- does not begin with --"),
         ((*COUNT, "--", "--direct_running_mode=backwards"), "backwards"),
         ((*COUNT, "--pattern", "("), "pattern '(' does not compile"),
-        ((*COUNT, "--special-token", ""), "special token"),
+        ((*COUNT, "--special-token", ""), "--special-token is empty: give TOKEN"),
         ((*COUNT, "--special-token", "a", "--special-token", "a"), "special token"),
     ],
 )

@@ -87,7 +87,7 @@ ENCODE = ("encode", "--input", "corpus.jsonl", "--tokenizer", "tokenizer.json")
     ("arguments", "message"),
     [
         ((*TRAIN, "--add-bos"), "--add-bos needs --bos"),
-        ((*TRAIN, "--eos", ""), "the token of a role is empty"),
+        ((*TRAIN, "--eos", ""), "--eos is empty: give TOKEN"),
         ((*TRAIN, "--chat-template", "missing.jinja"), "(or name a chat template: chatml)"),
         ((*ENCODE, "--append-token", "eos"), "--append-token eos: the tokenizer has no token for"),
         ((*ENCODE, "--append-token", "eos"), "train it with --eos TOKEN"),
