@@ -259,7 +259,6 @@ def count_and_train(
     return summary, replace(
         trained,
         passed_over=() if summary is None else summary.passed_over,
-        resumed_counts=summary is not None and summary.resumed,
         seconds=time.monotonic() - began,
         **phases,
     )
@@ -346,7 +345,6 @@ def run(
         encoding=encoding,
     )
     encoded = encode(encoding_job, execution=execution, progress=progress)
-    trained = replace(trained, passed_over=(), resumed_counts=False)  # the counts say it
     summaries: dict[str, Any] = {"count": counted, "train": trained, "encode": encoded}
     if exporting is not None:
         ids, rows = below(ENCODED).directory, below(EXPORTED)

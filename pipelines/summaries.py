@@ -102,10 +102,8 @@ class TrainSummary(_Summary):
         stopped: the reason why training ended.
         sha256: the SHA-256 of ``tokenizer.json`` (hex).
         dialect: the reason why Hugging Face's libraries cannot read ``tokenizer.json``, or None.
-        weighted: whether some counts have a weight other than 1.
         scale: the divisor of all numbers of pre-tokens and tokens; above 1 if weights are
             fractions.
-        resumed_counts: whether an earlier run had finished the counts of the corpus.
         mix: the sets of counts, with weights and shares.
         words: the training of the tokenizer of words before superwords, or None.
         runs: the counting of the runs of that tokenizer, or None.
@@ -126,9 +124,7 @@ class TrainSummary(_Summary):
     superwords: int | None = None
     run_tokens: int | None = None
     run_tokens_left: int | None = None
-    weighted: bool = False
     scale: int = 1
-    resumed_counts: bool = False
     mix: tuple[MixedSource, ...] = ()
     words: TrainSummary | None = None
     runs: CountSummary | None = None

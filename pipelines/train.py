@@ -418,7 +418,6 @@ def trained_summary(
         stopped=last.stopped,
         sha256=storage.digest(path).sha256,
         dialect=why_dialect(tokenizer.parts),
-        weighted=any(source.weight != 1 for source in job.counts),
         scale=last.counts.get("scale", 1),
         mix=mix,
         seconds=seconds,

@@ -97,18 +97,18 @@ def _trained(summary: TrainSummary) -> list[str]:
     merges = many(summary.merges, "merge")
     if summary.superwords is not None:
         merges += f", {many(summary.superwords, 'superword')}"
-    counts = "; the counts were complete already" if summary.resumed_counts else ""
     read = f"{many(summary.documents, 'document')}{_formats(summary)}"
     lines = [
         f"{many(summary.vocab_size, 'token')} ({merges}) of {read} in {duration(summary.seconds)}",
-        f"{output}/tokenizer.json, {output}/training.json" + counts,
+        f"{output}/tokenizer.json, {output}/training.json",
     ]
     if summary.bytes_per_token is not None and summary.tokens is not None:
         tokens = many(summary.tokens, "token")
         figure = f"{summary.bytes_per_token:.2f} bytes per token"
         if summary.scale > 1:  # weights are fractions of it
             tokens = f"{summary.tokens / summary.scale:,.1f} tokens"
-        corpus = "the weighted corpus" if summary.weighted else "the corpus"
+        is_weighted = any(source.weight != "1" for source in summary.mix)
+        corpus = "the weighted corpus" if is_weighted else "the corpus"
         lines[0] += f": {corpus} is {tokens}, {figure}"
     if summary.run_tokens is not None and summary.run_tokens_left is not None:
         share = 1 - summary.run_tokens_left / max(summary.run_tokens, 1)
