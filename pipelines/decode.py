@@ -15,7 +15,7 @@ from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.state import complete
 from pipelines.parquet_writer import batches_of
-from pipelines.run import use_storage_alone
+from pipelines.run import use_storage
 from pipelines.settings import Execution
 from pipelines.storage import join
 from pipelines.tokenizer_files import stored_tokenizer
@@ -56,7 +56,7 @@ def decode(
         BrokenPipeError: nobody reads the stream any more.
     """
     with job_errors():
-        use_storage_alone(execution)
+        use_storage(execution)
         complete(directory, "encoded")
         root = storage.located(directory)
         return _decode(root, read_encoded(root), stream)

@@ -130,17 +130,6 @@ def use_storage(execution: Execution) -> None:
     object_stores.use_options(object_stores.StorageOptions.parse(execution.storage_options))
 
 
-def use_storage_alone(execution: Execution) -> None:
-    """Reach stores as in `use_storage`, for work in this process, without Beam.
-
-    Raises:
-        ConfigError: as in `use_storage`; or an option is one of a runner.
-    """
-    if any(one.partition("=")[0] == "--runner" for one in execution.beam_args):
-        raise ConfigError("`runner`: this work is done in this process: leave it out")
-    use_storage(execution)
-
-
 def check_job(
     execution: Execution,
     progress: Progress = UNSEEN,

@@ -7,7 +7,7 @@ import sys
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, command
+from pipelines.cli.command import command
 from pipelines.cli.loading import loading
 from pipelines.progress import many
 from pipelines.settings import Execution
@@ -16,7 +16,6 @@ from pipelines.settings import Execution
 @command(
     *(Execution, options.Config),
     leave_out=options.NO_RUNNER,
-    cls=JobCommand,
     short_help="Decode Parquet files of token ids into documents.",
     example="""
 bpe decode ids > documents.jsonl

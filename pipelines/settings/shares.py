@@ -46,15 +46,9 @@ class CountsInput:
         object.__setattr__(self, "title", self.title or self.source or self.directory)
         if not self.directory:
             raise ConfigError("`counts` is empty: name a directory made by bpe count")
-        if self.weight <= 0:
-            raise ConfigError(
-                f"`counts` {self.directory}: the weight {self.weight} is not above 0: {_WEIGHTS}"
-            )
-        if self.share is not None and not 0 < self.share <= 1:
-            raise ConfigError(
-                f"`counts` {self.directory}: the share {percent(self.share)} is not above 0 and "
-                "at most 100%"
-            )
+        value = self.weight if self.share is None else self.share
+        if value <= 0:
+            raise ConfigError(f"`counts` {self.directory}: {value} is not above 0: {_WEIGHTS}")
 
     @classmethod
     def parse(cls, text: str) -> CountsInput:

@@ -162,7 +162,8 @@ def copied(trained: Path, tmp_path: Path) -> Path:
     [
         ("c1:60% c2:30%", {}, "add up to 90%, not to 100%"),
         ("c1:60% c2:2", {}, "c2 has no share, others have one"),
-        ("c1:160% c2:1", {}, "the share 160% is not above 0 and at most 100%"),
+        ("c1:160% c2:40%", {}, "add up to 200%, not to 100%"),
+        ("c1:0% c2:100%", {}, "c1: 0 is not above 0"),
         ("c1:50% c2:50%", TOKENS, "cannot read the tokenizer"),
         ("c1", TOKENS, "`share_tokenizer` goes with shares"),
         ("c1:2 words", {}, "different pretokenizer .*/c1 has 'gpt2', .*/words has 'words'"),

@@ -100,6 +100,6 @@ def test_a_job_and_its_runner_can_stand_in_two_files(tmp_path: Path) -> None:
 
 def test_commands_without_a_runner_say_so(tmp_path: Path) -> None:
     done = bpe("decode", tmp_path, "--", "--runner=FlinkRunner", status=2)
-    assert "--runner: this work is done in this process" in done.stderr
+    assert "unexpected argument '--runner=FlinkRunner'" in done.stderr
     done = bpe("verify", tmp_path, "--", "--s3_endpoint_url=http://here", status=2)
     assert "give --storage-option KEY=VALUE, such as endpoint_override=URL" in done.stderr
