@@ -159,35 +159,24 @@ def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:
     return [f"unknown tokens: {summary.unknown_tokens:,} of {summary.tokens:,} ({share:.2%})"]
 
 
-_BY_ITSELF = "as its manifest says; it was not compared with its {} (--input)"
+_PROOFS: Mapping[tuple[str, bool | None], str] = {
+    ("counts", None): "counting the input again gives the same",
+    ("encoded", True): "every document decodes to its own bytes",
+    ("encoded", False): "encoding every document again gives its ids (they do not hold all of its "
+    "text)",
+    ("export", None): "its ids are those of the encoded corpus",
+}
 
 
 def _verified(summary: VerifySummary) -> list[str]:
-    if summary.kind == "export":
-        return _verified_export(summary)
-    units = many(summary.tokens, summary.unit)
-    proof = _BY_ITSELF.format("input")
+    units = f"{many(summary.tokens, summary.unit)} in {many(summary.parts, 'file')}"
+    proof = "as its manifest says; it was not compared with its source (--input)"
     if summary.compared:
-        proof = {
-            None: "counting the input again gives the same",
-            True: "every document decodes to its own bytes",
-            False: "encoding every document again gives its ids (they do not hold all of its text)",
-        }[summary.lossless]
+        proof = _PROOFS[summary.kind, summary.lossless]
     return [
-        f"{_corpus(summary)}: {units} in {many(summary.parts, 'file')}; {proof}",
+        f"{_corpus(summary)}: {units}; {proof}",
         f"{near(summary.directory)}: {_time(summary)}",
         *_unknown(summary),
-    ]
-
-
-def _verified_export(summary: VerifySummary) -> list[str]:
-    held = f"{many(summary.documents, 'document')}, {many(summary.tokens, 'token')}"
-    proof = _BY_ITSELF.format("ids")
-    if summary.compared:
-        proof = "its ids are those of the encoded corpus"
-    return [
-        f"{held} of {many(summary.parts, 'part')}, {size_text(summary.bytes)}; {proof}",
-        f"{near(summary.directory)}: {_time(summary)}",
     ]
 
 
@@ -292,7 +281,8 @@ def too_small(size: int, wanted: int) -> str:
 
 def _corpus(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
     documents = many(summary.documents, "document")
-    return f"{documents}{_formats(summary)}, {size_text(summary.bytes)} of text"
+    held = "files" if getattr(summary, "kind", None) == "export" else "text"
+    return f"{documents}{_formats(summary)}, {size_text(summary.bytes)} of {held}"
 
 
 def _formats(summary: Summary) -> str:
