@@ -52,12 +52,6 @@ class Comparison(Settings):
 @command(
     *(InputSettings, Execution, Comparison, options.Config, options.Messages),
     optional=["input"],
-    changes={
-        "max_failures": {
-            "help": "Tolerate up to N bad records. The result names the first ones; the next one "
-            "ends the job."
-        }
-    },
     cls=JobCommand,
     short_help="Compare two tokenizers, or several on a corpus.",
     example="""

@@ -52,7 +52,8 @@ class InputSettings(Settings):
         id_field: Field or column of the document's id, written as for --text-field.
         max_record_size: Maximum size of a record, decompressed. Longer records are bad records.
         split_size: Size of a split: the input that a worker processes at a time.
-        max_failures: Tolerate up to N bad records: they go to dead-letters/. One more ends the job.
+        max_failures: Tolerate up to N bad records: they go to dead-letters/ of the output, if there
+            is one. One more ends the job.
     """
 
     _GROUP: ClassVar[Group] = "Input"
