@@ -33,7 +33,7 @@ from pipelines.metrics import add_to_metrics
 from pipelines.output.directory import plan_of_run
 from pipelines.output.names import RUNS, SOURCE, TOKENIZER, Plan, group_folder
 from pipelines.readable import readable
-from pipelines.settings import CountSettings
+from pipelines.settings import MAX_GROUPS, CountSettings
 from pipelines.storage import join
 from pipelines.tokenizer_files import load_tokenizer
 
@@ -250,12 +250,11 @@ def check_groups(groups: Collection[str], job: CountJob) -> None:
     Raises:
         InputError: there are more groups than the job may have.
     """
-    settings = job.settings
-    if len(groups) > settings.max_groups:
+    if len(groups) > MAX_GROUPS:
         some = ", ".join(f"{one!r:.40}" for one in sorted(groups)[:3])
         raise InputError(
-            f"the field {settings.group_by!r} has more than {settings.max_groups:,} values "
-            f"({some}, …): name a field with fewer values in `group_by`, or raise `max_groups`"
+            f"the field {job.settings.group_by!r} has more than {MAX_GROUPS:,} values ({some}, …): "
+            "name a field with fewer values in `group_by`"
         )
 
 
@@ -396,7 +395,7 @@ def count_job(
             "apart: count by the field with bpe count, then train on these counts"
         )
     if sources:
-        settings = replace(settings, group_by=SOURCE, max_groups=len(sources))
+        settings = replace(settings, group_by=SOURCE)
     return CountJob(
         directory=storage.located(output.directory),
         pretokenizer=pretokens.cut,

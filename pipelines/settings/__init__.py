@@ -17,6 +17,7 @@ from pipelines.settings.corpus import Format as Format
 from pipelines.settings.corpus import InputSettings as InputSettings
 from pipelines.settings.corpus import OutputSettings as OutputSettings
 from pipelines.settings.corpus import PretokenSettings as PretokenSettings
+from pipelines.settings.counting import MAX_GROUPS as MAX_GROUPS
 from pipelines.settings.counting import MERGE_PATTERN as MERGE_PATTERN
 from pipelines.settings.counting import SHARDS as SHARDS
 from pipelines.settings.counting import CountSettings as CountSettings

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from pipelines.option import Group, Positive, Settings, advanced, option
 
 SHARDS = 16  # of counts
+MAX_GROUPS = 10_000  # a field with more, such as an id, was not meant
 MERGE_PATTERN = r"\p{L}"
 
 
@@ -29,8 +30,7 @@ class CountSettings(Settings):
         track_order: Also record where each pre-token first occurs. --ties first-seen needs it.
         shards: Number of Parquet files of counts.
         group_by: Count each value of this field or column apart, in DIR/NAME=VALUE. A record
-            without a string or number there is a bad record.
-        max_groups: Maximum number of values of --group-by; more end the job.
+            without a string or number there is a bad record; more than 10,000 values end the job.
     """
 
     _GROUP: ClassVar[Group] = "Output"
@@ -39,7 +39,6 @@ class CountSettings(Settings):
     prune_below: int = prune_below()
     shards: Positive = advanced(SHARDS, maximum=99_999)
     group_by: str | None = option(None, metavar="NAME")
-    max_groups: Positive = advanced(1000, maximum=99_999)
 
 
 @dataclass(frozen=True, kw_only=True)

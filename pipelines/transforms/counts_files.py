@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pipelines.count.steps import CountJob
 
 # Elements have neither order nor fields.
-_UNORDERED = ("track_order", "group_by", "max_groups")
+_UNORDERED = ("track_order", "group_by")
 
 
 @takes(PretokenSettings, CountSettings, leave_out=_UNORDERED)

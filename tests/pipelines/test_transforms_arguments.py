@@ -115,7 +115,7 @@ def test_arguments_are_keywords_that_the_settings_declare() -> None:
         given = set(inspect.signature(transform).parameters)
         options = {name for one in classes for name in declared(one)}
         across_words = {"superwords", "boundless", "prune_runs_below"}
-        of_files = {"track_order", "max_failures", "group_by", "max_groups"}
+        of_files = {"track_order", "max_failures", "group_by"}
         assert options - given <= of_files | across_words
 
 
