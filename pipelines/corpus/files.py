@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pipelines.errors import InputError
-from pipelines.formats import FILE_FORMATS, SUFFIXES
+from pipelines.errors import ConfigError, InputError
+from pipelines.formats import FILE_FORMATS, SUFFIXES, WITH_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,6 +69,20 @@ class InputFile:
     def can_be_cut(self) -> bool:
         """True if a range of the file can be read by itself."""
         return self.compression == "none" and not FILE_FORMATS[self.format].uncut
+
+
+def check_columns(files: Iterable[InputFile], option: str) -> None:
+    """Check that the records of all files have columns, or fields; ``option`` names them.
+
+    Raises:
+        ConfigError: a file has a format without columns.
+    """
+    for file in files:
+        if file.format not in WITH_COLUMNS:
+            raise ConfigError(
+                f"{option}: {file.path} is read as {file.format}, which has no columns: only "
+                f"{' and '.join(WITH_COLUMNS)} have"
+            )
 
 
 def input_file(

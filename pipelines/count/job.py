@@ -11,6 +11,7 @@ import apache_beam as beam
 
 from bpe.errors import CountsError
 from bpe.run_counting import runs_of
+from pipelines.corpus.files import check_columns
 from pipelines.corpus.reading import Reading, reading_of
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
@@ -31,7 +32,6 @@ from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pac
 from pipelines.errors import ConfigError, JobError
 from pipelines.extension import pretokens_of
 from pipelines.failures import FailureChannel, job_errors
-from pipelines.formats import WITH_COLUMNS
 from pipelines.option import changed, split_arguments, takes
 from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from bpe.counts import Runs
-    from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.count.steps import CountJob
     from pipelines.planned import Done
@@ -67,21 +66,6 @@ if TYPE_CHECKING:
     from pipelines.settings import Execution
 
 _LOGGER = logging.getLogger(__name__)
-
-
-def refuse_without_fields(files: Iterable[InputFile], group_by: str) -> None:
-    """Check that the documents of all files have fields to group them by.
-
-    Raises:
-        ConfigError: a file has a format without fields.
-    """
-    for file in files:
-        if file.format not in WITH_COLUMNS:
-            raise ConfigError(
-                f"`group_by` {group_by}: {file.path} is read as {file.format}, which has no "
-                f"fields: use {' or '.join(WITH_COLUMNS)}, or count the files of each group to a "
-                f"directory of its own, such as {group_by}=NAME"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +168,7 @@ class CountRequest(CorpusRequest):
         """
         found = self.find()
         if self.job.group_field is not None:
-            refuse_without_fields(found.files, self.job.group_field)
+            check_columns(found.files, f"`group_by` {self.job.group_field}")
         splits = self.split(found)
         if self.job.settings.track_order and len(found.files) >> FILE_BITS:
             raise ConfigError(

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 
 from bpe._codec import from_jsonable, to_jsonable
 from pipelines.corpus.documents import PassthroughColumn
+from pipelines.corpus.files import check_columns
 from pipelines.encode.passthrough import find_passthrough, name_and_type
 from pipelines.encode.steps import encode_split
-from pipelines.errors import InputError
-from pipelines.formats import WITH_COLUMNS
 from pipelines.output.names import read_plan
 from pipelines.readable import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from bpe import Tokenizer
     from pipelines.corpus.files import InputFile
-    from pipelines.corpus.splits import FileRange, Split
+    from pipelines.corpus.splits import Split
     from pipelines.encode.drift import Gauge
     from pipelines.encode.steps import EncodeJob
     from pipelines.progress import SlotWriter
@@ -43,7 +42,8 @@ def encode_arrived(
     """
 
     def made(some: Split) -> Made:
-        _check_columns(some.pieces, job)
+        for column in job.settings.keep:
+            check_columns(some.pieces, f"`keep` {column.name}")
         measure = gauge.measure()
         part = encode_split(
             *(some, job, tokenizer, stopped),
@@ -54,15 +54,6 @@ def encode_arrived(
 
     part, aside = readable(split, made, directory=job.directory, stopped=stopped)
     return replace(part, totals={**part.totals, "set_aside": to_jsonable(aside)})
-
-
-def _check_columns(pieces: Iterable[FileRange], job: EncodeJob) -> None:
-    """Check that all files have columns, if some columns pass through."""
-    for piece in pieces:
-        if job.settings.keep and piece.format not in WITH_COLUMNS:
-            raise InputError(
-                f"{piece.path} is read as {piece.format}, which has no columns to `keep`"
-            )
 
 
 def settled_columns(

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from pipelines.corpus.documents import READERS, PassthroughColumn
 from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
+from pipelines.corpus.files import check_columns
 from pipelines.corpus.splits import whole_file
 from pipelines.encode.rows import OWN
 from pipelines.errors import ConfigError
-from pipelines.formats import WITH_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +55,7 @@ def find_passthrough(
     for name in wanted:
         if name in OWN:
             raise ConfigError(f"`keep` {name}: the output has a column of that name already")
+    check_columns(files, f"`keep` {keep[0]}")
     typed, sampled = [], []
     for source in (whole_file(file, index) for index, file in enumerate(files)):
         reader = READERS[source.format]
@@ -62,11 +63,6 @@ def find_passthrough(
             typed.append((source, reader.column_types))
         elif reader.records is not None:
             sampled.append((source, reader.records))
-        else:
-            raise ConfigError(
-                f"`keep` {keep[0]}: {source.path} is read as {source.format}, which has no "
-                f"columns: only {' and '.join(WITH_COLUMNS)} have"
-            )
     found = _Found(wanted)
     with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
         types_of = pool.map(lambda one: one[1](one[0], wanted), typed)

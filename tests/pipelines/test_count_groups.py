@@ -168,5 +168,5 @@ def test_what_does_not_go_with_groups_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="`group_by` is empty"):
         CountSettings(group_by="")
     (tmp_path / "a.txt").write_text("some text")
-    with pytest.raises(ConfigError, match=r"a\.txt is read as text, which has no fields"):
+    with pytest.raises(ConfigError, match=r"a\.txt is read as text, which has no columns"):
         grouped(tmp_path / "a.txt", tmp_path / "text")
