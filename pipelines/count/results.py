@@ -145,26 +145,28 @@ class Counted:
         Args:
             results: the results of all splits, groups and shards.
             job: the job of the results.
-            splits: the number of splits, each with one result of type `Totals`.
+            splits: the number of splits, each with one result of type `Totals` besides those of
+                its groups.
 
         Raises:
             JobError: the runner lost a result.
             InputError: there are too many groups.
         """
         found = list(results)
-        totals = of_kind(Totals, found)
-        if len(totals) != splits:
+        of_splits = of_kind(Totals, found)
+        if len(of_splits) != splits:
             raise JobError(
-                f"the runner returned the totals of {len(totals)} splits of {splits}: use another "
-                "runner"
+                f"the runner returned the totals of {len(of_splits)} splits of {splits}: use "
+                "another runner"
             )
         groups: dict[str, list[Outcome]] = {name: [] for name in job.sources}
         for one in of_kind(InGroup, found):
             groups.setdefault(one.group, []).append(one.result)
+        of_groups = (one for outcomes in groups.values() for one in of_kind(Totals, outcomes))
         check_groups(groups, job)
         dead = sorted(of_kind(DeadLetters, found), key=lambda letters: letters.file)
         return cls(
-            totals=sum(totals, Totals()),
+            totals=sum((*of_splits, *of_groups), Totals()),
             dead_letters=tuple(dead),
             groups=groups,
             set_aside=tuple(of_kind(FileSetAside, found)),

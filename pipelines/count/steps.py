@@ -198,7 +198,7 @@ class Counters:
         """Bytes of memory that the counts take."""
         return sum(one.nbytes for one in self._counters.values())
 
-    def add(self, block: Block, set_aside: SetAside, *, source: str) -> Totals:
+    def add(self, block: Block, set_aside: SetAside, *, source: str) -> None:
         """Count the documents of a block, and set aside the documents that cannot be counted.
 
         Args:
@@ -206,13 +206,9 @@ class Counters:
             set_aside: called for each bad document with the block, the row and the reason.
             source: the name of the source of the documents.
 
-        Returns:
-            The totals of the documents that were counted.
-
         Raises:
             InputError: there are too many groups.
         """
-        totals = Totals()
         groups: Iterable[tuple[str, Block]] = [(source if self._job.sources else "", block)]
         if self._job.group_field is not None:
             groups = by_group(block)
@@ -223,9 +219,8 @@ class Counters:
             texts = documents.texts
             columns = (texts, _places(documents)) if self._job.settings.track_order else (texts,)
             counted = count_texts(columns, self._counters[group], partial(set_aside, documents))
-            totals += counted
+            add_to_metrics(pretokens_counted=counted.pretokens, text_bytes_counted=counted.bytes)
             self._totals[group] = self._totals.get(group, Totals()) + counted
-        return totals
 
     def drained(self) -> Iterator[tuple[tuple[str, int], bytes]]:
         """Empty all counters; yield ((group, shard), message) for the shards with counts."""
@@ -269,27 +264,22 @@ def count_split(
     """Count the documents of a split into ``counts``.
 
     Yields:
-        ((group, shard), message) each time the counters are emptied; at the end the totals of the
-        split, those of each of its groups, and its dead letters if there are any.
+        ((group, shard), message) each time the counters are emptied; at the end the bad records of
+        the split, the totals of each of its groups, and its dead letters if there are any.
 
     Raises:
         RecordError: one bad record more than the job may set aside.
         InputError, OutputError: a file cannot be read or written.
     """
-    totals = Totals()
     with SplitReader(split, reading, failures.stopped, slot=slot) as reader:
         for block in reader:
-            totals += counts.add(block, reader.set_row_aside, source=split.source)
+            counts.add(block, reader.set_row_aside, source=split.source)
             if counts.nbytes > FLUSH_BYTES:
                 yield from counts.drained()
         dead = reader.finish()
-    add_to_metrics(pretokens_counted=totals.pretokens, text_bytes_counted=totals.bytes)
-    yield replace(
-        totals,
-        failures=reader.bad_records,
-        formats={split.pieces[0].format: totals.documents},  # a split has one
-    )
-    yield from counts.finish_split(split.pieces[0].format)
+    format_ = split.pieces[0].format  # a split has one
+    yield Totals(failures=reader.bad_records, formats={format_: 0})
+    yield from counts.finish_split(format_)
     if dead is not None:
         yield dead
 
