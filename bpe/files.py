@@ -9,9 +9,9 @@ import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 
 @contextmanager
@@ -29,20 +29,53 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def write_atomically(path: str | Path, data: bytes) -> None:
-    """Write a file under a temporary name in its directory, then rename it."""
+@contextmanager
+def replacing(path: str | Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """Open a file that appears under its name, or replaces another, when the block ends.
+
+    Until then it is next to it, under a hidden name of its own, which `final_name` undoes; it is
+    removed if the block raises. Contents reach the disk before the name does, and the name before
+    this returns, so a power cut leaves the old file or the new one.
+
+    Args:
+        path: the path of the file.
+        durable: whether to wait for the disk.
+    """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
     temporary = final.with_name(f".{final.name}.{uuid.uuid4().hex}.tmp")
+    file = temporary.open("xb")
     try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
+        yield file
+        file.flush()
+        if durable:
             os.fsync(file.fileno())
+        file.close()
         temporary.replace(final)
+        if durable:
+            _sync_directory(final.parent)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # as before, of a full disk
+            file.close()
+        with suppress(OSError):
+            temporary.unlink()
         raise
+
+
+def write_atomically(path: str | Path, data: bytes) -> None:
+    """Write a file as in `replacing`."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Wait until the names in a local directory are on the disk."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network filesystems refuse
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def final_name(name: str) -> str:

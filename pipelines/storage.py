@@ -15,7 +15,6 @@ import os
 import platform
 import shutil
 import tempfile
-import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.fs as pafs
 
+from bpe import files
 from pipelines.errors import InputError, JobError, OutputError
 from pipelines.object_stores import Place, check_names, place, remedy, scheme_of
 
@@ -434,12 +434,9 @@ class HashingFile(io.RawIOBase):
 def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
     """Write the file ``path``: it appears, or is replaced, whole when the block ends.
 
-    A local file is next to it until then, under a hidden name of its own, which
-    `bpe.files.final_name` undoes; it is removed where the block raises. Its contents
-    reach the disk before its name does, and the
-    name before this returns, so a power cut leaves the old file or the new one. What goes to a
-    store, which cannot rename, is in the temporary folder of this machine, and is sent under its
-    own name when it is whole. Two writers of one path do not disturb each other: the last wins.
+    A local file is written by `bpe.files.replacing`. What goes to a store, which cannot rename, is
+    in the temporary folder of this machine, and is sent under its own name when it is whole. Two
+    writers of one path do not disturb each other: the last wins.
 
     Args:
         path: the path of the file.
@@ -456,27 +453,13 @@ def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
             with _writing(path):
                 _send(_contents_of(held, file.tell(), in_memory=_IN_MEMORY), place(path))
         return
-    temporary = _temporary(path)
-    with _writing(path):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        raw = Path(temporary).open("wb")  # noqa: SIM115 - closed before it is renamed
-    try:
-        yield (file := HashingFile(raw, path))
+    with contextlib.ExitStack() as stack:
         with _writing(path):
-            raw.flush()
-            if durable:
-                os.fsync(raw.fileno())
-            raw.close()
-            Path(temporary).replace(path)
-            if durable:
-                _sync_directory(Path(path).parent)
+            raw = stack.enter_context(files.replacing(path, durable=durable))
+        yield (file := HashingFile(raw, path))
         file.close()
-    except BaseException:
-        with contextlib.suppress(OSError):
-            raw.close()
-        with contextlib.suppress(OutputError):
-            remove(temporary)
-        raise
+        with _writing(path):
+            stack.close()
 
 
 def _contents_of(held: Any, size: int, *, in_memory: int) -> Buffer:
@@ -486,21 +469,6 @@ def _contents_of(held: Any, size: int, *, in_memory: int) -> Buffer:
         data: bytes = held.read()
         return data
     return mmap.mmap(held.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Wait until the names in a local directory are on the disk."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # some network filesystems refuse
-            os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _temporary(path: str) -> str:
-    directory, slash, name = path.rpartition("/")
-    return f"{directory}{slash}.{name}.{uuid.uuid4().hex}.tmp"
 
 
 def _send(data: Buffer, at: Place) -> None:
