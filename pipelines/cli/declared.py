@@ -16,17 +16,13 @@ if TYPE_CHECKING:
 
     from pipelines.option import Option
 
-    ValueType = click.ParamType[Any]
-else:
-    ValueType = click.ParamType  # generic in click 8.2 and later only
-
 _CLAUSE = re.compile(r"(?:With [^:]*: )?.*?(?=[.:;] |\.$)")
 HELP_ALL = "bpe.help_all"  # in the meta of a context whose help shows everything
 # What others take their defaults from comes before them.
 _FIRST = {"config": use_configs, "preset": use_preset}
 
 
-class Value(ValueType):
+class Value(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
     """A value that a declaration allows."""
 
     name = "value"

@@ -14,10 +14,6 @@ from pipelines.submission.log import OWN_HANDLER, is_aside, shown_stderr
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    _StreamHandler = logging.StreamHandler[TextIO]
-else:
-    _StreamHandler = logging.StreamHandler  # generic in Python 3.11 and later only
-
 _OURS = ("bpe", "pipelines")
 _SERVERS = "apache_beam.utils.subprocess_server"
 _OLD_NEWS = "apitools not found"  # on import, without Beam's Google Cloud extra
@@ -112,7 +108,7 @@ def set_up_logging() -> None:
     logging.getLogger(_SERVERS).setLevel(logging.ERROR)
 
 
-class _CurrentStderr(_StreamHandler):
+class _CurrentStderr(logging.StreamHandler):  # type: ignore[type-arg]  # only since Python 3.11
     """Writes where stderr is at the moment, so that a progress bar is not torn."""
 
     @property
