@@ -88,7 +88,7 @@ def size_line(sizes: Mapping[str, int]) -> str:
 def _counted(summary: CountSummary) -> list[str]:
     pretokens = f"{many(summary.pretokens, summary.unit)}, {summary.distinct_pretokens:,} distinct"
     files = f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)} of Parquet"
-    done = "complete already" if summary.resumed else _time(summary)
+    done = _done(int(summary.resumed), 1, _time(summary))
     return [f"{_corpus(summary)}: {pretokens}", f"{near(summary.output)}: {files}, {done}"]
 
 
@@ -134,12 +134,7 @@ def _encoded(summary: EncodeSummary) -> list[str]:
         tokens += f", {summary.bytes_per_token:.2f} bytes per token"
     size = f"{size_text(summary.output_bytes)} of Parquet"
     files = f"{many(summary.parts, 'file')}, {size}, {summary.id_type} ids"
-    if not summary.resumed_parts:
-        done = _time(summary)
-    elif summary.resumed_parts == summary.parts:
-        done = "complete already"
-    else:
-        done = f"{summary.resumed_parts} of them complete already"
+    done = _done(summary.resumed_parts, summary.parts, _time(summary))
     return [
         f"{_corpus(summary)}: {tokens}",
         f"{near(summary.output)}: {files}, {done}",
@@ -183,12 +178,10 @@ def _verified(summary: VerifySummary) -> list[str]:
 def _exported(summary: ExportSummary) -> list[str]:
     rows = f"{many(summary.rows, 'row')}, {many(summary.tokens, 'token')}"
     files = f"{many(summary.files, 'file')}, {size_text(summary.output_bytes)} of {summary.format}"
-    done = duration(summary.seconds)
     units = summary.made_units + summary.resumed_units
-    if not summary.made_units:
-        done = "complete already"
-    elif summary.resumed_units:
-        done = f"{summary.resumed_units} of {many(units, 'unit')} complete already, {done}"
+    done = "complete already"
+    if summary.made_units:
+        done = _done(summary.resumed_units, units, duration(summary.seconds))
     lines = [f"{many(summary.documents, 'document')}: {rows}"]
     if summary.validation_documents is not None and summary.validation_tokens is not None:
         validation = many(summary.validation_documents, "document")
@@ -290,6 +283,13 @@ def _formats(summary: Summary) -> str:
     if len(summary.formats) < 2:
         return "".join(f" ({name})" for name in summary.formats)
     return f" ({', '.join(f'{number:,} {name}' for name, number in summary.formats.items())})"
+
+
+def _done(kept: int, total: int, time: str) -> str:
+    """Return how much of the work an earlier run had done, and the time of the rest."""
+    if not kept:
+        return time
+    return "complete already" if kept == total else f"{kept} of {total} complete already, {time}"
 
 
 def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
