@@ -198,15 +198,12 @@ class CountsManifest(Described):
 
     def files(self) -> dict[str, bytes]:
         """Return the files to write, by name, the manifest last; see `bpe._inputs_file`."""
-        value, inputs = take_out(self._values())
+        value, inputs = take_out(self.to_json())
         before = {} if inputs is None else {INPUTS: inputs}
-        return {**before, MANIFEST_NAME: _text(value).encode("ascii")}
+        return {**before, MANIFEST_NAME: (json.dumps(value, indent=2) + "\n").encode("ascii")}
 
-    def to_json(self) -> str:
-        """Return the manifest as ASCII text; equal manifests give the same text."""
-        return _text(self._values())
-
-    def _values(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
+        """Return the manifest as JSON values, with all inputs."""
         distinct = sum(part.rows for part in self.parts)
         file = {
             "kind": KIND,
@@ -272,10 +269,6 @@ class CountsManifest(Described):
             raise CountsError(f"{where}: {error}: count again") from error
         _check_files(manifest, where)
         return manifest
-
-
-def _text(value: dict[str, Any]) -> str:
-    return json.dumps(value, indent=2) + "\n"
 
 
 def _check_files(manifest: CountsManifest, where: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -235,8 +234,7 @@ class CountRequest(CorpusRequest):
 
     def finish(self) -> dict[str, Any]:
         """Return the manifest; one manifest for all sets."""
-        manifest: dict[str, Any] = json.loads(read_counts_manifest(self.directory).to_json())
-        return manifest
+        return read_counts_manifest(self.directory).to_json()
 
     def tell(self, planned: Planned, progress: Progress) -> None:  # noqa: ARG002 - warnings go to the log
         """Warn of files that changed after their counts were merged."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from bpe._codec import to_jsonable
@@ -62,7 +61,7 @@ def throughput(
 
 def counts_manifest(counts: CountedFacts) -> Facts:
     """Return the manifest of the counts."""
-    value = json.loads(counts.manifest.to_json())
+    value = counts.manifest.to_json()
     if counts.are_many:
         del value[CHECKSUM]  # no file holds all of it
         value["totals"]["distinct_pretokens"] = counts.distinct

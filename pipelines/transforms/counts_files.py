@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -124,8 +123,7 @@ def _write_manifest(
     found.append(Totals(documents=documents, bytes=text_bytes or 0))
     totals = sum(of_kind(Totals, found), Totals())
     write_counted(Counted(totals=totals, groups={"": found}), job)
-    manifest: dict[str, Any] = json.loads(read_counts_manifest(job.directory).to_json())
-    return manifest
+    return read_counts_manifest(job.directory).to_json()
 
 
 class ReadCounts(beam.PTransform):  # type: ignore[misc]

@@ -78,7 +78,7 @@ json_values = st.recursive(
 
 
 def holds(stored: Any, value: Any) -> bool:
-    """Whether a stored value is a value of JSON, but for fields that the value lacks."""
+    """Return whether a stored value is a value of JSON, but for fields that the value lacks."""
     if isinstance(value, dict):
         return all(holds(stored[name], one) for name, one in value.items())
     if isinstance(value, list):
