@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from bpe._arrow import binary_rows, int64_array, to_stream, values_of
 from bpe._inputs_file import INPUTS
-from bpe._native import SortedCounts, add_counts
+from bpe._native import SortedCounts
 from bpe.counts.manifest import (
     DATA,
     MANIFEST_NAME,
@@ -152,23 +152,22 @@ def counts_part(
 
 
 def read_part(
-    data: bytes, part: CountsPart, *, shard: int, shards: int, where: str
+    data: bytes | None, part: CountsPart, *, shard: int, shards: int, where: str
 ) -> SortedCounts:
     """Return the counts of a part, checked against its entry in the manifest.
 
     Raises:
-        CountsError: the bytes differ from the manifest, are not a Parquet file of counts, or hold
-            a pre-token of another shard. The message begins with ``where``.
+        CountsError: the file is missing (None), differs from the manifest, is no Parquet file of
+            counts, or holds a pre-token of another shard. The message begins with ``where``.
     """
-    if len(data) != part.bytes:
+    if data is None:
+        raise CountsError(f"{where} is missing, the manifest names it: count again")
+    sha256 = hashlib.sha256(data).hexdigest()
+    if sha256 != part.sha256:
         raise CountsError(
-            f"{where} has {len(data)} bytes, the manifest says {part.bytes}: "
-            "it is truncated or of another run; count again"
-        )
-    if hashlib.sha256(data).hexdigest() != part.sha256:
-        raise CountsError(
-            f"{where} has not the SHA-256 of the manifest: "
-            "it is damaged or of another run; count again"
+            f"{where} has {len(data)} bytes with the SHA-256 {sha256}, the manifest says "
+            f"{part.bytes} bytes with {part.sha256}: it is truncated, damaged or of another run; "
+            "count again"
         )
     try:
         table = pq.ParquetFile(io.BytesIO(data), page_checksum_verification=True).read()
@@ -239,27 +238,41 @@ def write_counts(
         (directory / name).unlink(missing_ok=True)
 
 
-def read_counts(directory: Path) -> tuple[SortedCounts, CountsManifest]:
+def read_parts(
+    manifest: CountsManifest, read: Callable[[str], bytes | None], *, directory: str
+) -> list[SortedCounts]:
     """Return the counts of all parts, checked against the manifest.
 
+    Args:
+        manifest: of the counts.
+        read: returns the content of a file; None if it is missing.
+        directory: of the counts, in front of the names of files.
+
     Raises:
-        CountsError: the manifest or a part is missing, damaged, or of another run.
+        CountsError: a part is missing, damaged, or of another run.
     """
-    manifest = _manifest_in(directory)
-    parts = []
-    for shard, part in enumerate(manifest.parts):
-        path = directory / part.file
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError as error:
-            raise CountsError(f"{path} is missing, the manifest names it: count again") from error
-        parts.append(
-            read_part(data, part, shard=shard, shards=len(manifest.parts), where=str(path))
-        )
-    return add_counts(parts), manifest
+    shards = len(manifest.parts)
+    paths = [f"{directory.rstrip('/')}/{part.file}" for part in manifest.parts]
+    return [
+        read_part(read(path), part, shard=shard, shards=shards, where=path)
+        for shard, (path, part) in enumerate(zip(paths, manifest.parts, strict=True))
+    ]
 
 
-def _manifest_in(directory: Path) -> CountsManifest:
+def read_if_there(path: str) -> bytes | None:
+    """Return the content of a local file; None if it is missing."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def manifest_in(directory: Path) -> CountsManifest:
+    """Return the manifest of counts on a local disk.
+
+    Raises:
+        CountsError: it is missing or damaged.
+    """
     path = directory / MANIFEST_NAME
     try:
         text = path.read_bytes()
@@ -286,7 +299,7 @@ def _files_of_counts(directory: Path) -> set[str]:
             f"{directory} holds other files than counts, like {min(others)!r}: name another"
         )
     if MANIFEST_NAME in names:
-        _manifest_in(directory)
+        manifest_in(directory)
     return names
 
 

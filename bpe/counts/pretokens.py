@@ -23,7 +23,9 @@ from bpe.counts.files import (
     count_items,
     counts_from_table,
     counts_table,
-    read_counts,
+    manifest_in,
+    read_if_there,
+    read_parts,
     write_counts,
 )
 from bpe.counts.manifest import CountsManifest, Described, Totals, summed
@@ -229,20 +231,24 @@ class PretokenCounts(Described):
         Raises:
             CountsError: the manifest or a part is missing, damaged, or of another run.
         """
-        sorted_counts, manifest = read_counts(Path(directory))
-        try:
-            return cls.of(sorted_counts, manifest)
-        except CountsError as error:
-            raise CountsError(f"{directory}: {error}") from error
+        manifest = manifest_in(Path(directory))
+        parts = read_parts(manifest, read_if_there, directory=str(directory))
+        return cls.of(parts, manifest, where=str(directory))
 
     @classmethod
-    def of(cls, sorted_counts: SortedCounts, manifest: CountsManifest) -> PretokenCounts:
-        """Return sorted counts with the description in a manifest.
+    def of(
+        cls, parts: list[SortedCounts], manifest: CountsManifest, *, where: str
+    ) -> PretokenCounts:
+        """Return the sum of counts, with the description in a manifest.
 
         Raises:
-            CountsError: the counts and the description contradict each other.
+            CountsError: the counts and the description contradict each other, or a count passes
+                2^63 - 1. The message begins with ``where``.
         """
-        return cls(sorted_counts=sorted_counts, **manifest.described())
+        try:
+            return cls(sorted_counts=add_counts(parts), **manifest.described())
+        except (ValueError, OverflowError) as error:
+            raise CountsError(f"{where}: {error}") from error
 
     @classmethod
     def from_items(

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from bpe._inputs_file import inputs_file_names
 from bpe._native import add_counts
+from bpe.counts.files import read_part
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.directory import read_counts_sets
-from pipelines.count.sets import manifest_of_sets, read_part_file
+from pipelines.count.sets import manifest_of_sets
 from pipelines.count.steps import tokenizer_of_runs
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file, check_names
@@ -76,7 +77,10 @@ def shard_of(parts: Iterable[tuple[str, CountsPart]], shard: int, shards: int) -
     """
     try:
         return add_counts(
-            [read_part_file(path, part, shard=shard, shards=shards) for path, part in parts]
+            [
+                read_part(storage.read_if_there(path), part, shard=shard, shards=shards, where=path)
+                for path, part in parts
+            ]
         )
     except (CountsError, InputError) as error:
         raise VerificationError(str(error)) from error

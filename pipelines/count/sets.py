@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from bpe._native import add_counts
 from bpe.counts import PretokenCounts, check_agreement, combine
-from bpe.counts.files import read_part
+from bpe.counts.files import read_parts
 from bpe.counts.manifest import summed
-from bpe.errors import CountsError
 from pipelines import storage
-from pipelines.errors import InputError
-from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bpe._native import SortedCounts
-    from bpe.counts.manifest import CountsManifest, CountsPart
+    from bpe.counts.manifest import CountsManifest
     from pipelines.corpus.mix import MixSource
     from pipelines.totals import SetAside
 
@@ -60,30 +55,10 @@ class CountsSet:
         """Read and check the counts.
 
         Raises:
-            InputError: a file is missing.
-            CountsError: a file is damaged or of another run.
+            CountsError: a file is missing, damaged or of another run.
         """
-        parts = self.manifest.parts
-        found = [
-            read_part_file(join(self.directory, part.file), part, shard=shard, shards=len(parts))
-            for shard, part in enumerate(parts)
-        ]
-        try:
-            return PretokenCounts.of(add_counts(found), self.manifest)
-        except (CountsError, ValueError) as error:
-            raise CountsError(f"{self.path}: {error}") from error
-
-
-def read_part_file(path: str, part: CountsPart, *, shard: int, shards: int) -> SortedCounts:
-    """Read the counts in the file of a part; arguments and errors as for `read_part`.
-
-    Raises:
-        InputError: the file is missing.
-    """
-    data = storage.read_if_there(path)
-    if data is None:
-        raise InputError(f"{path} is missing, the manifest names it: count again")
-    return read_part(data, part, shard=shard, shards=shards, where=path)
+        parts = read_parts(self.manifest, storage.read_if_there, directory=self.directory)
+        return PretokenCounts.of(parts, self.manifest, where=self.path)
 
 
 def added_up(sets: Sequence[CountsSet]) -> PretokenCounts:
@@ -92,17 +67,9 @@ def added_up(sets: Sequence[CountsSet]) -> PretokenCounts:
     Documents are in the order of the sets; for groups, in the order of the corpus.
     """
     if sets[0].group_by is not None:
-        return _regrouped(sets)
+        groups = [one.load().sorted_counts for one in sets]
+        return PretokenCounts.of(groups, manifest_of_sets(sets), where=sets[0].path)
     return combine([(one.load(), 1) for one in sets], names=[one.path for one in sets])
-
-
-def _regrouped(sets: Sequence[CountsSet]) -> PretokenCounts:
-    """Add up the counts of groups; each document has its place in the corpus."""
-    manifest = manifest_of_sets(sets)
-    try:
-        return PretokenCounts.of(add_counts([one.load().sorted_counts for one in sets]), manifest)
-    except OverflowError as error:
-        raise CountsError(f"{sets[0].path}: {error}") from error
 
 
 def manifest_of_sets(sets: Sequence[CountsSet]) -> CountsManifest:
