@@ -1,7 +1,7 @@
 """The formats of input files, by name.
 
-To add a format, add its name and its line here, and its reader in
-`pipelines.corpus.documents.READERS`.
+To add a format, add its name and its line here, its reader in `pipelines.corpus.documents.READERS`,
+and a word to the help of `pipelines.settings.InputSettings`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ class Traits(NamedTuple):
     """Traits of a format.
 
     Attributes:
-        document: the noun for the thing that holds one document.
         suffixes: the suffixes of file names of the format; text has all other names.
         uncut: a phrase for a file that must be read as one; empty if ranges of bytes can be read.
         can_be_compressed: whether files can be compressed as a whole.
@@ -23,7 +22,6 @@ class Traits(NamedTuple):
         has_columns: whether records have fields that can pass through (``keep``).
     """
 
-    document: str
     suffixes: tuple[str, ...] = ()
     uncut: str = ""
     can_be_compressed: bool = True
@@ -32,11 +30,10 @@ class Traits(NamedTuple):
 
 
 FILE_FORMATS: dict[FileFormat, Traits] = {
-    "text": Traits("file", uncut="one document"),
-    "lines": Traits("line"),
-    "jsonl": Traits("record", (".jsonl", ".ndjson", ".json"), has_columns=True),
+    "text": Traits(uncut="one document"),
+    "lines": Traits(),
+    "jsonl": Traits((".jsonl", ".ndjson", ".json"), has_columns=True),
     "parquet": Traits(
-        "record",
         (".parquet", ".pq"),
         can_be_compressed=False,
         unit="row",
@@ -51,20 +48,3 @@ SUFFIXES: dict[str, FileFormat] = {
 
 WITH_COLUMNS = tuple(name for name, traits in FILE_FORMATS.items() if traits.has_columns)
 """The formats whose records have fields or columns."""
-
-
-def documents_described() -> str:
-    """Describe the document of each format, for ``--help``."""
-    of: dict[str, list[str]] = {}
-    for name, traits in FILE_FORMATS.items():
-        of.setdefault(traits.document, []).append(name)
-    return "; ".join(f"{', '.join(names)}: one per {document}" for document, names in of.items())
-
-
-def suffixes_described() -> str:
-    """Describe the suffixes of each format, for ``--help``."""
-    return "; ".join(
-        f"{name}: {' '.join(traits.suffixes)}"
-        for name, traits in FILE_FORMATS.items()
-        if traits.suffixes
-    )

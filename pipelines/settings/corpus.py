@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pipelines.errors import ConfigError
-from pipelines.formats import (
-    WITH_COLUMNS,
-    FileFormat,
-    documents_described,
-    suffixes_described,
-)
+from pipelines.formats import FileFormat
 from pipelines.option import (
     Group,
     Natural,
@@ -49,6 +44,12 @@ class InputSettings(Settings):
     Attributes:
         patterns: File, directory or glob (quote it) to read; repeatable. s3:// and other stores
             work too. NAME= names the source; write a path that contains = as ./a=b.
+        format: How files divide into documents. text: one per file; lines: one per line; jsonl,
+            parquet: one per record; auto: by file extension (jsonl: .jsonl .ndjson .json; parquet:
+            .parquet .pq; all others text), without README and LICENSE files. Compressed files (.gz,
+            .zst, .bz2, .xz) are decompressed.
+        text_field: Field or column of the text (jsonl, parquet); repeatable. NAME= limits this to
+            one source. A dot leads into objects or structs: data.text.
         id_field: Field or column of the document's id, written as for --text-field.
         max_record_size: Maximum size of a record, decompressed. Longer records are bad records.
         split_size: Size of a split: the input that a worker processes at a time.
@@ -59,19 +60,8 @@ class InputSettings(Settings):
     _GROUP: ClassVar[Group] = "Input"
 
     patterns: tuple[str, ...] = option(name="input", metavar="[NAME=]PATTERN")
-    format: Format = option(
-        "auto",
-        metavar="NAME",
-        help=f"How files divide into documents. {documents_described()}; auto: by file "
-        f"extension ({suffixes_described()}; all others text), without README and LICENSE "
-        "files. Compressed files (.gz, .zst, .bz2, .xz) are decompressed.",
-    )
-    text_field: str | tuple[str, ...] = option(
-        "text",
-        metavar="[NAME=]FIELD",
-        help=f"Field or column of the text ({', '.join(WITH_COLUMNS)}); repeatable. NAME= limits "
-        "this to one source. A dot leads into objects or structs: data.text.",
-    )
+    format: Format = option("auto", metavar="NAME")
+    text_field: str | tuple[str, ...] = option("text", metavar="[NAME=]FIELD")
     id_field: str | tuple[str, ...] | None = advanced(
         None, metavar="[NAME=]FIELD", default_is="id if present, otherwise file name and position"
     )

@@ -6,9 +6,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from pipelines.errors import ConfigError
-from pipelines.formats import (
-    WITH_COLUMNS,
-)
 from pipelines.option import Group, Seed, Settings, advanced, changed, option
 
 IdType = Literal["auto", "uint16", "uint32"]
@@ -72,18 +69,15 @@ class EncodeSettings(RowSettings):
     Ids are ``uint16`` where every id of the vocabulary fits.
 
     Attributes:
+        keep: Field or column (jsonl, parquet) to copy to the output; repeatable. NAME:TYPE, such as
+            score:double or 'tags:list<string>', sets its type.
         id_type: Type of the ids: uint16, uint32, or auto: uint16 if every id of the vocabulary
             fits.
     """
 
     _GROUP: ClassVar[Group] = "Rows"
 
-    keep: tuple[str, ...] = option(
-        (),
-        metavar="NAME",
-        help=f"Field or column ({', '.join(WITH_COLUMNS)}) to copy to the output; repeatable. "
-        "NAME:TYPE, such as score:double or 'tags:list<string>', sets its type.",
-    )
+    keep: tuple[str, ...] = option((), metavar="NAME")
     id_type: IdType = advanced("auto", metavar="TYPE")
 
     def __post_init__(self) -> None:

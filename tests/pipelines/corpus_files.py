@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from pipelines.corpus.documents import BadRecord, ReadOptions, read_blocks
+from pipelines.corpus.documents import BadRecord, ReadOptions, read_split
 from pipelines.corpus.files import input_file
-from pipelines.corpus.splits import whole_file
+from pipelines.corpus.splits import Split, whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from pipelines.corpus.documents import Block
     from pipelines.corpus.files import Compression
     from pipelines.corpus.splits import FileRange
     from pipelines.formats import FileFormat
@@ -85,6 +86,11 @@ class Found:
     @property
     def places(self) -> list[int]:
         return [place for _, _, place in self.documents]
+
+
+def read_blocks(source: FileRange, options: ReadOptions) -> Iterator[Block]:
+    """Read the blocks of one range."""
+    return read_split(Split(part=0, parts=1, pieces=(source,)), options)
 
 
 def read(*sources: FileRange, options: ReadOptions | None = None) -> Found:

@@ -12,7 +12,8 @@ from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError
 from pipelines.formats import FILE_FORMATS, WITH_COLUMNS
-from pipelines.settings import InputSettings
+from pipelines.option import declared
+from pipelines.settings import EncodeSettings, InputSettings
 from tests.pipelines.corpus_files import COMPRESSIONS, pack, read, stored, whole
 
 if TYPE_CHECKING:
@@ -124,3 +125,12 @@ def test_small_files_share_a_block(tmp_path: Path) -> None:
 def test_options_are_checked(changes: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         ReadOptions(**changes)
+
+
+def test_the_help_names_every_format_and_ending() -> None:
+    options = declared(InputSettings)
+    for name, traits in FILE_FORMATS.items():
+        assert name in options["format"].help
+        assert " ".join(traits.suffixes) in options["format"].help
+    for option in (options["text_field"], declared(EncodeSettings)["keep"]):
+        assert f"({', '.join(WITH_COLUMNS)})" in option.help

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from pipelines.corpus.documents import ReadOptions, read_blocks
-from tests.pipelines.corpus_files import whole
+from pipelines.corpus.documents import ReadOptions
+from tests.pipelines.corpus_files import read_blocks, whole
 path, format_, compression, limit = sys.argv[1:]
 options = ReadOptions(max_record_bytes=int(limit))
 rows = bad = size = 0

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.corpus.documents import ReadOptions, read_blocks
+from pipelines.corpus.documents import ReadOptions
 from pipelines.errors import InputError
 from tests.examples import examples
-from tests.pipelines.corpus_files import Found, cut, read, whole
+from tests.pipelines.corpus_files import Found, cut, read, read_blocks, whole
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipelines.corpus.documents import ReadOptions, read_blocks
+from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.splits import plan_splits
 from pipelines.errors import ConfigError, InputError
 from pipelines.settings import InputSettings
+from tests.pipelines.corpus_files import read_blocks
 from tests.pipelines.object_store import ObjectStore
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Read ranges of files into blocks of documents: plain functions, no pipeline.
 
-Jobs call ``read_split`` and ``read_blocks``. Each format has a module and an entry in `READERS`.
+Jobs call ``read_split``. Each format has a module and an entry in `READERS`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import FileRange, Split
     from pipelines.formats import FileFormat
 
-__all__ = ["BadRecord", "Block", "PassthroughColumn", "ReadOptions", "read_blocks", "read_split"]
+__all__ = ["BadRecord", "Block", "PassthroughColumn", "ReadOptions", "read_split"]
 
 
 class Reader(NamedTuple):
@@ -64,20 +64,16 @@ READERS: dict[FileFormat, Reader] = {
 
 
 def read_split(split: Split, options: ReadOptions) -> Iterator[Block]:
-    """Read the documents of a split, in order; files that are one document each share blocks."""
+    """Read the documents whose records begin in the pieces of a split, in order.
+
+    Where blocks begin and end depends on the pieces and the options alone; files that are one
+    document each share blocks. A block may be empty: the last one can be there for its ``bad``
+    records or ``input_bytes`` only.
+
+    Raises:
+        InputError: a file cannot be read, has not the size it was planned with, or (parquet) has
+            no column of a name in the options.
+    """
     alike = groupby(split.pieces, key=lambda piece: (piece.format, piece.source))
     for (format_, source), pieces in alike:
         yield from READERS[format_].blocks(tuple(pieces), options.of_source(source))
-
-
-def read_blocks(source: FileRange, options: ReadOptions) -> Iterator[Block]:
-    """Read the documents whose records begin in ``source``, in order.
-
-    Where blocks begin and end depends on the range and the options alone. A block may be empty:
-    the last one can be there for its ``bad`` records or ``input_bytes`` only.
-
-    Raises:
-        InputError: the file cannot be read, has not the size it was planned with, or (parquet)
-            has no column of a name in the options.
-    """
-    return READERS[source.format].blocks((source,), options.of_source(source.source))
