@@ -144,7 +144,7 @@ def _rows(command: click.Command) -> dict[str, click.Option]:
     context = _context(command)
     command.get_help(context)  # applies the preset that is the command's default
     defaults = context.default_map or {}
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    options = [one for one in command.params if isinstance(one, click.Option) and one.expose_value]
     return {_option(one, defaults): one for one in options}
 
 

@@ -49,16 +49,9 @@ class Command(click.Command):
             **attributes,
         )
         _complete_paths(self.params)
-        # For those who look for a fault of bpe itself; `main` looks for it.
-        self.params.append(click.Option(["--traceback"], is_flag=True, hidden=True))
         self._has_more = any(map(_is_advanced, self.params))
-        # One for good: click finds by identity what was given, and calls that before arguments.
-        self._help_all = _help_all_option()
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, ``--help`` included."""
-        params = super().get_params(ctx)
-        return [*params, self._help_all] if self._has_more else params
+        if self._has_more:
+            self.params.append(_help_all_option())
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Return the help; the short one has the first paragraph and the first example."""

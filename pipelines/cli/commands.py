@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     _open_closed_streams()
     choose_format(arguments)
-    debug = "--traceback" in arguments or bool(os.environ.get("BPE_DEBUG"))
+    debug = bool(os.environ.get("BPE_DEBUG"))
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that is not UTF-8
     stderr = sys.stderr

@@ -51,8 +51,7 @@ def ended_by_interrupts() -> Iterator[None]:
     An exception would not do: raised inside an import, some modules swallow it, and the import
     system prints a traceback where it runs in one of its callbacks.
     """
-    debug = "--traceback" in sys.argv or os.environ.get("BPE_DEBUG")
-    with nullcontext() if debug else _on_interrupt(_end):
+    with nullcontext() if os.environ.get("BPE_DEBUG") else _on_interrupt(_end):
         yield
 
 
