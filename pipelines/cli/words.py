@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +19,6 @@ from pipelines.settings import ModelSettings, PretokenSettings, TrainSettings
 if TYPE_CHECKING:
     from bpe import Tokenizer
 
-MAX_MERGES = 200  # where neither the command line nor a preset says how many
 NOT_HERE = ("extend", "superwords", "boundless", "prune_runs_below")  # two phases, with runs
 
 
@@ -88,8 +87,6 @@ def _train(ctx: click.Context, texts: tuple[str, ...]) -> tuple[Tokenizer, list[
         vocab_size=values["vocab_size"],
         max_merges=values["max_merges"],
     )
-    if preset.vocab_size is None and preset.max_merges is None:
-        preset = replace(preset, max_merges=MAX_MERGES)
     counts = preset.count(texts, track_order=True)
     tokenizer = preset.train(counts)
     counts = counts.pruned(preset.prune_below)

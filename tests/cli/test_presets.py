@@ -110,3 +110,4 @@ def test_words_by_other_settings() -> None:
     facts = json.loads(bpe("words", "low low", "low", "--max-merges", "1", "--json").stdout)
     assert facts["merges"] == [{"left": "l", "right": "o", "count": 3}]
     assert "no words: give some as arguments" in bpe("words", status=2).stderr
+    assert "training has no limit" in bpe("words", "--preset", "byte-level", "low", status=2).stderr
