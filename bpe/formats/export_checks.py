@@ -72,10 +72,8 @@ def check_leave_out(leave_out: Collection[str]) -> None:
             raise TokenizerError(f"leave_out has no {name!r}: use {', '.join(LEAVE_OUT)}")
 
 
-def named_tokens(named: Mapping[str, int], *, of: Collection[str] | None = None) -> str:
-    """Return the first few special or added tokens with their ids; of all, or of some."""
-    if of is not None:
-        named = {content: named[content] for content in of}
+def named_tokens(named: Mapping[str, int]) -> str:
+    """Return the first few special or added tokens with their ids."""
     return first_few([f"{content!r} ({id_})" for content, id_ in named.items()])
 
 
@@ -106,9 +104,9 @@ def _added_tokens(parts: Parts) -> str:
 
 
 def _token_flags(parts: Parts) -> str:
-    stripping = [token for token, flags in parts.token_flags.items() if flags.change_matches]
-    named = named_tokens(parts.cut_tokens, of=stripping)
-    return f"lstrip, rstrip or single_word of {named}" if stripping else ""
+    flags = parts.token_flags
+    stripping = {token: parts.cut_tokens[token] for token in flags if flags[token].change_matches}
+    return f"lstrip, rstrip or single_word of {named_tokens(stripping)}" if stripping else ""
 
 
 def _post_processor(parts: Parts) -> str:

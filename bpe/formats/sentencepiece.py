@@ -32,42 +32,47 @@ _KINDS = {_USER_DEFINED: "user-defined", _UNUSED: "unused"}  # not supported
 _TYPES = {1: "Unigram", 3: "Word", 4: "Char"}
 _BPE = 2
 
-# The fields that are read or written, by message: name, number, type of google.protobuf, default.
-# Strings are read as bytes: in a broken file they may not be UTF-8.
-_FIELDS: Mapping[str, Sequence[tuple[str, int, str, str | None]]] = {
-    "Piece": [
-        ("piece", 1, "BYTES", None),
-        ("score", 2, "FLOAT", None),
-        ("type", 3, "INT32", str(_NORMAL)),
-    ],
-    "Trainer": [
-        ("model_type", 3, "INT32", "1"),
-        ("vocab_size", 4, "INT32", "8000"),
-        ("treat_whitespace_as_suffix", 24, "BOOL", "false"),
-        ("byte_fallback", 35, "BOOL", "false"),
-        ("unk_id", 40, "INT32", "0"),
-        ("bos_id", 41, "INT32", "1"),
-        ("eos_id", 42, "INT32", "2"),
-        ("pad_id", 43, "INT32", "-1"),
-        ("unk_piece", 45, "BYTES", "<unk>"),
-        ("bos_piece", 46, "BYTES", "<s>"),
-        ("eos_piece", 47, "BYTES", "</s>"),
-        ("pad_piece", 48, "BYTES", "<pad>"),
-    ],
-    "Normalizer": [
-        ("name", 1, "BYTES", None),
-        ("precompiled_charsmap", 2, "BYTES", None),
-        ("add_dummy_prefix", 3, "BOOL", "true"),
-        ("remove_extra_whitespaces", 4, "BOOL", "true"),
-        ("escape_whitespaces", 5, "BOOL", "true"),
-    ],
-    "Model": [
-        ("pieces", 1, "Piece", None),
-        ("trainer_spec", 2, "Trainer", None),
-        ("normalizer_spec", 3, "Normalizer", None),
-        ("denormalizer_spec", 5, "Normalizer", None),
-    ],
+# The fields that are read or written, of sentencepiece_model.proto. Strings are read as bytes: in a
+# broken file they may not be UTF-8.
+_SCHEMA = """
+name: "model.proto" package: "model" syntax: "proto2"
+message_type {
+  name: "Piece"
+  field { name: "piece" number: 1 type: TYPE_BYTES }
+  field { name: "score" number: 2 type: TYPE_FLOAT }
+  field { name: "type" number: 3 type: TYPE_INT32 default_value: "1" }
 }
+message_type {
+  name: "Trainer"
+  field { name: "model_type" number: 3 type: TYPE_INT32 default_value: "1" }
+  field { name: "vocab_size" number: 4 type: TYPE_INT32 default_value: "8000" }
+  field { name: "treat_whitespace_as_suffix" number: 24 type: TYPE_BOOL default_value: "false" }
+  field { name: "byte_fallback" number: 35 type: TYPE_BOOL default_value: "false" }
+  field { name: "unk_id" number: 40 type: TYPE_INT32 default_value: "0" }
+  field { name: "bos_id" number: 41 type: TYPE_INT32 default_value: "1" }
+  field { name: "eos_id" number: 42 type: TYPE_INT32 default_value: "2" }
+  field { name: "pad_id" number: 43 type: TYPE_INT32 default_value: "-1" }
+  field { name: "unk_piece" number: 45 type: TYPE_BYTES default_value: "<unk>" }
+  field { name: "bos_piece" number: 46 type: TYPE_BYTES default_value: "<s>" }
+  field { name: "eos_piece" number: 47 type: TYPE_BYTES default_value: "</s>" }
+  field { name: "pad_piece" number: 48 type: TYPE_BYTES default_value: "<pad>" }
+}
+message_type {
+  name: "Normalizer"
+  field { name: "name" number: 1 type: TYPE_BYTES }
+  field { name: "precompiled_charsmap" number: 2 type: TYPE_BYTES }
+  field { name: "add_dummy_prefix" number: 3 type: TYPE_BOOL default_value: "true" }
+  field { name: "remove_extra_whitespaces" number: 4 type: TYPE_BOOL default_value: "true" }
+  field { name: "escape_whitespaces" number: 5 type: TYPE_BOOL default_value: "true" }
+}
+message_type {
+  name: "Model"
+  field { name: "pieces" number: 1 label: LABEL_REPEATED type_name: ".model.Piece" }
+  field { name: "trainer_spec" number: 2 type_name: ".model.Trainer" }
+  field { name: "normalizer_spec" number: 3 type_name: ".model.Normalizer" }
+  field { name: "denormalizer_spec" number: 5 type_name: ".model.Normalizer" }
+}
+"""
 
 
 def read(path: Path) -> Parts:
@@ -277,24 +282,11 @@ def _message() -> Any:
         descriptor_pb2,
         descriptor_pool,
         message_factory,
+        text_format,
     )
 
-    declared = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="model.proto", package="model", syntax="proto2")
-    for name, fields in _FIELDS.items():
-        message = file.message_type.add(name=name)
-        for field, number, kind, default in fields:
-            is_message = kind in _FIELDS
-            message.field.add(
-                name=field,
-                number=number,
-                label=declared.LABEL_REPEATED if field == "pieces" else declared.LABEL_OPTIONAL,
-                type=getattr(declared, f"TYPE_{'MESSAGE' if is_message else kind}"),
-                type_name=f".model.{kind}" if is_message else None,
-                default_value=default,
-            )
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
+    pool.Add(text_format.Parse(_SCHEMA, descriptor_pb2.FileDescriptorProto()))
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("model.Model"))
 
 
