@@ -415,7 +415,7 @@ class HashingFile(io.RawIOBase):
             OutputError: the file cannot be written, as on a full disk.
         """
         view = memoryview(data).cast("B")
-        with _writing(self._path):
+        with writing(self._path):
             self._raw.write(view)
         self._sha256.update(view)
         self._size += len(view)
@@ -450,15 +450,15 @@ def replacing(path: str, *, durable: bool = True) -> Iterator[HashingFile]:
         with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as held:
             yield (file := HashingFile(held, path))
             file.close()
-            with _writing(path):
+            with writing(path):
                 _send(_contents_of(held, file.tell(), in_memory=_IN_MEMORY), place(path))
         return
     with contextlib.ExitStack() as stack:
-        with _writing(path):
+        with writing(path):
             raw = stack.enter_context(files.replacing(path, durable=durable))
         yield (file := HashingFile(raw, path))
         file.close()
-        with _writing(path):
+        with writing(path):
             stack.close()
 
 
@@ -489,7 +489,12 @@ def _send(data: Buffer, at: Place) -> None:
         raw.close()
 
 
-def _writing(path: str) -> contextlib.AbstractContextManager[None]:
+def writing(path: str) -> contextlib.AbstractContextManager[None]:
+    """Name the file or directory in errors of the block.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
     return _named(path, OutputError, "write")
 
 
@@ -498,20 +503,6 @@ def write(path: str, data: bytes, *, durable: bool = True) -> Written:
     with replacing(path, durable=durable) as file:
         file.write(data)
     return file.written()
-
-
-def make_directory(directory: str) -> None:
-    """Make ``directory`` and its parents; do nothing on object stores.
-
-    Raises:
-        OutputError: the directory cannot be made.
-    """
-    if is_local(directory):
-        with _named(directory, OutputError, "make it"):
-            try:
-                Path(directory).mkdir(parents=True, exist_ok=True)
-            except FileExistsError as error:
-                raise OutputError(f"{directory} is a file: name a directory") from error
 
 
 def remove(path: str) -> None:

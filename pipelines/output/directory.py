@@ -239,7 +239,6 @@ def prepare(
     """
     directory = storage.located(output.directory)
     action = decide(output, plan, reads=reads, keep=keep)
-    storage.make_directory(directory)
     remove_temporaries(directory)
     if action == "begin":
         remove_ours(directory)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines import storage
@@ -31,11 +32,12 @@ def locked(directory: str) -> Iterator[None]:
     if not storage.is_local(directory):
         yield
         return
-    storage.make_directory(directory)
-    try:
+    with storage.writing(directory):
+        try:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise OutputError(f"{directory} is a file: name a directory") from error
         handle = os.open(directory, os.O_RDONLY)
-    except OSError as error:
-        raise OutputError(f"{directory}: cannot open: {storage.reason(error)}") from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -57,7 +57,7 @@ def test_an_output_without_permission_is_named(small: Undisturbed, tmp_path: Pat
     out.parent.chmod(0o700)
     assert done.stderr.count("\n") == 1
     assert f"bpe: error: {out}" in done.stderr
-    assert "cannot make it: Permission denied: make it writable" in done.stderr
+    assert "cannot write: Permission denied: make it writable" in done.stderr
     assert list(out.parent.iterdir()) == []
 
 

@@ -16,6 +16,7 @@ from bpe.files import final_name
 from pipelines import storage
 from pipelines.corpus.inputs import find_inputs
 from pipelines.errors import ConfigError, InputError, OutputError
+from pipelines.output.lock import locked
 from pipelines.settings import InputSettings
 from pipelines.tokenizer_files import load_tokenizer
 
@@ -59,13 +60,18 @@ def test_a_full_disk_is_an_output_error_that_names_the_file() -> None:
             file.write(b"x")
 
 
+def held(directory: str) -> None:
+    with locked(directory):
+        pass
+
+
 def test_a_place_that_is_taken_is_an_output_error_in_one_line(tmp_path: Path) -> None:
     file, part = tmp_path / "file", tmp_path / "part"
     file.touch()
     part.mkdir()
     for act, place, message in (
-        (storage.make_directory, file, "is a file: name a directory.*"),
-        (storage.make_directory, file / "below", "cannot make.*"),
+        (held, file, "is a file: name a directory"),
+        (held, file / "below", "cannot write: Not a directory"),
         (partial(storage.write, data=b""), file / "below", "cannot write.*"),
         (partial(storage.write, data=b"x"), part, "cannot write: Is a directory"),
     ):
