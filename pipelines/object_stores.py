@@ -24,16 +24,9 @@ from pipelines.errors import ConfigError, JobError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_SCHEME = re.compile(r"([a-zA-Z][-a-zA-Z0-9+.]*)://")
 _TRIES = 6  # of a request that fails for a moment
 _GCS_PATIENCE = timedelta(minutes=2)  # the client's own is fifteen
 _CONNECT_SECONDS = 5.0
-
-
-def scheme_of(path: str) -> str | None:
-    """Return the scheme of a URL in lower case; None for a local path."""
-    match = _SCHEME.match(path)
-    return match[1].lower() if match else None
 
 
 @dataclass(frozen=True)

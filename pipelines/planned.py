@@ -28,6 +28,7 @@ from pipelines.progress import many, size_text
 from pipelines.settings import AppendSettings
 from pipelines.stage.job import run_job
 from pipelines.stage.stage import Job
+from pipelines.storage import is_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -237,7 +238,8 @@ def planned_splits(directory: str, run: str) -> list[Split]:
 
 def absolute(path: str) -> str:
     """Return a path or pattern as an absolute one; a URL is not changed."""
-    return path if "://" in path else os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - a pattern
+    # A pattern is text, which Path would normalize.
+    return os.path.join(os.getcwd(), path) if is_local(path) else path  # noqa: PTH109, PTH118
 
 
 def anywhere(inputs: InputSettings) -> InputSettings:

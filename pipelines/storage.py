@@ -13,6 +13,7 @@ import io
 import mmap
 import os
 import platform
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ import pyarrow.fs as pafs
 
 from bpe import files
 from pipelines.errors import InputError, JobError, OutputError
-from pipelines.object_stores import Place, check_names, place, remedy, scheme_of
+from pipelines.object_stores import Place, check_names, place, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
 CHUNK = 1 << 20
 _IN_MEMORY = 16 << 20  # of a copy of a file, or of an object to be sent; more is on the disk
 _SECOND = 1_000_000_000
+_URL = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://")
 
 
 def is_local(path: str) -> bool:
     """Return whether ``path`` is on a filesystem of this machine (it has no scheme)."""
-    return scheme_of(path) is None
+    return _URL.match(path) is None
 
 
 def check_filesystem(path: str) -> None:

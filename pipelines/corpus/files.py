@@ -107,7 +107,7 @@ def input_file(
                 "read: make JSON lines or Parquet of it, leave it out with a pattern, or say "
                 "`format` (text: the whole file is one document)"
             )
-        format_ = SUFFIXES.get(suffix, "text")
+        format_ = format_of(name)
     else:
         format_ = asked
     if compression != "none" and not FILE_FORMATS[format_].can_be_compressed:
@@ -143,9 +143,9 @@ def _unread_records(name: str) -> str:
     return suffix if is_backup or suffix in RECORD_SUFFIXES else ""
 
 
-def is_text(name: str) -> bool:
-    """Return whether a file of this name is read as text."""
-    return SUFFIXES.get(suffix_of(name)[0], "text") == "text"
+def format_of(name: str) -> FileFormat:
+    """Return the format that the name of a file gives."""
+    return SUFFIXES.get(suffix_of(name)[0], "text")
 
 
 def check_formats(pattern: str, names: Iterable[str]) -> None:
@@ -157,7 +157,7 @@ def check_formats(pattern: str, names: Iterable[str]) -> None:
     first: dict[str, str] = {}
     formats: Counter[str] = Counter()
     for name in names:
-        format_ = SUFFIXES.get(suffix_of(name)[0], "text")
+        format_ = format_of(name)
         formats[format_] += 1
         first[format_] = min(first.get(format_, name), name)
     if len(formats) > 1 and "text" in formats:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -28,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 from pipelines.corpus.files import (
     InputFile,
     check_formats,
+    format_of,
     input_file,
-    is_text,
     printable_name,
     suffix_of,
 )
@@ -290,9 +289,8 @@ def match(pattern: str, asked: str, *, changing: bool = False) -> Matches:
         InputError: the pattern cannot be listed, or matches files of records and text files.
     """
     try:
-        if re.match(r"[a-zA-Z][-a-zA-Z0-9+.]*://", pattern):
-            return _match_remote(pattern, asked, changing=changing)
-        return _match_local(pattern, asked, changing=changing)
+        match_in = _match_local if is_local(pattern) else _match_remote
+        return match_in(pattern, asked, changing=changing)
     except OSError as error:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
 
@@ -347,7 +345,7 @@ def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool 
     root = root.rstrip("/")
     matches, is_match = Matches(root), matcher(glob)
     unfinished = UNFINISHED if changing else ()
-    found = _objects(root, glob) if "://" in root else _walked(root, changing=changing)
+    found = _walked(root, changing=changing) if is_local(root) else _objects(root, glob)
     for relative, look in found:
         if not is_match(relative) or relative.endswith(unfinished):
             continue
@@ -361,7 +359,7 @@ def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool 
             matches.files[path] = listed
     if asked == "auto":
         skipped = len(root) + 1
-        texts = [path for path in matches.files if is_text(path[skipped:])]
+        texts = [path for path in matches.files if format_of(path[skipped:]) == "text"]
         if changing and len(texts) < len(matches.files):
             matches.leave_out(texts, TEXT)
         check_formats(named, (path[skipped:] for path in matches.files))
