@@ -44,16 +44,6 @@ def is_local(path: str) -> bool:
     return _URL.match(path) is None
 
 
-def check_filesystem(path: str) -> None:
-    """Refuse a path of a filesystem that is unknown, or cannot be used here.
-
-    Raises:
-        ConfigError: the filesystem cannot be used; the message names the missing thing.
-    """
-    if not is_local(path):
-        place(path)
-
-
 def located(directory: str) -> str:
     """Return a directory for every worker: absolute if local, without a slash at the end.
 
@@ -64,7 +54,7 @@ def located(directory: str) -> str:
         path = Path.cwd() / directory
         # Behind a link, `..` is not the folder that the link is in.
         return os.path.realpath(path) if ".." in path.parts else str(path)
-    check_filesystem(directory)
+    place(directory)  # if it can be used
     return directory.rstrip("/")
 
 
@@ -225,6 +215,11 @@ class Listed(NamedTuple):
     size: int
     version: Version
 
+    @classmethod
+    def of_store(cls, path: str, info: pafs.FileInfo) -> Listed:
+        """Return an object from pyarrow's information about it."""
+        return cls(path, int(info.size or 0), Version.of_store(info.mtime_ns))
+
 
 def objects_below(directory: str, *, recursive: bool = True) -> list[Listed]:
     """Return the objects below a directory of a store.
@@ -242,7 +237,7 @@ def objects_below(directory: str, *, recursive: bool = True) -> list[Listed]:
         if info.type == pafs.FileType.File:
             path = f"{directory.rstrip('/')}/{name}"
             check_names(path, name)
-            objects.append(Listed(path, int(info.size or 0), Version.of_store(info.mtime_ns)))
+            objects.append(Listed.of_store(path, info))
     return objects
 
 
@@ -256,9 +251,7 @@ def object_at(path: str) -> Listed | None:
     if at.path.endswith("/"):
         return None
     info = at.filesystem.get_file_info(at.path)
-    if info.type != pafs.FileType.File:
-        return None
-    return Listed(path, int(info.size or 0), Version.of_store(info.mtime_ns))
+    return Listed.of_store(path, info) if info.type == pafs.FileType.File else None
 
 
 def open_binary(path: str) -> Any:

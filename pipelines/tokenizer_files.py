@@ -49,7 +49,6 @@ def load_tokenizer(path: str, read: Read = Tokenizer.load) -> Tokenizer:
             if Path(path).is_dir():
                 complete(path)
             return _loaded(Path(path), read)
-        storage.check_filesystem(path)
         # The library reads local files.
         with tempfile.TemporaryDirectory(prefix="bpe-tokenizer-") as folder:
             head, name = path.rstrip("/").rsplit("/", 1)

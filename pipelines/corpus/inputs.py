@@ -39,7 +39,6 @@ from pipelines.output.names import PLAN, fingerprint, read_plan
 from pipelines.storage import (
     Listed,
     Version,
-    check_filesystem,
     file_version,
     is_local,
     object_at,
@@ -424,7 +423,6 @@ def _objects(root: str, glob: str) -> Iterator[tuple[str, Callable[[], Listed]]]
 
 
 def _match_remote(pattern: str, asked: str, *, changing: bool) -> Matches:
-    check_filesystem(pattern)
     exact = object_at(pattern)
     if exact is not None:
         return Matches(posixpath.dirname(pattern), {pattern: exact})
