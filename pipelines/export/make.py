@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS
 from pipelines.export.choose import Pass
 from pipelines.export.exchange import bucket_documents
@@ -177,16 +175,9 @@ class _Part:
         """Return documents without the ids that end a row of the section before."""
         if self._skip is None:
             return documents
-        ends = np.cumsum(documents.lengths)
-        # Empty documents after a row's last id belong to that row.
-        at = int(np.searchsorted(ends, self._skip, side="right"))
-        if at == len(ends):
-            self._skip -= int(ends[-1]) if len(ends) else 0
-            return documents.slice(at, at)
-        before = int(ends[at - 1]) if at else 0
-        rest = documents.slice(at, len(ends))
-        begin, self._skip = self._skip - before, None
-        return rest.cut(begin)
+        before, rest = documents.split(self._skip)
+        self._skip = None if len(rest) else self._skip - before.ids
+        return rest
 
     def finish(self) -> None:
         """Read later sections until the last row is full, write the rest, and close the files."""
@@ -208,19 +199,11 @@ class _Part:
     def _read_on(self, missing: int) -> None:
         """Add ``missing`` ids of later sections, and the empty documents that follow these ids."""
         for documents in self._stage.after(self.section, stopped=self._stopped):
-            lengths = documents.lengths
-            ends = np.cumsum(lengths)
-            starts = ends - lengths
-            outside = (starts >= missing) & ((lengths > 0) | (starts > missing))
-            count = int(np.argmax(outside)) if outside.any() else len(lengths)
-            taken = documents.slice(0, count)
-            ids = int(ends[count - 1]) if count else 0
-            if ids > missing:
-                taken = taken.cut(0, missing)
+            taken, rest = documents.split(missing)
             self._put(self._maker.add(taken))
-            if count < len(lengths) or ids > missing:
+            if len(rest):
                 return
-            missing -= ids
+            missing -= taken.ids
 
     def _put(self, batches: Iterable[pa.RecordBatch]) -> None:
         for batch in batches:

@@ -127,6 +127,24 @@ class Documents:
         """Return the position of each piece in its document, in ids."""
         return np.zeros(len(self), np.int64) if self.begins is None else self.begins
 
+    @property
+    def ids(self) -> int:
+        """Return the number of token ids of all documents or pieces."""
+        return int(self.lengths.sum())
+
+    def split(self, place: int) -> tuple[Documents, Documents]:
+        """Return what is before the token id of this number, and the rest.
+
+        Empty documents at this place are before, as they belong to the row that ends there.
+        """
+        ends = np.cumsum(self.lengths)
+        at = int(np.searchsorted(ends, place, side="right"))
+        if at == len(ends):
+            return self, self.slice(at, at)
+        within = place - (int(ends[at - 1]) if at else 0)
+        before = self.slice(0, at + (within > 0))
+        return before.cut(0, place), self.slice(at, len(ends)).cut(within)
+
     def cut(self, begin: int, end: int | None = None) -> Documents:
         """Return all documents, with only the token ids from number ``begin`` to before ``end``."""
         values, offsets = flat(self.input_ids)
@@ -203,7 +221,7 @@ class _PackedRows(RowMaker):
 
     def _hold(self, documents: Documents) -> None:
         self._held.append(documents)
-        self._held_ids += int(documents.lengths.sum())
+        self._held_ids += documents.ids
         self._held_documents += len(documents)
 
     def _release(self) -> Documents:
@@ -291,27 +309,25 @@ class _JoinedRows(_PackedRows):
 
     def _cut(self, rows: int) -> pa.RecordBatch:
         """Return the first rows of the documents that are held, and hold the rest."""
-        size, documents = self._size, self._release()
+        size = self._size
+        documents, rest = self._release().split(rows * size)
+        if len(rest):
+            self._hold(rest)
         values, offsets = flat(documents.input_ids)
         starts, ends = offsets[:-1], offsets[1:]
         first = np.where(ends > starts, starts // size, np.maximum(-(-starts // size) - 1, 0))
         last = np.maximum((ends - 1) // size, first)
         document, number = numbered(last - first + 1)
         row = first[document] + number
-        begin = np.maximum(row * size, starts[document]) - starts[document]
-        end = np.minimum((row + 1) * size, ends[document]) - starts[document]
-        bounds = np.searchsorted(row, np.arange(rows + 1))
-        count = int(bounds[-1])
-        if count < len(row):
-            rest = documents.slice(int(document[count]), len(documents))
-            self._hold(rest.cut(int(begin[count])))
+        begin = np.maximum(row * size, starts[document])
+        end = np.minimum((row + 1) * size, ends[document])
         return self._rows(
             documents,
-            values[: rows * size],
-            document=document[:count],
-            begin=begin[:count],
-            length=(end - begin)[:count],
-            bounds=bounds,
+            values,
+            document=document,
+            begin=begin - starts[document],
+            length=end - begin,
+            bounds=np.searchsorted(row, np.arange(rows + 1)),
         )
 
 
