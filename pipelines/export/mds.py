@@ -13,16 +13,15 @@ import json
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from pipelines.encode.rows import ID, INPUT_IDS, flat
+from pipelines.encode.rows import INPUT_IDS, flat
 from pipelines.export.shards import ShardedPart, base_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
+    import pyarrow as pa
 
     from pipelines.encode.rows import Numbers
     from pipelines.export.manifest import ExportHeader
@@ -45,29 +44,19 @@ class MdsPart(ShardedPart):
     def sizes(self, batch: pa.RecordBatch) -> Numbers:
         """Return the size in bytes of each sample."""
         lengths = np.diff(flat(batch.column(INPUT_IDS))[1])
-        sizes = 4 + 1 + _shape_bytes(lengths) + lengths * self.id_type.itemsize
-        if self.layout.settings.with_id:
-            sizes = sizes + 4 + pc.binary_length(batch.column(ID)).to_numpy().astype(np.int64)
-        found: Numbers = sizes
-        return found
+        sizes: Numbers = 4 + 1 + _shape_bytes(lengths) + lengths * self.id_type.itemsize
+        return sizes
 
     def samples(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
-        """Return the samples of all rows: the sizes of the columns, then the columns."""
+        """Return the samples of all rows: the size of the column, then the column."""
         ids, offsets = flat(batch.column(INPUT_IDS))
         data = ids.astype(self.id_type, copy=False).tobytes()
-        names = None
-        if self.layout.settings.with_id:
-            names = batch.column(ID).cast(pa.binary()).to_pylist()
         pieces: list[bytes] = []
         begin = 0
-        for row, length in enumerate(np.diff(offsets).tolist()):
+        for length in np.diff(offsets).tolist():
             end = begin + length * self.id_type.itemsize
             array = _shape(length) + data[begin:end]
-            if names is None:
-                pieces += (len(array).to_bytes(4, "little"), array)
-            else:
-                sizes = len(names[row]).to_bytes(4, "little") + len(array).to_bytes(4, "little")
-                pieces += (sizes, names[row], array)
+            pieces += (len(array).to_bytes(4, "little"), array)
             begin = end
         return np.frombuffer(b"".join(pieces), np.uint8)
 
@@ -92,12 +81,10 @@ def mds_index(files: Sequence[StoredFile], header: ExportHeader) -> bytes:
 
 def _config(layout: ExportLayout) -> bytes:
     """Return the configuration in each shard and in the index, as JSON."""
-    columns = [*([ID] if layout.settings.with_id else []), INPUT_IDS]
-    encodings = {ID: "str", INPUT_IDS: f"ndarray:{layout.id_type}"}
     value = {
-        "column_encodings": [encodings[name] for name in columns],
-        "column_names": columns,
-        "column_sizes": [None] * len(columns),
+        "column_encodings": [f"ndarray:{layout.id_type}"],
+        "column_names": [INPUT_IDS],
+        "column_sizes": [None],
         "compression": None,
         "format": "mds",
         "hashes": ["sha256"],

@@ -57,7 +57,6 @@ class ExportSettings(Settings):
             documents begin, and the length of the row.
         header: With --to bin: header of each file. llm.c: 256 numbers of 32 bits, with the
             number of ids.
-        with_id: With --to mds: also write the column id, the id of the document.
         shard_size: With --to mds and litdata: maximum size of a file. A larger row has a file of
             its own.
         parquet_encoding: With --to parquet: how the ids are stored, as for bpe encode.
@@ -83,7 +82,7 @@ class ExportSettings(Settings):
         None, group="Documents", metavar="SEED", default_is="the order of the sources"
     )
     pack: Positive | None = option(
-        None, maximum=MAX_PACK, excludes=("max_tokens", "with_id"), default_is="a row a document"
+        None, maximum=MAX_PACK, excludes=("max_tokens",), default_is="a row a document"
     )
     packing: Packing = advanced("concatenate", needs="pack", metavar="RULE")
     pack_remainder: PackRemainder = advanced("keep", needs="pack", metavar="RULE")
@@ -96,7 +95,6 @@ class ExportSettings(Settings):
     max_tokens: Positive | None = option(None, maximum=MAX_ROW_TOKENS)
     add_column: tuple[AddedColumn, ...] = advanced((), needs="pack & to=parquet", metavar="NAME")
     header: BinHeader = advanced("none", needs="to=bin", group="Output", metavar="NAME")
-    with_id: bool = advanced(False, needs="to=mds", group="Output")
     shard_size: Size = advanced(
         SHARD_SIZE,
         needs="to=mds | to=litdata",

@@ -43,7 +43,7 @@ EXPORTS = {
         "--pad-token <|end|> --add-column document_ids",
         "plain": "--to parquet --parquet-encoding plain --pack 9 --pack-remainder drop",
         "bin": "--to bin --header llm.c --pack 16 --shuffle 5",
-        "mds": f"--to mds --with-id --shard-size 1KiB {MIXED}",
+        "mds": f"--to mds --shard-size 1KiB {MIXED}",
         "litdata": "--to litdata --max-tokens 9 --validation 20%",
     }.items()
 }

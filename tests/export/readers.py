@@ -53,13 +53,12 @@ def _samples(data: bytes, config: bytes = b"") -> list[bytes]:
 
 
 def mds_shards(folder: Path) -> list[tuple[str, list[Any]]]:
-    """The name and the samples of each shard: their ids, or all columns where there are more."""
+    """The name and the ids of the samples of each shard."""
     index = json.loads((folder / "index.json").read_bytes())
     assert index["version"] == 2
     return [
-        (shard["raw_data"]["basename"], [row if "id" in row else row["input_ids"] for row in rows])
+        (shard["raw_data"]["basename"], [row["input_ids"] for row in _mds_shard(folder, shard)])
         for shard in index["shards"]
-        for rows in [_mds_shard(folder, shard)]
     ]
 
 
@@ -86,9 +85,7 @@ def _mds_shard(folder: Path, shard: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def _mds_value(kind: str, data: bytes) -> str | Values:
-    if kind == "str":
-        return data.decode()
+def _mds_value(kind: str, data: bytes) -> Values:
     dimensions, code = data[0] >> 2, data[0] % 4
     assert dimensions == 1
     width = 2**code

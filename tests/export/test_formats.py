@@ -129,15 +129,6 @@ def test_ids_of_32_bits(ids: Ids, tmp_path: Path) -> None:
     assert np.fromfile(path, "<i4", 2).tolist() == [20240801, 7]
 
 
-def test_mds_has_the_ids_of_documents(ids: Ids, tmp_path: Path) -> None:
-    options = Options(to="mds", with_id=True, shard_size=900, max_tokens=7, shuffle=2)
-    export_plainly({"web": ids("web")}, tmp_path / "out", options)
-    assert found(tmp_path / "out", "mds") == [
-        [{"id": row["id"], "input_ids": row["input_ids"]} for row in rows]
-        for rows in expected({"web": ids("web")}, options)["train"]
-    ]
-
-
 @pytest.mark.parametrize("to", ["mds", "litdata"])
 @pytest.mark.parametrize("shard_size", [1, 600, 64 << 20])
 def test_shards_are_filled_up_to_their_size(

@@ -43,8 +43,6 @@ NO_SHARE = r"`validation` .*: give a share from 0 to below 1"
         # Formats
         ({"pack": 8, "to": "bin", "add_column": ("cu_seqlens",)}, "needs `to` parquet"),
         ({"to": "megatron", "header": "llm.c"}, "`header` needs `to` bin"),
-        ({"to": "bin", "with_id": True}, "`with_id` needs `to` mds"),
-        ({"to": "mds", "with_id": True, "pack": 8}, "`pack` and `with_id` exclude each other"),
         ({"to": "bin", "shard_size": 5}, "`shard_size` needs `to` mds or `to` litdata"),
         ({"to": "csv"}, "`to` 'csv' is unknown"),
     ],

@@ -35,7 +35,7 @@ COMMANDS = (
     "export bin documents --to bin",
     "export llm.c ends --to bin --header llm.c --pack 33 --shuffle 4",
     "export megatron ends --to megatron --max-tokens 7 --validation 25%",
-    "export mds documents --to mds --with-id --shard-size 900 --shuffle 5",
+    "export mds documents --to mds --shard-size 900 --shuffle 5",
     "export mds-padded ends --to mds --pack 33 --pack-remainder pad --pad-token '<|end|>'",
     "export litdata ends --to litdata --pack 33 --pack-remainder drop --shard-size 900",
     "export parquet kept --to parquet --pack 50 --add-column cu_seqlens --validation 30%",
