@@ -21,7 +21,6 @@ from pipelines.export.manifest import ExportManifest, HalfTotals, RowTotals, rea
 from pipelines.export.plan import (
     ExportPlan,
     check_pins,
-    parse_sources,
     pinned_before,
     plan_export,
     spans_of,
@@ -166,7 +165,7 @@ class ExportJob(Job):
             return True
         complete = action == "resume" and self._is_complete()
         plan, pins, _ = plan_export(
-            self.sources,
+            [f"{name}={directory}" for name, directory in self.sources.items()],
             self.plan.settings,
             unit_tokens=self.plan.unit_tokens,
             pinned=pinned_before(self.directory) if self.output.resume else None,
@@ -273,10 +272,9 @@ def export(
     began = time.monotonic()
     with job_errors():
         options(execution)
-        named = parse_sources(sources)
         directory = storage.located(output.directory)
         plan, pins, warning = plan_export(
-            named,
+            sources,
             settings,
             unit_tokens=unit_tokens,
             pinned=pinned_before(directory) if output.resume else None,

@@ -7,7 +7,6 @@ is an error. The pins are in ``sources.parquet``; their fingerprint is in the he
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import attrgetter
@@ -24,11 +23,12 @@ from pipelines.errors import ConfigError, InputError
 from pipelines.export.manifest import ExportedSource, ExportedTokenizer, ExportHeader
 from pipelines.output.names import PINS, TOKENIZER, fingerprint, read_plan
 from pipelines.output.state import complete
+from pipelines.settings import split_name
 from pipelines.storage import join, replacing
 from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB of ids
 LAYOUT = 4  # raise it when the same ids and settings give other bytes than before
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
-_BY_POSITION = re.compile(r"source-[0-9]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,35 +96,6 @@ class ExportPlan(ExportHeader):
         return Fraction(str(self.settings.validation))
 
 
-def parse_sources(given: Sequence[str]) -> dict[str, str]:
-    """Return directories by the name of the source, from ``NAME=DIR`` or ``DIR``.
-
-    A source without a name is called ``source-0`` and so on, by its position, so that no bytes
-    depend on its path; `with_inner` names those of inputs with names.
-
-    Raises:
-        ConfigError: no source is given, a name or directory is wrong, or two names are equal.
-    """
-    if not given:
-        raise ConfigError("there is no source: name a directory that bpe encode wrote")
-    sources: dict[str, str] = {}
-    for number, text in enumerate(given):
-        name, equals, directory = text.partition("=")
-        if not equals or "/" in name:
-            name, directory = f"source-{number}", text
-        elif not _NAME.fullmatch(name):
-            raise ConfigError(
-                f"the source {text!r}: a name has letters, digits, '-' and '_' alone, and a path "
-                f"with '=' in its first component is written ./{text}"
-            )
-        if name in sources:
-            raise ConfigError(f"the source {name} is given twice: give each a name of its own")
-        if not directory:
-            raise ConfigError(f"the source {text!r} has no directory: write NAME=DIR")
-        sources[name] = directory
-    return sources
-
-
 @dataclass(frozen=True, kw_only=True)
 class SourceIds:
     """The ids of a source.
@@ -142,27 +111,31 @@ class SourceIds:
     manifest: EncodedManifest
 
 
-def read_sources(sources: Mapping[str, str], *, discarded: bool = False) -> list[SourceIds]:
+def read_sources(sources: Sequence[str], *, discarded: bool = False) -> list[SourceIds]:
     """Return the ids of each source; read each manifest once.
 
-    A directory without a name has a source for each name of its inputs. A directory with the name
-    of some of its inputs has the parts of these inputs alone.
+    A directory without a name has a source for each name of its inputs; else it is called
+    ``source-0`` and so on, by its position, so that no bytes depend on its path. A directory with
+    the name of some of its inputs has the parts of these inputs alone.
 
     Args:
-        sources: directories by name.
+        sources: ``NAME=DIR`` or ``DIR`` of each.
         discarded: True if the parts of the sources may be gone.
 
     Raises:
         InputError: a source is not a complete directory of ids.
-        ConfigError: two sources have one name.
+        ConfigError: a directory is empty, or two sources have one name.
     """
     found: dict[str, SourceIds] = {}
-    for given, directory in sources.items():
+    for number, text in enumerate(sources):
+        given, directory = split_name(text)
+        if not directory:
+            raise ConfigError(f"the source {text!r} has no directory: write NAME=DIR")
         complete(directory, "encoded")
         manifest = read_encoded(directory, discarded=discarded)
         inner = manifest.totals.sources
-        named = _BY_POSITION.fullmatch(given) and all(part.source for part in manifest.parts)
-        for name in (inner if named else ()) or (given,):
+        named = not given and all(part.source for part in manifest.parts)
+        for name in (inner if named else ()) or (given or f"source-{number}",):
             if name in found:
                 raise ConfigError(f"the source {name} is given twice: give each a name of its own")
             parts = manifest.parts
@@ -174,7 +147,7 @@ def read_sources(sources: Mapping[str, str], *, discarded: bool = False) -> list
 
 
 def plan_export(
-    sources: Mapping[str, str],
+    sources: Sequence[str],
     settings: ExportSettings,
     *,
     unit_tokens: int | None = None,
@@ -184,7 +157,7 @@ def plan_export(
     """Plan an export, without writing files.
 
     Args:
-        sources: directories by name.
+        sources: as for `read_sources`.
         settings: what is exported.
         unit_tokens: as in `ExportPlan`; None for `UNIT_TOKENS`.
         pinned: the parts that an earlier run of the export has pinned; None: pin all parts.
@@ -235,21 +208,19 @@ def plan_export(
     return plan, pins, _glued(found, settings, tokenizer)
 
 
-def plan_again(
-    manifest: ExportManifest, directories: Mapping[str, str], directory: str
-) -> ExportPlan:
+def plan_again(manifest: ExportManifest, sources: Sequence[str], directory: str) -> ExportPlan:
     """Return the plan by which an existing export is made again.
 
     Args:
         manifest: the manifest of the export.
-        directories: the present directories of the sources, by name.
+        sources: as for `read_sources`: where the sources are now.
         directory: the directory of the export, which has its tokenizer.
 
     Raises:
         ConfigError: the names given are not those of the export's sources.
     """
     names = [source.name for source in manifest.sources]
-    found = {source.name: source.directory for source in read_sources(directories)}
+    found = {source.name: source.directory for source in read_sources(sources)}
     if sorted(found) != sorted(names):
         raise ConfigError(
             f"the export {directory} is of the sources {', '.join(names)}, not of "

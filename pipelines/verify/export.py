@@ -25,7 +25,7 @@ from pipelines.export.job import check_others, half_totals, stages
 from pipelines.export.make import Make
 from pipelines.export.manifest import read_export
 from pipelines.export.outputs import Outputs, tally
-from pipelines.export.plan import parse_sources, plan_again
+from pipelines.export.plan import plan_again
 from pipelines.output.check_files import check_names
 from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, json_bytes
 from pipelines.stage.record import check_file, read_records
@@ -182,7 +182,7 @@ def verify_export(job: Verification) -> dict[str, Any]:
     checks: list[Stage] = [CheckFiles(output=root, reads=job.inputs is None)]
     reads: list[str] = []
     if job.inputs is not None:
-        plan = plan_again(manifest, parse_sources(job.inputs.patterns), root)
+        plan = plan_again(manifest, job.inputs.patterns, root)
         reads = [*plan.directories]
         known: dict[str, Any] = {"output": root, "work": job.work, "run": uuid.uuid4().hex}
         *before, last = stages(plan, Compare, **known)

@@ -63,9 +63,8 @@ def export_plainly(
 
     ``stop``: break off when so many units are made.
     """
-    directories = {name: str(directory) for name, directory in sources.items()}
     plan, *_ = plan_export(
-        directories,
+        inputs_of(sources).patterns,
         options,
         unit_tokens=unit_tokens,
         pinned=pinned_before(str(output)) if resume else None,

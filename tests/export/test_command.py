@@ -61,7 +61,8 @@ def test_a_source_is_called_as_it_is_named_or_by_its_place(folder: Path) -> None
     ("arguments", "status", "said"),
     [
         (("x=a/ids", "x=b/ids", "--to", "bin"), 2, "x"),
-        (("x y=a/ids", "--to", "bin"), 2, "x y"),
+        (("x y=a/ids", "--to", "bin"), 1, "x y=a/ids: there is no such directory"),
+        (("x=", "--to", "bin"), 2, "the source 'x=' has no directory"),
         (("a/ids", "code=b/ids", "--to", "bin", "--mix", "ids=70%", "--mix", "cod=30%"), 2, "cod"),
         (("none", "--to", "bin"), 1, "none: there is no such directory"),
         (("a", "--to", "bin"), 1, "a"),

@@ -13,7 +13,7 @@ from pipelines.errors import InputError, StoppedError
 from pipelines.export.plan import plan_export
 from pipelines.export.source import read_blocks
 from tests.cli.process import bpe
-from tests.export.exports import Options, export_and_check, export_plainly
+from tests.export.exports import Options, export_and_check, export_plainly, inputs_of
 from tests.pipelines.corpora import edit_manifest, flip, sentence, tree, write_jsonl
 from tests.shared_data import LONG
 
@@ -121,8 +121,7 @@ def test_an_export_that_was_stopped_goes_on(
 
 
 def test_a_unit_that_is_to_stop_reads_no_further(sources: dict[str, Path]) -> None:
-    directories = {name: str(directory) for name, directory in sources.items()}
-    plan, pins, _ = plan_export(directories, PLAIN)
+    plan, pins, _ = plan_export(inputs_of(sources).patterns, PLAIN)
     with pytest.raises(StoppedError):
         list(read_blocks(plan, pins[0], 0, stopped=lambda: True))
 
