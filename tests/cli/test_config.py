@@ -65,7 +65,7 @@ def test_reads_each_type(tmp_path: Path, text: str, values: dict[str, object]) -
         ("1: a", "job.yaml: 1: unknown key"),
         ("tokenizer: t.json", "an option of bpe encode, not of this command"),
         ("vocab_size: 3.5", "vocab_size: '3.5' is not a whole number"),
-        ("dropout: often", "dropout: could not convert string to float: 'often'"),
+        ("dropout: often", "dropout: 'often' is not a number"),
         ("vocab_size: true", "'true' is not a whole number"),
         ("vocab_size: 0", "0 is out of range: use 1 or more"),
         ("vocab_size: 9223372036854775808", "9223372036854775808 is out of range: use 9,223"),
