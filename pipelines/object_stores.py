@@ -227,9 +227,10 @@ def _s3(given: dict[str, Any]) -> pafs.FileSystem:
         raise ConfigError(f"AWS_MAX_ATTEMPTS={tries} is not a number from 1 to 9999")
     made: dict[str, Any] = {
         "connect_timeout": _CONNECT_SECONDS,
-        "allow_delayed_open": True,  # one request for a small object, where it would be three
         "retry_strategy": pafs.AwsStandardS3RetryStrategy(max_attempts=int(tries)),
     }
+    if int(pa.__version__.partition(".")[0]) >= 21:
+        made["allow_delayed_open"] = True  # one request for a small object, where it would be three
     endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
     if endpoint:
         made["endpoint_override"] = endpoint

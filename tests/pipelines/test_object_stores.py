@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -179,6 +179,17 @@ def test_options_that_mean_nothing_are_refused(
     use([text])
     with pytest.raises(ConfigError, match=re.escape(message)):
         object_stores.place("s3://bucket/name")
+
+
+@pytest.mark.parametrize(("version", "is_delayed"), [("18.1.0", False), ("25.0.1", True)])
+def test_an_older_pyarrow_gets_no_argument_that_it_lacks(
+    version: str, is_delayed: bool, monkeypatch: pytest.MonkeyPatch, use: Callable[..., None]
+) -> None:
+    use([f"region={version}"])  # options of which no filesystem is made yet
+    monkeypatch.setattr("pyarrow.__version__", version)
+    monkeypatch.setattr("pyarrow.fs.S3FileSystem", dict)
+    made: Any = object_stores.place("s3://bucket/name").filesystem
+    assert ("allow_delayed_open" in made) == is_delayed
 
 
 def test_an_option_is_a_key_with_a_value() -> None:
