@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -281,11 +281,19 @@ def _bytes(order: Sequence[int]) -> Alphabet:
 
 def _of_characters(strings: Iterable[str], model: CharacterLevel | WordPiece) -> Alphabet:
     """Return the alphabet of these strings, with which the core's encoder cuts words."""
-    symbols = [string.encode() for string in sorted(strings)]
+    ordered = sorted(strings)
+    spelled = ordered
     others = [*BYTE_TOKENS] if model.byte_fallback else []
-    others += [model.unknown.encode()] if model.unknown is not None else []
     if isinstance(model, WordPiece):
-        model = replace(model, max_characters=_MOST_CHARACTERS)
+        # The prefix, and the unknown token, of a character that no word holds: else a word could
+        # begin with what spells a symbol that continues one, or with the unknown token.
+        held = {string[-1] for string in ordered}
+        absent = next(chr(point) for point in range(0xE000, _CODE_POINTS) if chr(point) not in held)
+        prefix = absent if model.prefix else ""
+        spelled = [prefix + string[-1] if len(string) > 1 else string for string in ordered]
+        model = WordPiece(prefix=prefix, unknown=absent, max_characters=_MOST_CHARACTERS)
+    others += [model.unknown.encode()] if model.unknown is not None else []
+    symbols = [string.encode() for string in spelled]
     parts = Parts(
         tokens=TokenTable.of([*dict.fromkeys([*symbols, *others])]),
         merges=Merges(),
@@ -293,4 +301,4 @@ def _of_characters(strings: Iterable[str], model: CharacterLevel | WordPiece) ->
         model=model,
     )
     symbol_of_id = array("I", [*range(len(symbols)), *([NO_SYMBOL] * len(others))])
-    return Alphabet(symbols, word_encoder(parts), symbol_of_id)
+    return Alphabet([string.encode() for string in ordered], word_encoder(parts), symbol_of_id)

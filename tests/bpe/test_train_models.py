@@ -7,6 +7,7 @@ from bpe import (
     WordPiece,
     train,
 )
+from bpe.reference.train import train as train_reference
 from tests.bpe.oracle import training_of
 
 
@@ -39,3 +40,21 @@ def test_word_piece_joins_what_is_rare_apart() -> None:
         (b"hu", b"##gs", 5),
     ]
     assert tokenizer.tokenize("hugs hug pug") == ["hugs", "hu", "##g", "p", "##u", "##g"]
+
+
+def test_a_word_piece_is_no_text_that_is_spelled_like_it() -> None:
+    """Words that begin with the prefix, or with the unknown token, are words as any others."""
+    model = WordPiece()
+    items = {"###": 5, "##a": 4, "#": 2, "a#": 3, "[UNK]": 2, "[UNK]a": 1}
+    trained = train(PretokenCounts.from_items(items), max_merges=6, model=model)
+    words = [(model.symbols(word.encode()), count) for word, count in sorted(items.items())]
+    alphabet = sorted({symbol for symbols, _ in words for symbol in symbols})
+    learnt = train_reference(
+        words,
+        ties="bytes-min",
+        alphabet=alphabet,
+        max_merges=6,
+        prefix=b"##",
+        forbidden=[b"[UNK]"],
+    )
+    assert list(training_of(trained).merges) == learnt.merges
