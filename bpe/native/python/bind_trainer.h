@@ -88,7 +88,6 @@ inline void bind_trainer(py::module_& module) {
            py::arg("forbidden"), py::arg("whole_words") = py::list(), py::arg("pruned") = 0,
            py::arg("known") = py::none())
       .def("reserve", &Trainer::reserve, py::kw_only(), py::arg("symbols"), py::arg("words"))
-      .def("reserve", &Trainer::reserve, py::kw_only(), py::arg("symbols"), py::arg("words"))
       .def("add_words", &add_words, py::kw_only(), py::arg("ids"), py::arg("offsets"),
            py::arg("counts"), py::arg("symbol_of_id"), Release())
       .def("peek",
