@@ -229,7 +229,7 @@ def best_fit(sizes: Int64, capacity: int) -> Buffer:
     """The row (int64) of each piece by best-fit decreasing; ValueError: a size does not fit."""
 
 def row_hashes(column: TextColumn) -> Buffer:
-    """XXH64 (uint64) of the bytes of each row; its twin is ``reference.xxh64``."""
+    """XXH64 (uint64) of the bytes of each row, as the package ``xxhash`` gives it."""
 
 # The encoder: encode/encoder.h, model.h, marks.h.
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import Split
 
 KIND = "encoded"
-VERSION = 7  # 6 held the parts itself, each with its own proof in its footer
+VERSION = 8  # 7 had records with sources and ranges apart
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,9 +54,9 @@ if TYPE_CHECKING:
 
     Add: TypeAlias = Callable[[pa.RecordBatch], object]  # takes rows, in order
 
-# The version of a part's bytes, in its fingerprint. Raise it when the same settings and columns
-# make others than before: `--resume` writes such parts again.
-LAYOUT = 7
+# The version of a part and of its record, in its fingerprint. Raise it when the same settings make
+# others than before: `--resume` writes such parts again.
+LAYOUT = 8
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,5 @@
 // XXH64, a hash of files and rows that other programs know: github.com/Cyan4973/xxHash,
-// doc/xxhash_spec.md. Its readable twin is bpe/reference/xxh64.py.
+// doc/xxhash_spec.md.
 #pragma once
 
 #include <array>
