@@ -70,6 +70,8 @@ class StorageOptions:
 
 def _value(text: str) -> Any:
     """Return the value of a text: that of JSON (true, 60, 2.5, "60"), or else the text itself."""
+    if text.lower() in ("true", "false"):  # pyarrow takes the text False for true
+        return text.lower() == "true"
     try:
         return json.loads(text)
     except ValueError:
