@@ -16,6 +16,7 @@ import platform
 import re
 import shutil
 import tempfile
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -322,7 +323,8 @@ def read_once(path: str, *, in_memory: int = _IN_MEMORY) -> Iterator[tuple[Any, 
         copy = HashingFile(held, tempfile.gettempdir())
         with reading(path), open_binary(path) as file:
             shutil.copyfileobj(file, copy, CHUNK)
-        data = _contents_of(held, copy.tell(), in_memory=in_memory)
+        with writing(tempfile.gettempdir()):
+            data = _contents_of(held, copy.tell(), in_memory=in_memory)
         yield pa.BufferReader(data), copy.written()
 
 
@@ -475,7 +477,15 @@ def _send(data: Buffer, at: Place) -> None:
     can fail; one that the store fails, it forgets.
     """
     if isinstance(at.filesystem, pafs.PyFileSystem):
-        at.filesystem.handler.fs.pipe_file(at.path, bytes(data))
+        fs, path = at.filesystem.handler.fs, at.path
+        # These would keep the beginning of a file, but can rename.
+        if fs.protocol in ("hdfs", ("file", "local")):
+            folder, slash, name = at.path.rpartition("/")
+            path = f"{folder}{slash}.{name}.{uuid.uuid4().hex}.tmp"
+            fs.makedirs(folder, exist_ok=True)
+        fs.pipe_file(path, bytes(data))
+        if path != at.path:
+            fs.mv(path, at.path)
         return
     raw = at.filesystem.open_output_stream(at.path, compression=None)
     try:

@@ -6,9 +6,11 @@ import contextlib
 import os
 import re
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 
 import bpe
 from pipelines import object_stores, storage
@@ -23,7 +25,6 @@ from tests.pipelines.corpora import encode, small_tokenizer, write_corpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
 ODD = ["a #1?x=2&y.txt", "b%20c%2Fd.txt", "é [x]*?.txt", "spaces  two .txt", "東京/+.txt"]
 
@@ -148,7 +149,14 @@ def test_a_forked_process_is_told(store: Store) -> None:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        *(("true", True), ("false", False), ("2.5", 2.5), ("60", 60), ('"123"', "123")),
+        *(
+            ("true", True),
+            ("false", False),
+            ("False", False),
+            ("2.5", 2.5),
+            ("60", 60),
+            ('"123"', "123"),
+        ),
         *(("secret", "secret"), ("http://a:1/x=y", "http://a:1/x=y")),
     ],
 )
@@ -230,6 +238,24 @@ def test_a_url_of_fsspec_may_name_a_host(use: Callable[[Iterable[str]], None]) -
     place = object_stores.place("webhdfs://namenode:9870/corpus/a #1?b")
     assert place.path == "/corpus/a #1?b"
     assert place.filesystem.handler.fs.url == "http://namenode:9870/webhdfs/v1"
+
+
+def test_a_store_that_renames_keeps_no_beginning_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = f"local://{tmp_path}/folder/name"
+    storage.write(at, b"old")
+    storage.write(at, b"whole")
+    assert [one.name for one in (tmp_path / "folder").iterdir()] == ["name"]
+    monkeypatch.setattr(LocalFileSystem, "pipe_file", _half)
+    with pytest.raises(OutputError, match="cannot write: the disk is full"):
+        storage.write(at, b"other")
+    assert storage.read(at) == b"whole"
+
+
+def _half(_: object, path: str, data: bytes) -> None:
+    Path(path).write_bytes(data[:2])
+    raise OSError("the disk is full")
 
 
 @pytest.mark.parametrize("scheme", ["file", "memory"])
