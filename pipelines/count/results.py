@@ -91,10 +91,13 @@ def manifest_of(
     found = list(results)
     there = {one.file for one in of_kind(CountsPart, found)}
     (empty,) = job.counter(None).drain(1)
-    for shard in range(job.drained):
+    # The pairs in cut runs come with any document.
+    for shard in range(job.settings.shards if totals.documents else job.drained):
         if shard_file(shard, job.settings.shards, job.generation) not in there:
             found += write_shard(shard, counts_to_ipc(empty), job)
     cuts, lost = of_kind(CutRuns, found), of_kind(Losses, found)
+    if job.drained > job.settings.shards and not cuts:
+        raise JobError("the runner lost the pairs in runs that were cut: use another runner")
     counted = sum(of_kind(int, found)) + sum(one.occurrences for one in lost)
     if counted != totals.pretokens:
         raise JobError(

@@ -223,11 +223,15 @@ class Counters:
             self._totals[group] = self._totals.get(group, Totals()) + counted
 
     def drained(self) -> Iterator[tuple[tuple[str, int], bytes]]:
-        """Empty all counters; yield ((group, shard), message) for the shards with counts."""
+        """Empty all counters; yield ((group, shard), message) for the shards with counts.
+
+        The pairs in cut runs have a message even if there are none: a lost one is missed.
+        """
         counters, self._counters = self._counters, {}
         for group, counts in sorted(counters.items()):
-            for shard, message in shard_messages(counts.drain(self._job.settings.shards)):
-                yield (group, shard), message
+            for shard, drained in enumerate(counts.drain(self._job.settings.shards)):
+                if len(drained) or shard == self._job.settings.shards:
+                    yield (group, shard), counts_to_ipc(drained)
 
     def finish_split(self, format_: str) -> Iterator[InGroup]:
         """Yield the totals of each group since the last call; ``format_`` is the files' format."""

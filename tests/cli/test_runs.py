@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import apache_beam as beam
 import pytest
@@ -15,7 +16,9 @@ from bpe.counts import PretokenCounts
 from bpe.errors import CountsError
 from bpe.files import with_checksum
 from pipelines import CountCorpus, ReadCounts
+from pipelines.count.steps import Counters
 from pipelines.errors import ConfigError
+from pipelines.failures import WorkerError
 from tests.cli.process import bpe, refused
 from tests.cli.reports import section, sections, table, text
 from tests.cli.runs_corpus import END, texts, words_of, write_corpus
@@ -227,3 +230,16 @@ def test_a_transform_counts_runs(work: Path, tmp_path: Path) -> None:
         CountCorpus(inputs=["x"], output="y", tokenizer=words, special_tokens=[END])
     with pytest.raises(CountsError, match="not of pre-tokens"), pipeline() as p:
         p | ReadCounts(str(tmp_path / "runs"))
+
+
+def test_pairs_of_cut_runs_that_a_runner_loses_are_missed(work: Path, tmp_path: Path) -> None:
+    drained = Counters.drained
+    words = library.Tokenizer.load(work / "words.json")
+    where: dict[str, Any] = {"inputs": [str(work / "corpus")], "output": str(tmp_path)}
+    p = pipeline()
+    _ = p | CountCorpus(**where, tokenizer=words, max_run=99)  # none is as long
+    with (
+        patch.object(Counters, "drained", lambda one: (m for m in drained(one) if m[0][1] < 16)),
+        pytest.raises(WorkerError, match="the runner lost the pairs in runs that were cut"),
+    ):
+        p.run()
