@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bpe.files import CHECKSUM
 from bpe.formats import USUAL_NAMES
 from pipelines import storage
 from pipelines.errors import InputError
@@ -25,6 +26,7 @@ from pipelines.output.names import (
     THEN,
     TOKENIZER,
     TRAINING,
+    json_object,
     parse_part,
     read_manifest_object,
     read_plan,
@@ -42,6 +44,12 @@ _FOLDERS: dict[str, Kind] = {
     RUNS: "counts",
     ENCODED: "encoded",
     EXPORTED: "export",
+}
+# By the kind that a manifest states.
+_KIND_OF: dict[str, Kind] = {
+    **dict.fromkeys(("counts", APPENDED_KIND, GROUPED_KIND), "counts"),
+    "encoded": "encoded",
+    "export": "export",
 }
 _RESUME = "(an interrupted one can be finished with `resume`)"
 
@@ -127,7 +135,8 @@ def _complete_kind(root: str, name: str) -> Kind | None:
         InputError: the output is incomplete.
     """
     path, planned = join(root, MANIFEST), _plan(root).get("kind")
-    kind = _kind_of(read_manifest_object(path)) if storage.exists(path) else None
+    is_there = storage.exists(path)
+    kind = _kind_of(path) if is_there else None
     if kind is not None and planned not in (None, kind):
         raise InputError(
             f"{path} is of {kind}, and {join(root, PLAN)} says that {planned} were begun here: it "
@@ -136,7 +145,8 @@ def _complete_kind(root: str, name: str) -> Kind | None:
     if kind is not None:
         return kind
     if planned not in (None, "tokenizer") or (planned is None and _parts(root)):
-        raise InputError(_unfinished(name))
+        foreign = f"{path}: not a manifest of counts, of an encoded corpus or of an export"
+        raise InputError(foreign if is_there else _unfinished(name))
     if storage.exists(join(root, TOKENIZER)):
         return "tokenizer"
     if storage.exists(join(root, TRAINING)):
@@ -177,12 +187,19 @@ def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
     return f"{name} holds {wanted[kind]}: name a directory of {named}"
 
 
-def _kind_of(manifest: dict[str, Any]) -> Kind | None:
-    """Return the kind of output that a manifest describes."""
-    kind = manifest.get("kind")
-    if kind in ("counts", APPENDED_KIND, GROUPED_KIND):
-        return "counts"
-    return kind if kind in ("encoded", "export") else None
+def _kind_of(path: str) -> Kind | None:
+    """Return the kind of output that a manifest describes; None if no job of ours wrote it.
+
+    Raises:
+        InputError: a manifest of ours is damaged, or it is no JSON object.
+    """
+    try:
+        return _KIND_OF.get(str(read_manifest_object(path).get("kind")))
+    except InputError:
+        value = json_object(storage.read(path))
+        if value is None or CHECKSUM in value or str(value.get("kind")) in _KIND_OF:
+            raise
+        return None  # whose it is, is not ours to know
 
 
 def _parts(root: str) -> bool:

@@ -162,6 +162,15 @@ def test_what_is_not_there_or_damaged_is_named(work: Path, tmp_path: Path) -> No
     assert not (tmp_path / "ids" / "report.html").exists()
 
 
+def test_the_manifest_of_another_program_is_left_alone(work: Path, tmp_path: Path) -> None:
+    for name in ("model", "ids"):
+        shutil.copytree(work / name, tmp_path / name)
+        (tmp_path / name / "manifest.json").write_text('{"files": []}')
+    report(str(tmp_path / "model"))
+    with pytest.raises(InputError, match="not a manifest of counts, of an encoded corpus"):
+        report(str(tmp_path / "ids"))
+
+
 def test_a_corpus_of_another_tokenizer_is_refused(run: Path, work: Path, tmp_path: Path) -> None:
     shutil.copytree(run / "out", tmp_path / "out")
     shutil.copy(work / "model" / "tokenizer.json", tmp_path / "out" / "tokenizer.json")
