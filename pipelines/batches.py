@@ -424,13 +424,24 @@ def sorted_messages(
             up to more.
     """
     try:
-        counts = PretokenCounts.from_items(pairs)
+        counts = PretokenCounts.from_items(map(_pair, pairs))
     except (BpeError, TypeError, ValueError) as error:
         raise RecordError(
             f"{transform} takes (pre-token, count), bytes and int, as CountPretokens gives them: "
             f"{error}"
         ) from error
     return shard_messages(counts.sorted_counts.split(shards))
+
+
+def _pair(element: Any) -> tuple[bytes, int]:
+    """Return an element that is a pair with a pre-token.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(element, tuple) and len(element) == 2 and isinstance(element[0], bytes):
+        return element
+    raise TypeError(f"got {element!r:.200}: count texts with CountPretokens first")
 
 
 def counts_of_messages(messages: Iterable[bytes], pretokens: PretokenSettings) -> PretokenCounts:

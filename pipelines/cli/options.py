@@ -169,7 +169,13 @@ def _special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:
 
 def pretoken_settings(ctx: click.Context) -> PretokenSettings:
     """Return the pre-tokenizer settings of the options."""
-    steps = tuple(step for step in ctx.params["normalizer"] if step != NO_NORMALIZER)
+    steps: tuple[str, ...] = ctx.params["normalizer"]
+    if NO_NORMALIZER in steps:
+        if len(steps) > 1:
+            raise click.UsageError(
+                "--normalizer none goes with no other: leave out the others, or it", ctx
+            )
+        steps = ()
     pattern = ctx.params["pattern"] or None
     return settings_of(ctx, PretokenSettings, pattern=pattern, normalizer=steps)
 

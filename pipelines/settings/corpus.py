@@ -146,6 +146,11 @@ class OutputSettings(Settings):
     overwrite: bool = option(False)
     resume: bool = option(False, excludes=("overwrite",))
 
+    def __post_init__(self) -> None:
+        if not self.directory:  # an argument of every job, of another name
+            raise ConfigError("`output` is empty: name a directory")
+        super().__post_init__()
+
 
 @dataclass(frozen=True, kw_only=True)
 class PretokenSettings(Settings):

@@ -87,6 +87,10 @@ NO_LIMIT = "the training has no limit: give --vocab-size, --max-merges or both"
         ("--vocab-size 9 --model wordpiece --symbols bytes", "--symbols bytes needs --model bpe"),
         ("--vocab-size 300 --model wordpiece --end-of-word _", "needs --model bpe"),
         ("--vocab-size 300 --preset word", "'word' is unknown: use one of byte-level, interview"),
+        (
+            "--vocab-size 9 --normalizer nfc --normalizer none",
+            "--normalizer none goes with no other",
+        ),
         ("--vocab-size 9 --pretokenizer words --pattern x", "--pretokenizer and --pattern exclude"),
         ("--preset word-tutorial", NO_LIMIT),
         ("--preset byte-level", NO_LIMIT),

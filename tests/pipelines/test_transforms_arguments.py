@@ -83,7 +83,7 @@ GOOD: dict[Any, dict[str, Any]] = {
         (TrainTokenizer, {"vocab_size": None}, "no limit"),
         (TrainTokenizer, {"ties": "random"}, "`ties` 'random' is unknown"),
         (TrainTokenizer, {"ties": "first-seen"}, "'first-seen': the elements .* have no order"),
-        (WriteCounts, {"path": ""}, "`directory` is empty"),
+        (WriteCounts, {"path": ""}, "`output` is empty"),
         (WriteCounts, {"prune_below": 0}, "`prune_below` 0 is out of range"),
         (WriteTokenIds, {"tokenizer": None}, "tokenizer is None: give the path"),
         (WriteTokenIds, {"parts": 0}, "parts 0 is not between"),
