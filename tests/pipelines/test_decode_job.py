@@ -38,7 +38,7 @@ def test_counts_are_not_decoded(counted: Path) -> None:
 
 def test_an_earlier_manifest_is_refused_with_the_remedy(one: Path) -> None:
     edit_manifest(one, partial(dict.update, version=5))
-    with pytest.raises(InputError, match=r"reads 7: .*or encode the corpus again to another"):
+    with pytest.raises(InputError, match=r"reads 8: .*or encode the corpus again to another"):
         decoded(one)
 
 
