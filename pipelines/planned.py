@@ -31,7 +31,7 @@ from pipelines.stage.stage import Job
 from pipelines.storage import is_local
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from typing_extensions import Self
 
@@ -63,16 +63,6 @@ class Planned(Inputs):
     def reads(self) -> tuple[str, ...]:
         """Return the paths of all files that the workers read."""
         return (*(file.path for file in self.files), *self.others)
-
-    @property
-    def pieces(self) -> int:
-        """Return the number of splits, at least 1."""
-        return max(len(self.splits), 1)
-
-    @property
-    def size(self) -> int | None:
-        """Return the number of bytes to read; None if there are no files."""
-        return sum(file.size for file in self.files) if self.files else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +106,10 @@ class CorpusRequest(Job):
     def started(self) -> Self:
         """Return the job of one run, with absolute paths."""
         return replace(super().started(), inputs=anywhere(self.inputs))
+
+    def elsewhere(self) -> Self:
+        """Return the job for workers that do not see the files of this machine."""
+        return self
 
     def after_plan(self) -> Self:
         """Return the job without the files that the output directory now has."""
@@ -256,7 +250,7 @@ def run_once(
     *,
     execution: Execution,
     progress: Progress,
-    held: str | None = None,
+    held: bool = False,
     ready: Callable[[Planned], object] | None = None,
 ) -> Any:
     """Plan a job over files and run it; return its summary.
@@ -265,8 +259,10 @@ def run_once(
         request: the job, with the paths that the user gave, for messages.
         execution: where the job runs.
         progress: the display of the progress.
-        held: as in `run_planned`.
-        ready: as in `run_planned`.
+        held: whether the caller has locked the output directory.
+        ready: called with the plan of this process after all checks, before the job changes
+            anything; may raise to refuse the job. The first step of the pipeline plans again, and
+            only that plan counts.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -280,14 +276,28 @@ def run_once(
         )
     request.tell(planned, progress)
     if appends and not planned.files:
-        with locked(request.directory) if held is None else contextlib.nullcontext():
+        with contextlib.nullcontext() if held else locked(request.directory):
             decide(request.output, planned.plan, reads=planned.reads)
             write_files(request.directory, request.worker_files())
             request.tidy()
             return request.summarize(planned, None)
     began, job = time.monotonic(), request.started()
-    with run_planned(
-        job, planned, execution=execution, progress=progress, held=held, ready=ready
+
+    def allowed() -> None:
+        decide(job.output, planned.plan, reads=planned.reads)
+        if ready is not None:
+            ready(planned)
+        _tell_work(job.name, planned, progress)
+
+    with run_job(
+        job,
+        execution=execution,
+        progress=progress,
+        reads=planned.reads,
+        pieces=max(len(planned.splits), 1),
+        size=sum(file.size for file in planned.files),
+        lock=not held,
+        ready=allowed,
     ) as result:
         complete = run_of(job.directory) != job.run
         if complete:
@@ -295,52 +305,6 @@ def run_once(
         seconds = time.monotonic() - began
         done = Done(complete=complete, result=result, seconds=seconds, execution=execution)
         return request.summarize(planned, done)
-
-
-@contextlib.contextmanager
-def run_planned(
-    job: Job,
-    planned: Planned,
-    *,
-    execution: Execution,
-    progress: Progress,
-    held: str | None = None,
-    ready: Callable[[Planned], object] | None = None,
-) -> Iterator[Any]:
-    """Run a planned job; yield Beam's result while the output directory is still locked.
-
-    Args:
-        job: the job.
-        planned: the plan of this process, for early errors and totals. The first step of the
-            pipeline plans again, and only that plan counts.
-        execution: where the job runs.
-        progress: the display of the progress.
-        held: a directory that the caller has locked.
-        ready: called with ``planned`` after all checks, before the job changes anything; may raise
-            to refuse the job.
-
-    Raises:
-        JobError: something is wrong; the class says what.
-    """
-
-    def allowed() -> None:
-        decide(job.output, planned.plan, reads=planned.reads, keep=planned.keep)
-        if ready is not None:
-            ready(planned)
-        if isinstance(job, CorpusRequest):
-            _tell_work(job.name, planned, progress)
-
-    with run_job(
-        job,
-        execution=execution,
-        progress=progress,
-        reads=planned.reads,
-        pieces=planned.pieces,
-        size=planned.size,
-        lock=job.directory != held,
-        ready=allowed,
-    ) as result:
-        yield result
 
 
 def _tell_work(name: str, planned: Planned, progress: Progress) -> None:

@@ -23,9 +23,9 @@ from bpe.ties import needs_order
 from pipelines import storage
 from pipelines.corpus.inputs import check_sources, find_inputs
 from pipelines.count.directory import read_counts_manifest
-from pipelines.count.job import CountRequest, count
+from pipelines.count.job import CountRequest
 from pipelines.encode.discard import discard_parts
-from pipelines.encode.job import EncodeRequest, encode
+from pipelines.encode.job import EncodeRequest
 from pipelines.encode.manifest import read_header
 from pipelines.encode.passthrough import find_passthrough
 from pipelines.encode.tokens import check_special_tokens, in_tokens
@@ -57,7 +57,7 @@ from pipelines.output.names import (
     read_plan,
 )
 from pipelines.parity import check_parity, expected_groups, find_groups
-from pipelines.planned import run_once, run_planned
+from pipelines.planned import run_once
 from pipelines.progress import UNSEEN
 from pipelines.run import options
 from pipelines.settings import (
@@ -69,11 +69,13 @@ from pipelines.settings import (
     RunSettings,
     parse_shares,
 )
+from pipelines.stage.job import run_job
 from pipelines.storage import join
 from pipelines.timings import save_timing
 from pipelines.tokenizer_files import forget_tokenizer, load_tokenizer
 from pipelines.train import TrainRequest, check_cut, check_training, read_roles, trained_summary
 from pipelines.verify.job import verify
+from pipelines.watch import run_or_watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -242,20 +244,20 @@ def count_and_train(
             refuse_inputs_inside(directory, [file.path for file in stage.files])
             request.begin()
 
-        done: dict[str, Any] = {"execution": execution, "progress": progress, "ready": begin}
+        where: dict[str, Any] = {"execution": execution, "progress": progress}
         with locked(directory):
             decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
             if counting_job is not None:
                 out = _in_training(counting_job.output, directory)
-                summary = run_once(replace(counting_job, output=out), **done)
+                summary = run_once(replace(counting_job, output=out), ready=begin, **where)
                 job = counted()
             phases: dict[str, Any] = {}
             if two_phases and inputs is not None:
-                phases["words"] = _train_words(job, **done)
-                phases["runs"] = _count_runs(job, inputs, **done)
+                phases["words"] = _train_words(job, **where)
+                phases["runs"] = _count_runs(job, inputs, **where)
                 job = _of_superwords(job)
             words = None if training.boundless else phases.get("words")
-            trained = _train(job, planned, words=words, held=directory, **done)
+            trained = _train(job, planned, words=words, lock=False, ready=request.begin, **where)
     return summary, replace(
         trained,
         passed_over=() if summary is None else summary.passed_over,
@@ -344,7 +346,7 @@ def run(
         output=below(ENCODED),
         encoding=encoding,
     )
-    encoded = encode(encoding_job, execution=execution, progress=progress)
+    encoded = run_or_watch(encoding_job, **done)
     summaries: dict[str, Any] = {"count": counted, "train": trained, "encode": encoded}
     if exporting is not None:
         ids, rows = below(ENCODED).directory, below(EXPORTED)
@@ -370,7 +372,7 @@ def _train(
     *,
     execution: Execution,
     words: TrainSummary | None = None,
-    **done: Any,
+    **more: Any,
 ) -> TrainSummary:
     """Train, and save the duration in the output directory.
 
@@ -379,13 +381,13 @@ def _train(
         planned: the plan of the training.
         execution: where the job runs.
         words: as in `trained_summary`.
-        **done: more arguments of `run_planned`.
+        **more: more arguments of `run_job`.
 
     Raises:
         JobError: something is wrong; the class says what.
     """
     began = time.monotonic()
-    with run_planned(request, planned, execution=execution, **done):
+    with run_job(request, execution=execution, reads=planned.reads, pieces=1, size=None, **more):
         seconds = time.monotonic() - began
         trained = trained_summary(request, seconds=seconds, words=words)
     save_timing(trained, execution, stage="train", items=trained.merges, unit="merges")
@@ -470,22 +472,21 @@ def _train_words(request: TrainRequest, *, progress: Progress, **done: Any) -> T
     return _train(words, planned, progress=progress, **done)
 
 
-def _count_runs(request: TrainRequest, inputs: InputSettings, **done: Any) -> CountSummary:
-    """Count the runs of the trained words, in another folder; arguments as for `count`.
+def _count_runs(request: TrainRequest, inputs: InputSettings, **where: Any) -> CountSummary:
+    """Count the runs of the trained words, in another folder; arguments as for `run_once`.
 
     Raises:
         JobError: something is wrong; the class says what.
     """
     words, folder = join(request.folder(OF_WORDS), TOKENIZER), request.folder(RUNS)
-    counting = partial(
-        CountRequest.of,
+    counting = CountRequest.of(
         inputs=inputs,
         tokenizer=words,
         runs=request.runs or RunSettings(),
         output=_in_training(replace(request.output, directory=folder), request.directory),
         sources=tuple(sorted(one.source for one in request.counts if one.source)),
     )
-    counted = count(counting, **done)
+    counted: CountSummary = run_once(counting, **where)
     of_words, of_runs = (read_counts_manifest(request.folder(one)).inputs for one in (COUNTS, RUNS))
     if of_words and sorted(of_words) != sorted(of_runs):
         raise InputError(

@@ -8,34 +8,32 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pipelines.errors import ConfigError, Interrupted
+from pipelines.failures import job_errors
 from pipelines.interrupts import Interrupts, unhurried
 from pipelines.output.lock import locked
 from pipelines.planned import NothingArrivedError, run_once
+from pipelines.progress import UNSEEN
 from pipelines.run import options
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pipelines.planned import CorpusRequest, Planned
+    from pipelines.planned import CorpusRequest
     from pipelines.progress import Progress
     from pipelines.settings import Execution
 
 
+@job_errors()
 def run_or_watch(
-    request: CorpusRequest,
-    *,
-    execution: Execution,
-    progress: Progress,
-    ready: Callable[[Planned], object] | None = None,
+    make: Callable[[], CorpusRequest], *, execution: Execution, progress: Progress = UNSEEN
 ) -> Any:
     """Run a job; to watch, append the files that have arrived every few seconds.
 
     Args:
-        request: the job.
+        make: returns the job: `CountRequest.of` or `EncodeRequest.of`, with its arguments.
         execution: the options of the runner, which must be this process to watch.
-        progress: gets messages and the work done.
-        ready: as in `run_once`, for a job that does not watch.
+        progress: the display of the progress.
 
     Returns:
         The last summary.
@@ -43,11 +41,12 @@ def run_or_watch(
     Raises:
         JobError: the error that ended the job or the loop.
     """
-    every = request.appending.watch
+    workers = workers_of(options(execution))
+    request = make() if workers.here else make().elsewhere()
+    settings, every = request.appending, request.appending.watch
     if every is None:
-        return run_once(request, execution=execution, progress=progress, ready=ready)
-    settings, directory = request.appending, request.directory
-    if workers_of(options(execution)).kind != "local":
+        return run_once(request, execution=execution, progress=progress)
+    if workers.kind != "local":
         raise ConfigError(
             f"`runner` {execution.runner}: `watch` is a loop in this process: leave it out and "
             "append by a scheduler, or stream in a pipeline of your own (docs/beam.md, Streams)"
@@ -57,8 +56,8 @@ def run_or_watch(
     progress.log(f"looks for files every {every:g} s; Ctrl-C ends it")
     summary = None
     nothing = NothingArrivedError("the job was stopped before it had taken a file")
-    done: dict[str, Any] = {"execution": execution, "progress": progress, "held": directory}
-    with unhurried(), locked(directory), Interrupts(lambda _: signalled.set()):
+    done: dict[str, Any] = {"execution": execution, "progress": progress, "held": True}
+    with unhurried(), locked(request.directory), Interrupts(lambda _: signalled.set()):
         while not signalled.is_set() and (ends is None or time.monotonic() < ends):
             try:
                 summary = run_once(request, **done)

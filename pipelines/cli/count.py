@@ -70,10 +70,11 @@ def count(ctx: click.Context) -> None:
     output, execution = settings_of(ctx, OutputSettings), options.execution(ctx)
     settings, appending = settings_of(ctx, CountSettings), settings_of(ctx, AppendSettings)
     with loading():
-        from pipelines.count import job
+        from pipelines.count.job import CountRequest
+        from pipelines.watch import run_or_watch
 
     request = partial(
-        job.CountRequest.of,
+        CountRequest.of,
         inputs=inputs,
         pretokens=pretokens,
         output=output,
@@ -82,5 +83,5 @@ def count(ctx: click.Context) -> None:
         runs=settings_of(ctx, RunSettings),
         appending=appending,
     )
-    summary = job.count(request, execution=execution, progress=options.progress(ctx))
+    summary = run_or_watch(request, execution=execution, progress=options.progress(ctx))
     show_summary(ctx.params, count=summary)

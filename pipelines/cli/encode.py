@@ -61,10 +61,11 @@ def encode(ctx: click.Context) -> None:
     With --append, only new and changed files are encoded, into parts of their own.
     """
     with loading():
-        from pipelines.encode import job
+        from pipelines.encode.job import EncodeRequest
+        from pipelines.watch import run_or_watch
 
     request = partial(
-        job.EncodeRequest.of,
+        EncodeRequest.of,
         inputs=settings_of(ctx, InputSettings),
         tokenizer=options.tokenizer_path(ctx),
         output=settings_of(ctx, OutputSettings),
@@ -72,5 +73,6 @@ def encode(ctx: click.Context) -> None:
         appending=settings_of(ctx, AppendSettings),
         drift=settings_of(ctx, DriftSettings),
     )
-    encoded = job.encode(request, execution=options.execution(ctx), progress=options.progress(ctx))
+    execution, progress = options.execution(ctx), options.progress(ctx)
+    encoded = run_or_watch(request, execution=execution, progress=progress)
     show_summary(ctx.params, encode=encoded)

@@ -35,8 +35,7 @@ from pipelines.option import changed, split_arguments, takes
 from pipelines.output.directory import refuse_inputs_inside
 from pipelines.output.names import GENERATION, TOKENIZER, read_plan
 from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits
-from pipelines.progress import UNSEEN, SlotWriter
-from pipelines.run import options
+from pipelines.progress import SlotWriter
 from pipelines.settings import (
     AppendSettings,
     CountSettings,
@@ -49,10 +48,9 @@ from pipelines.stage.beam import RunJob, fold_all, keyed, reshuffled
 from pipelines.summaries import CountSummary
 from pipelines.timings import save_timing
 from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
-from pipelines.watch import run_or_watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from apache_beam.utils.windowed_value import WindowedValue
 
@@ -62,7 +60,6 @@ if TYPE_CHECKING:
     from pipelines.count.steps import CountJob
     from pipelines.planned import Done
     from pipelines.progress import Progress
-    from pipelines.settings import Execution
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -396,29 +393,3 @@ class CountCorpus(RunJob):
                 runs=RunSettings(**runs),
             )
         super().__init__(request, FailureChannel())
-
-
-def count(
-    request: Callable[[], CountRequest],
-    *,
-    execution: Execution,
-    progress: Progress = UNSEEN,
-    ready: Callable[[Planned], object] | None = None,
-) -> CountSummary:
-    """Count the pre-tokens of a corpus into a directory of Parquet shards.
-
-    Args:
-        request: `CountRequest.of`, with its arguments.
-        execution: the settings of the runner.
-        progress: the display of the progress.
-        ready: as in `run_planned`.
-
-    Raises:
-        JobError: the job fails; the class of the error gives the kind of failure.
-    """
-    with job_errors():
-        options(execution)
-        summary: CountSummary = run_or_watch(
-            request(), execution=execution, progress=progress, ready=ready
-        )
-        return summary

@@ -34,7 +34,7 @@ from pipelines.encode.passthrough import find_passthrough
 from pipelines.encode.steps import EncodeJob, encode_job, encode_split, tokenizer_of
 from pipelines.encode.tokens import check_tokens, in_tokens
 from pipelines.errors import InputError
-from pipelines.failures import FailureChannel, job_errors
+from pipelines.failures import FailureChannel
 from pipelines.option import split_arguments, takes
 from pipelines.output.directory import (
     decide,
@@ -56,8 +56,7 @@ from pipelines.planned import (
     deflated,
     planned_splits,
 )
-from pipelines.progress import UNSEEN
-from pipelines.run import metric, options
+from pipelines.run import metric
 from pipelines.settings import (
     AppendSettings,
     DriftSettings,
@@ -70,11 +69,9 @@ from pipelines.stage.beam import RunJob
 from pipelines.stage.record import loosen_records, record_path
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
-from pipelines.submission.workers import workers_of
 from pipelines.summaries import EncodeSummary
 from pipelines.timings import save_timing
 from pipelines.tokenizer_files import files_of, load_tokenizer, loads
-from pipelines.watch import run_or_watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -83,7 +80,6 @@ if TYPE_CHECKING:
     from pipelines.encode.manifest import EncodedManifest
     from pipelines.planned import Done
     from pipelines.progress import Progress, SlotWriter
-    from pipelines.settings import Execution
     from pipelines.stage.record import Record
     from pipelines.stage.stage import Stage
 
@@ -159,6 +155,10 @@ class EncodeRequest(CorpusRequest):
             return started
         sent = deflated(self.worker_files()) if self.sends else {}
         return replace(started, tokenizer=absolute(self.tokenizer), sent=sent)
+
+    def elsewhere(self) -> EncodeRequest:
+        """Return the request with the tokenizer of a file of this machine."""
+        return replace(self, sends=storage.is_local(self.tokenizer))
 
     def load(self) -> Tokenizer:
         """Load the tokenizer.
@@ -415,24 +415,3 @@ class EncodeCorpus(RunJob):
             encoding=EncodeSettings(**rows),
         )
         super().__init__(request, FailureChannel())
-
-
-def encode(
-    request: Callable[[], EncodeRequest], *, execution: Execution, progress: Progress = UNSEEN
-) -> EncodeSummary:
-    """Encode a corpus into a directory of Parquet parts.
-
-    Args:
-        request: `EncodeRequest.of`, with its arguments; the tokenizer is a file.
-        execution: the settings of the runner.
-        progress: the display of the progress.
-
-    Raises:
-        JobError: the job fails; the class of the error gives the kind of failure.
-    """
-    with job_errors():
-        here = workers_of(options(execution)).here
-        asked = request()
-        asked = replace(asked, sends=not here and storage.is_local(asked.tokenizer))
-        summary: EncodeSummary = run_or_watch(asked, execution=execution, progress=progress)
-        return summary
