@@ -1,99 +1,57 @@
-"""Subject and result of a comparison as JSON: the file of ``bpe compare --output``."""
+"""Result of a comparison as JSON: the file of ``bpe compare --output``."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from bpe.explain import visible
 from pipelines import storage
-from pipelines.compare.tokenizers import ComparedTokenizer  # noqa: TC001 - decoded by its annotation
-from pipelines.compare.totals import WHOLE, described
-from pipelines.corpus.documents import ReadOptions  # noqa: TC001 - likewise
-from pipelines.corpus.reading import check_failures
-from pipelines.errors import ConfigError, InputError
-from pipelines.output.names import dead_letters_in, read_json_object
-from pipelines.storage import join
+from pipelines.compare.totals import GROUP, described, sums_of
+from pipelines.errors import InputError
+from pipelines.output.names import read_json_object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
+
+    import pyarrow as pa
 
     from bpe import Tokenizer
     from pipelines.compare.pieces import Difference
-    from pipelines.compare.totals import ComparisonTotals
-    from pipelines.corpus.reading import Reading
+    from pipelines.compare.tokenizers import ComparedTokenizer
 
 EXAMPLES = 20
-MAX_GROUPS = 100_000
 KIND = "comparison"
 VERSION = 2
-_SHOWN_FAILURES = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class Input:
-    """A file of the corpus and its stored size in bytes."""
-
-    name: str
-    size: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """The subject of a comparison, as the plan holds it.
-
-    Attributes:
-        tokenizers: their files and names.
-        tokenizers_sha256: SHA-256 of the ``tokenizer.json`` of each (hex).
-        options: the options that records are read with.
-        by: the groups: None, ``file``, or a column.
-        inputs: the files of the corpus.
-    """
-
-    tokenizers: tuple[ComparedTokenizer, ...]
-    tokenizers_sha256: tuple[str, ...]
-    options: ReadOptions
-    by: str | None
-    inputs: tuple[Input, ...]
-
-
-def check_groups(by: str | None, number: int) -> None:
-    """Check the number of groups.
-
-    Raises:
-        ConfigError: the column has too many values.
-    """
-    if number > MAX_GROUPS:
-        raise ConfigError(
-            f"`by` {by}: more than {MAX_GROUPS:,} values: name a column with fewer, such as the "
-            "language"
-        )
 
 
 def comparison(
-    subject: Subject,
+    files: Sequence[ComparedTokenizer],
     tokenizers: Sequence[Tokenizer],
-    totals: ComparisonTotals,
     *,
+    totals: pa.Table,
+    used: Sequence[int],
     differences: Sequence[Difference],
-    failures: int,
-    bad_records: Sequence[Mapping[str, Any]],
+    **more: Any,
 ) -> dict[str, Any]:
     """Return the result as JSON values.
 
     Args:
-        subject: tokenizers and inputs of the comparison.
+        files: the names of the tokenizers.
         tokenizers: the loaded tokenizers.
-        totals: over the corpus and by group. The key of a group is ``=`` and its value; that of
-            documents without a value is empty.
+        totals: of each group; those of documents without one have null.
+        used: the number of different ids that each tokenizer has given.
         differences: of each further tokenizer from the first; empty if pieces were not counted.
-        failures: the number of bad records set aside.
-        bad_records: the first bad records.
+        **more: ``by``, ``inputs``, ``failures`` and ``bad_records``.
     """
-    names = [file.name for file in subject.tokenizers]
-    sizes = {key: int(numbers[1]) for key, numbers in totals.numbers.items() if key != WHOLE}
+    names = [file.name for file in files]
+    rows = sorted(
+        totals.to_pylist(), key=lambda row: (-row["bytes"], row[GROUP] is not None, row[GROUP])
+    )
+    total = described(sums_of(totals), tokenizers)
+    for one, ids in zip(total["tokenizers"], used, strict=True):
+        one["vocabulary_used"] = ids
     return {
         "kind": KIND,
         "version": VERSION,
@@ -105,16 +63,14 @@ def comparison(
                 "pretokenizer": str(tokenizer.pretokenizer),
                 "model": type(tokenizer.model).__name__,
             }
-            for file, tokenizer in zip(subject.tokenizers, tokenizers, strict=True)
+            for file, tokenizer in zip(files, tokenizers, strict=True)
         ],
-        "inputs": [vars(one) for one in subject.inputs],
-        "by": subject.by,
-        "failures": failures,
-        "bad_records": bad_records,
-        "total": described(totals, WHOLE, tokenizers),
+        **more,
+        "total": total,
         "groups": [
-            {"name": key[1:] if key else None, **described(totals, key, tokenizers)}
-            for key in sorted(sizes, key=lambda key: (-sizes[key], key))
+            {"name": row[GROUP], **described(row, tokenizers)}
+            for row in rows
+            if more["by"] is not None
         ],
         "differences": [
             {
@@ -145,25 +101,6 @@ def _example(
             for one in tokenizers
         ],
     }
-
-
-def shown_failures(reading: Reading, failures: int, documents: int) -> list[dict[str, Any]]:
-    """Return place and reason of the first bad records.
-
-    Raises:
-        RecordError: there are more than ``max_failures``.
-    """
-    if not failures:
-        return []
-    files = dead_letters_in(reading.directory)
-    check_failures(failures, reading, files, documents=documents)
-
-    def letters() -> Iterator[dict[str, Any]]:
-        for file in files:
-            yield from map(json.loads, storage.read(join(reading.directory, file)).splitlines())
-
-    names = ("file", "unit", "place", "reason")
-    return [{name: one[name] for name in names} for one in islice(letters(), _SHOWN_FAILURES)]
 
 
 def is_comparison(path: str) -> bool:

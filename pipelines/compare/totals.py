@@ -1,9 +1,7 @@
-"""Totals of tokenizers over the same documents, by group, which add up in any order."""
+"""Totals of tokenizers over the same documents, by group: tables that add up in any order."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from bpe.diff import same_tokens, token_sizes
 from pipelines.encode.tokens import unknown_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -22,52 +20,42 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int64]
 
-WHOLE = "*"  # the key of the whole corpus; those of groups are empty or begin with =
-_OF_EACH = 5  # tokens, of one byte, unknown, same tokens, whether all are the same
+GROUP = "group"
+# Of each tokenizer; a document is the same if all its tokens are.
+_OF_EACH = (
+    *("tokens", "single_byte_tokens", "unknown_tokens"),
+    *("same_tokens", "same_documents"),
+)
 
 
-@dataclass
-class ComparisonTotals:
-    """Totals of tokenizers over the documents of groups, by the key of the group.
+def totals_schema(tokenizers: int) -> pa.Schema:
+    """Return the columns of totals: the group, then numbers of all and of each tokenizer."""
+    of_each = [f"{number}.{name}" for number in range(tokenizers) for name in _OF_EACH]
+    numbers = [(name, pa.int64()) for name in ("documents", "bytes", *of_each)]
+    return pa.schema([(GROUP, pa.large_string()), *numbers])
 
-    Attributes:
-        numbers: documents and bytes of text; then, of each tokenizer: tokens, tokens of one byte,
-            unknown tokens, tokens that the first tokenizer has at the same bytes, and documents
-            whose tokens are all such.
-        used: of each tokenizer, the set of ids that occur in the whole corpus, as the bits of an
-            integer; empty without documents.
-    """
 
-    numbers: dict[str, Numbers] = field(default_factory=dict)
-    used: Sequence[int] = ()
+def add_up(totals: Iterable[pa.Table]) -> pa.Table:
+    """Return the sums of totals, one row for each group."""
+    table = pa.concat_tables(totals)
+    names = [name for name in table.column_names if name != GROUP]
+    sums = table.group_by(GROUP).aggregate([(name, "sum") for name in names])
+    return sums.select([GROUP, *(f"{name}_sum" for name in names)]).rename_columns(
+        table.schema.names
+    )
 
-    def add(self, other: ComparisonTotals) -> None:
-        """Add the totals of other documents."""
-        for key, numbers in other.numbers.items():
-            self.numbers[key] = self.numbers.get(key, 0) + numbers
-        self.used = [one | two for one, two in zip_longest(self.used, other.used, fillvalue=0)]
 
-    def to_record(self) -> dict[str, Any]:
-        """Return the totals as JSON values, which `from_record` reads."""
-        return {
-            "numbers": {key: numbers.tolist() for key, numbers in self.numbers.items()},
-            "used": [f"{one:x}" for one in self.used],
-        }
-
-    @classmethod
-    def from_record(cls, value: Mapping[str, Any]) -> ComparisonTotals:
-        """Return the totals from the JSON values of `to_record`."""
-        return cls(
-            {key: np.array(numbers, np.int64) for key, numbers in value["numbers"].items()},
-            [int(one, 16) for one in value["used"]],
-        )
+def sums_of(totals: pa.Table) -> dict[str, int]:
+    """Return the sums over all groups, by column."""
+    return {name: sum(totals[name].to_pylist()) for name in totals.schema.names if name != GROUP}
 
 
 class Meter:
     """Figures of the token ids of several tokenizers, each compared with the first."""
 
     def __init__(self, tokenizers: Sequence[Tokenizer]) -> None:
-        self._tokenizers = tokenizers
+        self._schema = totals_schema(len(tokenizers))
+        self._unknown = [unknown_id(one) for one in tokenizers]
         self._sizes = [token_sizes(one) if one.lossless else None for one in tokenizers]
         self._single = [
             np.array([token is not None and len(token) == 1 for token in one.tokens], bool)
@@ -75,67 +63,44 @@ class Meter:
         ]
 
     def measure(
-        self, texts: pa.Array, encoded: Sequence[pa.ListArray], keys: Sequence[str], codes: Numbers
-    ) -> ComparisonTotals:
-        """Return the totals of some documents, over all and by group.
+        self, texts: pa.Array, encoded: Sequence[pa.ListArray], groups: pa.Array
+    ) -> pa.Table:
+        """Return the totals of some documents, with a row for each.
 
         Args:
             texts: the documents.
             encoded: their ids by each tokenizer.
-            keys: the distinct keys of the groups.
-            codes: for each document the index of its key; empty without groups.
+            groups: the group of each document.
         """
-        totals = ComparisonTotals()
-        if not len(texts):
-            return totals
-        columns = [np.ones(len(texts)), pc.binary_length(texts).to_numpy()]
+        columns = [groups, np.ones(len(texts), np.int64), pc.binary_length(texts)]
         for number, lists in enumerate(encoded):
             columns += self._measured(number, lists, encoded[0])
-        numbers = np.stack(columns, axis=1).astype(np.int64)
-        for names, of in (([WHOLE], np.zeros(len(texts), np.int64)), (keys, codes)):
-            sums = np.zeros((len(names), numbers.shape[1]), np.int64)
-            if len(of):
-                np.add.at(sums, of, numbers)
-            totals.numbers |= dict(zip(names, sums, strict=True))
-        totals.used = [
-            _used(ids, len(one.tokens)) for ids, one in zip(encoded, self._tokenizers, strict=True)
-        ]
-        return totals
+        return pa.table(dict(zip(self._schema.names, columns, strict=True)), self._schema)
 
     def _measured(self, number: int, lists: pa.ListArray, first: pa.ListArray) -> list[Numbers]:
         """Return the columns of one tokenizer, a value per document in each."""
         lengths = pc.list_value_length(lists).to_numpy()
         ids = pc.list_flatten(lists).to_numpy()
         documents = np.repeat(np.arange(len(lists)), lengths)
-        unknown = unknown_id(self._tokenizers[number])
+        unknown = self._unknown[number]
         special = (self._single[number][ids], ids == (-1 if unknown is None else unknown))
         same = all_same = np.zeros(len(lists), np.int64)
         if self._sizes[0] is not None and (sizes := self._sizes[number]) is not None:
             same = same_tokens(first, lists, sizes=(self._sizes[0], sizes))
             all_same = (same == lengths) & (same == pc.list_value_length(first).to_numpy())
         marked = (np.bincount(documents[one], minlength=len(lists)) for one in special)
-        return [lengths, *marked, same, all_same]
+        return [lengths, *marked, same, all_same.astype(np.int64)]
 
 
-def _used(lists: pa.ListArray, size: int) -> int:
-    """Return the set of ids below ``size`` that occur, as the bits of an integer."""
-    marks = np.zeros(size, bool)
-    marks[pc.list_flatten(lists).to_numpy()] = True
-    return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")
-
-
-def described(
-    totals: ComparisonTotals, key: str, tokenizers: Sequence[Tokenizer]
-) -> dict[str, Any]:
-    """Return totals and rates of a group as JSON values; a rate over zero is null.
+def described(totals: Mapping[str, int], tokenizers: Sequence[Tokenizer]) -> dict[str, Any]:
+    """Return the totals of a row and their rates as JSON values; a rate over zero is null.
 
     Values that depend on bytes are null if one of two tokenizers is not lossless.
     """
-    default = np.zeros(2 + _OF_EACH * len(tokenizers), np.int64)
-    documents, size, *numbers = totals.numbers.get(key, default).tolist()
-    first, values = numbers[0], list[dict[str, Any]]()
+    documents, size, first = (totals[name] for name in ("documents", "bytes", "0.tokens"))
+    values = list[dict[str, Any]]()
     for number, tokenizer in enumerate(tokenizers):
-        tokens, single, unknown, same, all_same = numbers[number * _OF_EACH :][:_OF_EACH]
+        tokens, single, unknown, same, all_same = (totals[f"{number}.{name}"] for name in _OF_EACH)
         compares = tokenizer.lossless and tokenizers[0].lossless
         values.append(
             {
@@ -151,9 +116,6 @@ def described(
                 "same_document_share": _rate(all_same, documents) if compares else None,
             }
         )
-    if key == WHOLE:
-        for value, ids in zip(values, totals.used or [0] * len(values), strict=True):
-            value["vocabulary_used"] = ids.bit_count()
     return {"documents": documents, "bytes": size, "tokenizers": values}
 
 

@@ -15,7 +15,7 @@ from bpe.diff import same_tokens, token_sizes
 from bpe.errors import TokenizerError
 from bpe.explain import visible
 from bpe.special_tokens import TokenFlags
-from pipelines.compare import result as comparing
+from pipelines.compare import job as comparing
 from pipelines.compare.result import read_comparison
 from pipelines.compare.tokenizers import parse_tokenizers
 from pipelines.errors import ConfigError, InputError, RecordError
