@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pipelines.output.names import group_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from pipelines.corpus.documents import Block, ReadOptions
     from pipelines.corpus.splits import FileRange
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MOST_NAME = 250  # bytes; filesystems allow 255
 
 
-def named_groups(block: Block, options: ReadOptions, pieces: Iterable[FileRange]) -> Block:
+def named_groups(block: Block, options: ReadOptions, pieces: Sequence[FileRange]) -> Block:
     """Turn documents whose group is too long for the name of a folder into bad records."""
     if len(block) == 0 or block.own_ids is None:
         return block
@@ -33,16 +33,12 @@ def named_groups(block: Block, options: ReadOptions, pieces: Iterable[FileRange]
         return block
     is_long = pc.is_in(block.own_ids, value_set=pa.array(long, block.own_ids.type))
     rows = pc.indices_nonzero(is_long).to_pylist()
-    bad = [
-        block.bad_row(
-            row,
-            f"group field {field!r} holds a value too long to call a folder by, "
-            f"{block.own_ids[row].as_py()!r:.60} (name another field with `group_by`)",
-            pieces,
-        )
+    reasons = {
+        row: f"group field {field!r} holds a value too long to call a folder by, "
+        f"{block.own_ids[row].as_py()!r:.60} (name another field with `group_by`)"
         for row in rows
-    ]
-    return block.without_bad(rows, bad)
+    }
+    return block.without_bad(reasons, pieces)
 
 
 def by_group(block: Block) -> Iterator[tuple[str, Block]]:

@@ -21,7 +21,7 @@ from pipelines.option import changed
 from pipelines.settings import MAX_RECORD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pipelines.corpus.splits import FileRange
     from pipelines.settings import InputSettings
@@ -199,15 +199,8 @@ class BadRecord:
         unread = f"bytes {begin} to {source.end - 1}, as stored, were"
         if size == source.file_size:
             unread = "nothing of it was"
-        return cls(
-            name=source.name,
-            path=source.path,
-            place=place,
-            unit="byte",
-            reason=f"{reason}: {unread} read: run the job again on inputs that stay as they are",
-            raw=bytes(raw[:RAW_BYTES]),
-            size=size,
-        )
+        reason += f": {unread} read: run the job again on inputs that stay as they are"
+        return replace(cls.of(source, place, reason, raw, size), unit="byte")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,10 +242,23 @@ class Block:
         made = pc.binary_join_element_wise(prefix, self.places.cast(pa.string()), "")
         return made if own is None else pc.coalesce(own, made)
 
-    def without_bad(self, rows: Sequence[int], bad: Iterable[BadRecord]) -> Block:
-        """Return the block without some rows (ascending), which become bad records."""
-        if not rows:
+    def without_bad(
+        self,
+        reasons: Mapping[int, str],
+        pieces: Sequence[FileRange],
+        raw: Callable[[int], bytes] | None = None,
+    ) -> Block:
+        """Return the block without some rows, which become bad records.
+
+        Args:
+            reasons: the reasons by row.
+            pieces: the pieces of the split.
+            raw: returns the record of a row; None if its text is the record.
+        """
+        if not reasons:
             return self
+        rows = sorted(reasons)
+        bad = (self.bad_row(row, reasons[row], pieces, raw) for row in rows)
         return replace(
             self,
             texts=without(self.texts, rows),
@@ -263,12 +269,18 @@ class Block:
             passthrough=tuple(without(column, rows) for column in self.passthrough),
         )
 
-    def bad_row(self, row: int, reason: str, pieces: Iterable[FileRange]) -> BadRecord:
-        """Return the bad record of a row; ``pieces`` are the pieces of its split."""
+    def bad_row(
+        self,
+        row: int,
+        reason: str,
+        pieces: Iterable[FileRange],
+        raw: Callable[[int], bytes] | None = None,
+    ) -> BadRecord:
+        """Return the bad record of a row; arguments as for `without_bad`."""
         index = self.file_indexes[row].as_py()
         source = next(piece for piece in pieces if piece.file_index == index)
-        raw = self.texts[row].as_buffer().to_pybytes()
-        return BadRecord.of(source, self.places[row].as_py(), reason, raw)
+        record = raw(row) if raw else self.texts[row].as_buffer().to_pybytes()
+        return BadRecord.of(source, self.places[row].as_py(), reason, record)
 
     @property
     def stable_ids(self) -> pa.StringArray | None:
@@ -312,8 +324,8 @@ def text_block(
 def well_formed(block: Block, pieces: Sequence[FileRange]) -> Block:
     """Return a block of ``pieces`` without the rows that are not UTF-8, which are bad records."""
     rows = malformed_rows(block.texts)
-    found = (block.bad_row(row, malformed(block.texts[row].as_buffer()), pieces) for row in rows)
-    return block.without_bad(rows, found)
+    reasons = {row: malformed(block.texts[row].as_buffer()) for row in rows}
+    return block.without_bad(reasons, pieces)
 
 
 def malformed_rows(texts: pa.Array) -> list[int]:

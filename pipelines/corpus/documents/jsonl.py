@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import re
-from array import array
 from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
@@ -27,12 +26,10 @@ from bpe._arrow import binary_rows, int64_array
 from pipelines.corpus.documents import json_values
 from pipelines.corpus.documents.block import (
     DEFAULT_ID_FIELD,
-    BadRecord,
     Block,
     ReadOptions,
     malformed,
     text_block,
-    without,
 )
 from pipelines.corpus.documents.json_values import (
     Digits,
@@ -178,44 +175,10 @@ def _depth(line: bytes) -> int:
     return deepest
 
 
-def _decide(
-    source: FileRange,
-    options: ReadOptions,
-    data: bytes,
-    columns: tuple[pa.Array, pa.Array, pa.Array],
-    undecided: array[int],
-) -> tuple[tuple[pa.Array, pa.Array, pa.Array], list[BadRecord]]:
-    """Fill in the rows that the core left undecided, or remove them as bad records."""
-    texts, own_ids, places = columns
-    documents, bad, bad_rows = list[JsonDocument](), [], []
-    is_filled = np.zeros(len(texts), bool)
-    for row, begin, end in zip(undecided[::3], undecided[1::3], undecided[2::3], strict=True):
-        line = data[begin:end]
-        try:
-            documents.append(parse_line(line, options))
-            is_filled[row] = True
-        except ValueError as error:
-            bad.append(BadRecord.of(source, places[row].as_py(), str(error), line))
-            bad_rows.append(row)
-    filled = pa.array(is_filled)
-    for_texts = pa.array([document.text for document in documents], texts.type)
-    for_ids = pa.array([document.id for document in documents], own_ids.type)
-    texts = pc.replace_with_mask(texts, filled, for_texts)
-    own_ids = pc.replace_with_mask(own_ids, filled, for_ids)
-    left = (without(column, bad_rows) for column in (texts, own_ids, places))
-    return tuple(left), bad
-
-
-def _line(data: bytes, begin: int) -> bytes:
-    """Return the line of ``data`` that begins at ``begin``, with its line end."""
-    return data[begin : data.find(b"\n", begin) + 1 or len(data)]
-
-
 def _passthrough(
-    options: ReadOptions, data: bytes, begins: list[int]
+    options: ReadOptions, records: list[dict[str, Any]]
 ) -> tuple[tuple[pa.Array, ...], dict[int, str]]:
     """Return the columns that pass through, and by row the reasons why values do not fit."""
-    records = [json.loads(_line(data, begin), parse_int=integer) for begin in begins]
     problems: dict[int, str] = {}
     columns = []
     for wanted in options.keep:
@@ -238,40 +201,47 @@ def _block(source: FileRange, options: ReadOptions, lines: Lines) -> Block:
         (DEFAULT_ID_FIELD if options.id_field is None else options.id_field).encode(),
         options.id_field is not None,
     )
-    places = int64_array(starts)
+    places = memoryview(starts).cast("q")
+
+    def line(row: int) -> bytes:
+        begin = places[row] - place
+        end = data.find(b"\n", begin)
+        return data[begin:] if end < 0 else data[begin:end].removesuffix(b"\r")
+
     texts = binary_rows(text, text_offsets).view(pa.large_string())
     own_ids = pa.StringArray.from_buffers(
         len(places), *map(pa.py_buffer, (id_offsets, ids, has_id))
     )
-    bad = list(lines.bad)
-    if len(undecided):
-        (texts, own_ids, places), bad_lines = _decide(
-            source,
-            options,
-            data,
-            (texts, own_ids, places),
-            array("q", bytes(undecided)),
-        )
-        bad = [*bad_lines, *bad]
+    documents: dict[int, JsonDocument] = {}
+    reasons: dict[int, str] = {}
+    for row in memoryview(undecided).cast("q")[::3]:  # of row, begin and end
+        try:
+            documents[row] = parse_line(line(row), options)
+        except ValueError as error:  # noqa: PERF203 - most lines are decided
+            reasons[row] = str(error)
+    if documents:
+        mask = np.zeros(len(texts), bool)
+        mask[[*documents]] = True
+        parsed = pa.array(mask)
+        for_texts = pa.array([document.text for document in documents.values()], texts.type)
+        for_ids = pa.array([document.id for document in documents.values()], own_ids.type)
+        texts = pc.replace_with_mask(texts, parsed, for_texts)
+        own_ids = pc.replace_with_mask(own_ids, parsed, for_ids)
     passthrough: tuple[pa.Array, ...] = ()
-    problems: dict[int, str] = {}
     if options.keep:
-        passthrough, problems = _passthrough(
-            options, data, [start - place for start in places.to_pylist()]
-        )
-    unfit = [
-        BadRecord.of(source, start, problems[row], line.rstrip(b"\r\n"))
-        for row in sorted(problems)
-        for start in [places[row].as_py()]
-        for line in [_line(data, start - place)]
-    ]
+        records = [
+            {} if row in reasons else json.loads(line(row), parse_int=integer)
+            for row in range(len(texts))
+        ]
+        passthrough, problems = _passthrough(options, records)
+        reasons |= problems
     block = text_block(
         source,
         texts=texts,
-        places=places,
+        places=int64_array(starts),
         own_ids=own_ids if own_ids.null_count < len(own_ids) else None,
-        bad=bad,
+        bad=lines.bad,
         input_bytes=lines.input_bytes,
         passthrough=passthrough,
     )
-    return block.without_bad(sorted(problems), unfit)
+    return block.without_bad(reasons, [source], line)
