@@ -25,7 +25,6 @@ from pipelines.corpus.documents.block import (
     malformed_rows,
     text_block,
     well_formed,
-    without,
 )
 from pipelines.corpus.documents.parquet_columns import (
     find_columns,
@@ -33,15 +32,13 @@ from pipelines.corpus.documents.parquet_columns import (
     is_text,
     kept_type,
     passthrough_column,
-    type_at,
     value_type,
-    values_at,
 )
 from pipelines.corpus.documents.stored import LostFileError, StoredBytes
 from pipelines.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pipelines.corpus.splits import FileRange
 
@@ -66,8 +63,8 @@ def read_parquet(source: FileRange, options: ReadOptions) -> Iterator[Block]:
             yield block
     except LostFileError as lost:
         reason = f"{lost.reason}, after row {row - 1}" if row else lost.reason
-        bad = BadRecord.lost(source, source.start, reason)
-        yield _block(source, options, bad=[bad], input_bytes=source.size - taken)
+        bad = [BadRecord.lost(source, source.start, reason)]
+        yield _no_rows(source, options, bad, input_bytes=source.size - taken)
 
 
 def column_types(source: FileRange, names: Iterable[str]) -> dict[str, pa.DataType]:
@@ -98,69 +95,24 @@ def _read(source: FileRange, options: ReadOptions) -> Iterator[Block]:
         except _ERRORS as error:
             # Every range of the file finds out; the first one says so.
             bad = [_no_parquet(source, stored, error)] if source.start == 0 else []
-            yield _block(source, options, bad=bad, input_bytes=source.size)
+            yield _no_rows(source, options, bad, input_bytes=source.size)
             return
         reader = _Reader(source, options, stored, file, schema)
         yield from reader.blocks()
 
 
-def _block(
-    source: FileRange,
-    options: ReadOptions,
-    rows: pa.Table | None = None,
-    *,
-    first: int = 0,
-    bad: list[BadRecord],
-    input_bytes: int,
-    id_type: pa.DataType | None = None,
+def _no_rows(
+    source: FileRange, options: ReadOptions, bad: Sequence[BadRecord] = (), *, input_bytes: int
 ) -> Block:
-    """Return the block of some consecutive rows; rows that are no documents become bad records.
-
-    Args:
-        source: the file.
-        options: the settings by which rows become documents.
-        rows: the rows as `_Reader` decodes them; None if there are no rows.
-        first: the number of the first row.
-        bad: other bad records.
-        input_bytes: see `Block`.
-        id_type: the type of the id column; None if there is no such column.
-    """
-    if rows is None:
-        kinds = [pa.large_binary(), *(column.field.type for column in options.keep)]
-        rows = pa.schema([(str(number), kind) for number, kind in enumerate(kinds)]).empty_table()
-        id_type = None
-    texts, *others = (column.combine_chunks() for column in rows.columns)
-    ids = None if id_type is None else others.pop(0)
-    sizes = pc.fill_null(pc.binary_length(texts), 0)
-    reasons: dict[int, str] = {}
-    if texts.null_count:
-        reasons.update(dict.fromkeys(_true_rows(texts.is_null()), "the text is null"))
-    if len(texts) and pc.max(sizes).as_py() > options.max_record_bytes:
-        for row in _true_rows(pc.greater(sizes, options.max_record_bytes)):
-            reasons[row] = options.too_long(sizes[row].as_py())
-    if ids is not None:
-        ids, problems = _usable_ids(ids, options, id_type)
-        reasons.update(problems)
-    for wanted, column in zip(options.keep, others, strict=True):
-        for row in _malformed_text(column):
-            reasons.setdefault(row, f"column {wanted.name!r} holds malformed UTF-8")
-    places = _counting(first, len(texts))
-    found = [
-        BadRecord.of(source, first + row, reason, texts[row].as_buffer() or b"")
-        for row, reason in sorted(reasons.items())
-    ]
-    bad_rows = sorted(reasons)
-    texts = without(texts, bad_rows)
-    block = text_block(
+    """Return a block without documents; arguments as for `text_block`."""
+    return text_block(
         source,
-        texts=texts.fill_null(b"") if texts.null_count else texts,
-        places=without(places, bad_rows),
-        bad=[*found, *bad],
+        texts=pa.array([], pa.large_string()),
+        places=pa.array([], pa.int64()),
+        bad=bad,
         input_bytes=input_bytes,
-        own_ids=None if ids is None else without(ids, bad_rows).cast(pa.binary()).view(pa.string()),
-        passthrough=tuple(without(column, bad_rows) for column in others),
+        passthrough=tuple(pa.array([], column.field.type) for column in options.keep),
     )
-    return well_formed(block, [source])
 
 
 @dataclass
@@ -176,100 +128,134 @@ class _Reader:
     def __post_init__(self) -> None:
         source, options, schema = self.source, self.options, self.schema
         self._text, self._id = find_columns(source, schema, options)
-        self._id_type = None if self._id is None else value_type(type_at(schema, self._id))
         self._passthrough = [passthrough_column(source, schema, column) for column in options.keep]
-        names = (self._text, self._id, *(field.name for field in self._passthrough))
-        self._names = list(dict.fromkeys(name for name in names if name is not None))
+        columns = (self._text, self._id, *(column for column, _ in self._passthrough))
+        self._columns = {column.name: column for column in columns if column is not None}
         # Of these, values can be large and repeat.
-        self._texts = [name for name in self._names if is_text(type_at(schema, name))]
-        self._encoded = any(pa.types.is_dictionary(type_at(schema, n)) for n in self._texts)
+        self._texts = [column for column in self._columns.values() if is_text(column.type)]
+        self._encoded = any(pa.types.is_dictionary(column.type) for column in self._texts)
 
     def blocks(self) -> Iterator[Block]:
         """Yield every block of the range, with ``input_bytes`` in proportion to the rows."""
         source, metadata = self.source, self.file.metadata
-        groups = []
-        first = 0
-        for index, begin in enumerate(_beginnings(metadata, source.file_size)):
-            rows = metadata.row_group(index).num_rows
-            if source.start <= begin < source.end:
-                groups.append((index, first, rows))
-            first += rows
-        total = sum(rows for _, _, rows in groups)
-        before = taken = 0
-        for index, first, rows in groups:
-            done = 0  # rows of the group
-            for pieces, bad in self._stretches(index, first, rows):
-                block = pa.concat_tables(pieces) if pieces else None
-                begin, done = first + done, done + (len(block) if block is not None else 0)
-                now = min(source.size * (before + done) // max(total, 1), source.size)
-                yield _block(
-                    *(source, self.options, block),
-                    first=begin,
-                    bad=bad,
-                    input_bytes=now - taken,
-                    id_type=self._id_type,
-                )
+        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        firsts = [*accumulate(rows, initial=0)]
+        groups = [
+            group
+            for group, begin in enumerate(_beginnings(metadata, source.file_size))
+            if source.start <= begin < source.end
+        ]
+        total = sum(rows[group] for group in groups)
+        taken = 0
+        for group in groups:
+            for row, stretch, bad in self._stretches(group, firsts[group], firsts[group + 1]):
+                done = row + len(stretch or ()) - firsts[groups[0]]
+                now = min(source.size * done // max(total, 1), source.size)
+                if stretch is None:
+                    yield _no_rows(source, self.options, bad, input_bytes=now - taken)
+                else:
+                    yield self._block(stretch, row, bad, input_bytes=now - taken)
                 taken = now
-            before += rows
         if taken < source.size:
-            yield _block(source, self.options, bad=[], input_bytes=source.size - taken)
+            yield _no_rows(source, self.options, input_bytes=source.size - taken)
+
+    def _block(
+        self, rows: pa.Table, first: int, bad: list[BadRecord], *, input_bytes: int
+    ) -> Block:
+        """Return the block of consecutive rows, which are as `_pieces` decodes them.
+
+        Args:
+            rows: the rows; rows that are no documents become bad records.
+            first: the number of the first row.
+            bad: other bad records.
+            input_bytes: see `Block`.
+        """
+        source, options = self.source, self.options
+        texts, *others = (column.combine_chunks() for column in rows.columns)
+        ids = None if self._id is None else others.pop(0)
+        sizes = pc.fill_null(pc.binary_length(texts), 0)
+        reasons = dict.fromkeys(_true_rows(texts.is_null()), "the text is null")
+        for row in _true_rows(pc.greater(sizes, options.max_record_bytes)):
+            reasons[row] = options.too_long(sizes[row].as_py())
+        if self._id is not None:
+            ids, problems = _usable_ids(ids, options, value_type(self._id.type))
+            reasons.update(problems)
+            ids = ids.cast(pa.binary()).view(pa.string())
+        for wanted, column in zip(options.keep, others, strict=True):
+            for row in _malformed_text(column):
+                reasons.setdefault(row, f"column {wanted.name!r} holds malformed UTF-8")
+        block = text_block(
+            source,
+            texts=texts.fill_null(b"") if texts.null_count else texts,
+            places=_counting(first, len(texts)),
+            bad=bad,
+            input_bytes=input_bytes,
+            own_ids=ids,
+            passthrough=tuple(others),
+        )
+        return well_formed(block.without_bad(reasons, [source]), [source])
 
     def _stretches(
-        self, index: int, first: int, rows: int
-    ) -> Iterator[tuple[list[pa.Table], list[BadRecord]]]:
-        """Yield the rows of a row group by about ``block_bytes``, with a bad record for damage."""
-        held: list[pa.Table] = []
-        held_bytes = 0
-        row = first
-        bad: list[BadRecord] = []
+        self, group: int, row: int, end: int
+    ) -> Iterator[tuple[int, pa.Table | None, list[BadRecord]]]:
+        """Yield the rows of a group by about ``block_bytes``, with a bad record for damage.
+
+        Args:
+            group: the number of the row group.
+            row: the number of its first row.
+            end: one more than the number of its last row.
+
+        Yields:
+            The number of the first row, the rows if there are any, and the bad record if any.
+        """
+        held = list[pa.Table]()
+        held_bytes = held_rows = 0
+        lost = None
         try:
-            for piece in self._pieces(index):
+            for piece in self._pieces(group):
                 held.append(piece)
                 held_bytes += piece.nbytes
-                row += len(piece)
+                held_rows += len(piece)
                 if held_bytes >= self.options.block_bytes:
-                    yield held, []
-                    held, held_bytes = [], 0
-            if row < first + rows:
-                bad.append(self._lost(index, row, first + rows, "its columns end early"))
+                    yield row, pa.concat_tables(held), []
+                    row += held_rows
+                    held, held_bytes, held_rows = [], 0, 0
+            if row + held_rows < end:
+                lost = "its columns end early"
         except _ERRORS as error:
-            bad.append(self._lost(index, row, first + rows, str(error)))
+            lost = str(error)
+        first_lost = row + held_rows
+        bad = []
+        if lost is not None:
+            reason = (
+                f"row group {group} cannot be read ({lost}): its rows {first_lost} to {end - 1}"
+            )
+            bad = [BadRecord.of(self.source, first_lost, f"{reason} are lost", b"")]
         if held or bad:
-            yield held, bad
+            yield row, pa.concat_tables(held) if held else None, bad
 
-    def _lost(self, index: int, row: int, end: int, reason: str) -> BadRecord:
-        return BadRecord.of(
-            self.source,
-            row,
-            f"row group {index} cannot be read ({reason}): its rows {row} to {end - 1} are lost",
-            b"",
-        )
-
-    def _pieces(self, index: int) -> Iterator[pa.Table]:
+    def _pieces(self, group: int) -> Iterator[pa.Table]:
         """Decode the rows of a row group into tables of bounded size.
 
         Columns: the texts and, if there are any, the ids (large_binary, with nulls; ids that are
         neither strings nor numbers are empty), and the columns that pass through, of their types.
         """
         batches = self.file.iter_batches(
-            batch_size=self._batch_rows(index),
-            row_groups=[index],
-            columns=self._names,
+            batch_size=self._batch_rows(group),
+            row_groups=[group],
+            columns=[*self._columns],
             use_threads=False,
         )
         for batch in batches:
-            texts = values_at(batch, self._text)
-            ids = [] if self._id is None else [values_at(batch, self._id)]
             for begin, end in self._bounds(batch):
-                rows = end - begin
-                columns = [
-                    _as_binary(texts.slice(begin, rows)),
-                    *(self._ids(one.slice(begin, rows)) for one in ids),
-                    *(
-                        self._converted(batch.column(field.name).slice(begin, rows), field)
-                        for field in self._passthrough
-                    ),
-                ]
+                part = batch.slice(begin, end - begin)
+                columns = [_as_binary(self._text.values(part))]
+                if self._id is not None:
+                    columns.append(_ids(self._id.values(part)))
+                columns += (
+                    self._converted(column.values(part), field)
+                    for column, field in self._passthrough
+                )
                 yield pa.table(columns, [*map(str, range(len(columns)))])
 
     def _converted(self, column: pa.Array, wanted: pa.Field) -> pa.Array:
@@ -281,15 +267,9 @@ class _Reader:
                 f"not hold ({error}): give another type, `keep` '{wanted.name}:TYPE'"
             ) from error
 
-    def _ids(self, ids: pa.Array) -> pa.LargeBinaryArray:
-        if holds_ids(self._id_type):
-            return _as_binary(ids)
-        null, empty = (pa.scalar(value, pa.large_binary()) for value in (None, b""))
-        return pc.if_else(ids.is_null(), null, empty)
-
     def _bounds(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
         """Cut a batch where its dictionary-encoded columns decode to more than a block."""
-        columns = (values_at(batch, name) for name in self._texts)
+        columns = (column.values(batch) for column in self._texts)
         encoded = [column for column in columns if pa.types.is_dictionary(column.type)]
         if not encoded:
             yield 0, len(batch)
@@ -324,12 +304,11 @@ class _Reader:
     def _largest_repeated(self, index: int) -> int:
         """Return the bytes of the largest value in each column's dictionary, added up."""
         largest = 0
+        names = [column.name for column in self._texts]
         batches = self._dictionaries.iter_batches(
-            batch_size=1, row_groups=[index], columns=self._texts, use_threads=False
+            batch_size=1, row_groups=[index], columns=names, use_threads=False
         )
-        for column in (
-            values_at(batch, name) for batch in islice(batches, 1) for name in self._texts
-        ):
+        for column in (one.values(batch) for batch in islice(batches, 1) for one in self._texts):
             if pa.types.is_dictionary(column.type) and len(column.dictionary):
                 largest += pc.max(pc.binary_length(_as_binary(column.dictionary))).as_py() or 0
         return int(largest)
@@ -340,7 +319,7 @@ class _Reader:
         return pq.ParquetFile(
             self.stored,
             metadata=self.file.metadata,
-            read_dictionary=self._texts,
+            read_dictionary=[column.name for column in self._texts],
             buffer_size=READ_AHEAD,
             pre_buffer=False,
         )
@@ -372,15 +351,22 @@ def _as_binary(array: pa.Array) -> pa.LargeBinaryArray:
     return array.cast(pa.large_binary())
 
 
+def _ids(ids: pa.Array) -> pa.LargeBinaryArray:
+    if holds_ids(ids.type):
+        return _as_binary(ids)
+    null, empty = (pa.scalar(value, pa.large_binary()) for value in (None, b""))
+    return pc.if_else(ids.is_null(), null, empty)
+
+
 def _usable_ids(
-    ids: pa.LargeBinaryArray, options: ReadOptions, id_type: pa.DataType | None
+    ids: pa.LargeBinaryArray, options: ReadOptions, id_type: pa.DataType
 ) -> tuple[pa.LargeBinaryArray, dict[int, str]]:
     """Return ``ids`` with null for malformed text, and by row the problems of unusable ids."""
     problems: dict[int, str] = {}
-    if id_type is not None and not holds_ids(id_type):
+    if not holds_ids(id_type):
         what = f"is of type {id_type}, neither a string nor a number"
         problems = dict.fromkeys(_true_rows(ids.is_valid()), what)
-    elif id_type is not None and pa.types.is_floating(id_type):
+    elif pa.types.is_floating(id_type):
         rows = _true_rows(pc.is_in(ids, value_set=_NOT_FINITE))
         problems = {row: f"is {ids[row].as_py().decode()}, which is no number" for row in rows}
     if rows := malformed_rows(ids.fill_null(b"")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,26 +16,49 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import FileRange
 
 
+class Column(NamedTuple):
+    """A column of a file, or a field inside a column.
+
+    Attributes:
+        path: the name of the column, and of the fields that lead to this one.
+        type: the type of the values.
+    """
+
+    path: tuple[str, ...]
+    type: pa.DataType
+
+    @property
+    def name(self) -> str:
+        """Return the name by which Parquet files are read."""
+        return ".".join(self.path)
+
+    def values(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return the values in some rows; null in null structs."""
+        first, *inside = self.path
+        values = batch.column(first)
+        return pc.struct_field(values, inside) if inside else values
+
+
 def find_columns(
     source: FileRange, schema: pa.Schema, options: ReadOptions
-) -> tuple[str, str | None]:
-    """Return the names of the text column and the id column; None if there is no id column."""
-    text = _field_type(source, schema, options.text_field, "`text_field`")
-    if not is_text(text):
+) -> tuple[Column, Column | None]:
+    """Return the text column and the id column; None if there is no id column."""
+    text = _column(source, schema, options.text_field, "`text_field`")
+    if not is_text(text.type):
         raise InputError(
-            f"{source.path}: column {options.text_field!r} holds {text}, not text: name another "
-            f"one with `text_field` ({_described(schema)})"
+            f"{source.path}: column {options.text_field!r} holds {text.type}, not text: name "
+            f"another one with `text_field` ({_described(schema)})"
         )
-    if options.id_field is not None:
-        kind = _field_type(source, schema, options.id_field, f"`{options.id_option}`")
-        if not holds_ids(kind):
-            raise InputError(
-                f"{source.path}: column {options.id_field!r} holds {kind}, neither strings nor "
-                f"numbers: name another one with `{options.id_option}` ({_described(schema)})"
-            )
-        return options.text_field, options.id_field
-    has_ids = schema.names.count(DEFAULT_ID_FIELD) == 1
-    return options.text_field, DEFAULT_ID_FIELD if has_ids else None
+    if options.id_field is None and schema.names.count(DEFAULT_ID_FIELD) != 1:
+        return text, None
+    name = options.id_field or DEFAULT_ID_FIELD
+    ids = _column(source, schema, name, f"`{options.id_option}`")
+    if options.id_field is not None and not holds_ids(ids.type):
+        raise InputError(
+            f"{source.path}: column {name!r} holds {ids.type}, neither strings nor numbers: name "
+            f"another one with `{options.id_option}` ({_described(schema)})"
+        )
+    return text, ids
 
 
 def kept_type(source: FileRange, schema: pa.Schema, name: str) -> pa.DataType:
@@ -51,8 +74,10 @@ def kept_type(source: FileRange, schema: pa.Schema, name: str) -> pa.DataType:
         raise InputError(f"{source.path}: `keep` {name}: {error}") from error
 
 
-def passthrough_column(source: FileRange, schema: pa.Schema, column: PassthroughColumn) -> pa.Field:
-    """Return the Arrow field of a column that passes through.
+def passthrough_column(
+    source: FileRange, schema: pa.Schema, column: PassthroughColumn
+) -> tuple[Column, pa.Field]:
+    """Return a column that passes through, and its field in the output.
 
     Raises:
         InputError: there is no such column, or the type of the column does not fit.
@@ -63,7 +88,7 @@ def passthrough_column(source: FileRange, schema: pa.Schema, column: Passthrough
             f"{source.path}: column {column.name!r} holds {kind}, which {wanted.type} does not "
             f"hold: give another type, `keep` '{column.name}:TYPE'"
         )
-    return wanted
+    return Column((column.name,), schema.field(column.name).type), wanted
 
 
 def _column_type(source: FileRange, schema: pa.Schema, name: str, option: str) -> pa.DataType:
@@ -76,43 +101,16 @@ def _column_type(source: FileRange, schema: pa.Schema, name: str, option: str) -
     return schema.field(name).type
 
 
-def path_of(schema: pa.Schema, name: str) -> list[str]:
-    """Return the column of a name, or the column and the inner fields that the dots separate.
-
-    >>> path_of(pa.schema([("a.b", pa.string())]), "a.b")
-    ['a.b']
-    >>> path_of(pa.schema([("a", pa.struct([("b", pa.string())]))]), "a.b")
-    ['a', 'b']
-    """
-    return [name] if name in schema.names else name.split(".")
-
-
-def type_at(schema: pa.Schema, name: str) -> pa.DataType:
-    """Return the type of an existing column, or of a field inside a column."""
-    first, *inside = path_of(schema, name)
-    kind = schema.field(first).type
-    for field in inside:
-        kind = kind.field(field).type
-    return kind
-
-
-def values_at(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the values of a column, or of a field inside a column; null in null structs."""
-    first, *inside = path_of(batch.schema, name)
-    values = batch.column(first)
-    return pc.struct_field(values, inside) if inside else values
-
-
-def _field_type(source: FileRange, schema: pa.Schema, name: str, option: str) -> pa.DataType:
-    """Return the type of a column, or of a field inside a column.
+def _column(source: FileRange, schema: pa.Schema, name: str, option: str) -> Column:
+    """Return the column of a name, or else the field inside a column to which its dots lead.
 
     Raises:
         InputError: there is no such column or field, or more than one.
     """
-    first, *inside = path_of(schema, name)
-    if not inside or first not in schema.names:
-        return _column_type(source, schema, name, option)
-    kind, place = _column_type(source, schema, first, option), first
+    place, *inside = name.split(".")
+    if name in schema.names or place not in schema.names:
+        return Column((name,), _column_type(source, schema, name, option))
+    kind, path = _column_type(source, schema, place, option), (place, *inside)
     for field in inside:
         if not pa.types.is_struct(kind):
             problem = f"column {place!r} holds {kind}, not a struct"
@@ -123,7 +121,7 @@ def _field_type(source: FileRange, schema: pa.Schema, name: str, option: str) ->
             kind, place = kind.field(field).type, f"{place}.{field}"
             continue
         raise InputError(f"{source.path} has no column {name!r}: {problem} (see {option})")
-    return kind
+    return Column(path, kind)
 
 
 def _described(schema: pa.Schema) -> str:
