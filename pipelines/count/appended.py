@@ -14,10 +14,9 @@ from bpe._inputs_file import INPUTS
 from bpe.counts.files import counts_to_ipc
 from bpe.counts.manifest import CountsManifest, CountsPart, Totals
 from pipelines import storage
-from pipelines.count.directory import read_manifest, set_of
+from pipelines.count.directory import StoredCounts, read_manifest, set_of
 from pipelines.count.manifest import AppendedManifest, AppendedSet
 from pipelines.count.results import counted_inputs, write_files_of, write_shard
-from pipelines.count.sets import CountsSet, added_up, manifest_of_sets
 from pipelines.output.directory import remove_temporaries
 from pipelines.output.names import (
     DATA,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from pipelines.count.steps import CountJob
 
 FAN_IN = 16
+_Set = tuple[AppendedSet, str, CountsManifest]  # with the path of its manifest
 
 
 def read_appended(directory: str) -> AppendedManifest | None:
@@ -83,16 +83,17 @@ def append_counts(
     made = counted.manifest(job, counted_inputs(read))
     directory, taken = job.directory, {file.name for file in files}
     before = read_appended(directory) if job.generation else None
-    sets: list[tuple[AppendedSet, CountsSet]] = []
+    sets: list[_Set] = []
     gone: list[int] = []
     for one in () if before is None else before.sets:
-        counts = set_of(directory, one)
-        if one.jobs == 1 and not taken.isdisjoint(counts.names):
+        path, manifest = set_of(directory, one)
+        names = {file.name for file in manifest.inputs} | {file.name for file in one.set_aside}
+        if one.jobs == 1 and not taken.isdisjoint(names):
             gone.append(one.generation)
             continue
         still = tuple(file for file in one.set_aside if file.name not in taken)
-        sets.append((replace(one, set_aside=still), counts))
-    counted.check(reading, sum((counts.manifest.totals for _, counts in sets), Totals()))
+        sets.append((replace(one, set_aside=still), path, manifest))
+    counted.check(reading, sum((manifest.totals for *_, manifest in sets), Totals()))
     remove_temporaries(directory)
     if not (job.generation or aside):  # as a job that does not append
         write_files_of(made, job)
@@ -102,14 +103,14 @@ def append_counts(
         if not storage.exists(first):
             storage.write(first, storage.read(join(directory, MANIFEST)))
     added = AppendedSet(generation=job.generation, jobs=1 if job.generation else 0, set_aside=aside)
-    sets.append((added, _written_set(directory, added, made)))
+    sets.append(_written_set(directory, added, made))
     while some := _full(sets):
         job = replace(job, generation=job.generation + 1)
-        gone += [one.generation for one, _ in some]
+        gone += [one.generation for one, *_ in some]
         sets = [*(one for one in sets if one not in some), _merged(some, job)]
     now = AppendedManifest(
         generation=job.generation,
-        sets=tuple(one for one, _ in sets),
+        sets=tuple(one for one, *_ in sets),
         superseded=tuple(gone),
     )
     storage.write(join(directory, MANIFEST), now.to_bytes())
@@ -141,29 +142,26 @@ def tidy(directory: str, *, prune: bool) -> None:
                 storage.remove(join(directory, name))
 
 
-def _written_set(directory: str, one: AppendedSet, manifest: CountsManifest) -> CountsSet:
+def _written_set(directory: str, one: AppendedSet, manifest: CountsManifest) -> _Set:
     """Write the manifest of a set whose shards are complete, and return the set."""
     for name, data in manifest.files().items():
         storage.write(join(directory, one.inputs if name == INPUTS else one.manifest), data)
-    path = join(directory, one.manifest)
-    return CountsSet(directory, manifest, path, appended=True, set_aside=one.set_aside)
+    return one, join(directory, one.manifest), manifest
 
 
-def _full(sets: Sequence[tuple[AppendedSet, CountsSet]]) -> list[tuple[AppendedSet, CountsSet]]:
+def _full(sets: Sequence[_Set]) -> list[_Set]:
     """Return `FAN_IN` sets of the same number of jobs; empty if there are not enough sets."""
-    for jobs in sorted({one.jobs for one, _ in sets} - {0}):
-        some = [(one, counts) for one, counts in sets if one.jobs == jobs]
+    for jobs in sorted({one.jobs for one, *_ in sets} - {0}):
+        some = [one for one in sets if one[0].jobs == jobs]
         if len(some) >= FAN_IN:
             return some[:FAN_IN]
     return []
 
 
-def _merged(
-    some: Sequence[tuple[AppendedSet, CountsSet]], job: CountJob
-) -> tuple[AppendedSet, CountsSet]:
+def _merged(some: Sequence[_Set], job: CountJob) -> _Set:
     """Add up sets, and write the sum as one set of the generation of the job."""
-    sets = [counts for _, counts in some]
-    shards = added_up(sets).sorted_counts.split(job.settings.shards)
+    sets = StoredCounts(directory=job.directory, sets={path: one for _, path, one in some})
+    shards = sets.load().sorted_counts.split(job.settings.shards)
     parts = [
         part
         for shard, shard_counts in enumerate(shards)
@@ -171,18 +169,14 @@ def _merged(
     ]
     added = AppendedSet(
         generation=job.generation,
-        jobs=sum(one.jobs for one, _ in some),
-        set_aside=tuple(aside for one, _ in some for aside in one.set_aside),
+        jobs=sum(one.jobs for one, *_ in some),
+        set_aside=tuple(aside for one, *_ in some for aside in one.set_aside),
     )
-    manifest = replace(
-        manifest_of_sets(sets),
-        dead_letters=tuple(dead for one in sets for dead in one.manifest.dead_letters),
-        parts=tuple(part for part in parts if isinstance(part, CountsPart)),
-    )
-    return added, _written_set(job.directory, added, manifest)
+    parts_only = tuple(part for part in parts if isinstance(part, CountsPart))
+    return _written_set(job.directory, added, replace(sets.manifest, parts=parts_only))
 
 
 def fixed_files(directory: str, manifest: AppendedManifest) -> set[str]:
     """Return the names of the files whose counts cannot be taken out of their set."""
     fixed = [set_of(directory, one) for one in manifest.sets if one.jobs != 1]
-    return {file.name for one in fixed for file in one.manifest.inputs}
+    return {file.name for _, one in fixed for file in one.inputs}

@@ -5,114 +5,53 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bpe._inputs_file import inputs_file_names
-from bpe._native import add_counts
-from bpe.counts.files import read_part
-from bpe.errors import CountsError
 from pipelines import storage
-from pipelines.count.directory import read_counts_sets
-from pipelines.count.sets import manifest_of_sets
+from pipelines.count.directory import read_counts
 from pipelines.count.steps import tokenizer_of_runs
-from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file, check_names
 from pipelines.output.names import TOKENIZER, read_plan
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from bpe._native import SortedCounts
-    from bpe.counts.manifest import CountsPart
-    from pipelines.count.sets import CountsSet
+    from pipelines.count.directory import StoredCounts
 
 
-def stored_sets(directory: str) -> list[CountsSet]:
-    """Return the sets of a counts directory, and check that their manifests agree.
-
-    Raises:
-        VerificationError: a manifest is missing or damaged, or two manifests do not agree.
-    """
-    try:
-        sets = read_counts_sets(directory)
-        manifest_of_sets(sets)  # which compares them
-    except (CountsError, InputError) as error:
-        raise VerificationError(str(error)) from error
-    return sets
-
-
-def check_tokenizers(directory: str, sets: Sequence[CountsSet]) -> None:
+def check_tokenizers(counts: StoredCounts) -> None:
     """Check that counts of runs have the tokenizer of the runs, in each group too.
 
     Counts that no job wrote may have no tokenizer.
 
-    Args:
-        directory: the directory of the counts.
-        sets: the sets in the directory.
-
     Raises:
-        VerificationError: a tokenizer is missing or damaged, or is another tokenizer.
+        InputError: a tokenizer is missing or damaged, or is another tokenizer.
     """
-    if (runs := sets[0].manifest.runs) is None:
+    if (runs := counts.manifest.runs) is None:
         return
-    for folder in dict.fromkeys([directory, *(one.directory for one in sets)]):
-        if storage.exists(join(folder, TOKENIZER)) or read_plan(directory):
-            try:
-                tokenizer_of_runs(folder, runs)
-            except InputError as error:
-                raise VerificationError(str(error)) from error
+    folders = (path.rpartition("/")[0] for path in counts.sets)
+    for folder in dict.fromkeys([counts.directory, *folders]):
+        if storage.exists(join(folder, TOKENIZER)) or read_plan(counts.directory):
+            tokenizer_of_runs(folder, runs)
 
 
-def stored_shards(sets: Sequence[CountsSet]) -> list[tuple[tuple[str, CountsPart], ...]]:
-    """Return the parts of each shard, one of each set, with the path of its file."""
-    columns = (
-        [(join(one.directory, part.file), part) for part in one.manifest.parts] for one in sets
-    )
-    return list(zip(*columns, strict=True))
-
-
-def shard_of(parts: Iterable[tuple[str, CountsPart]], shard: int, shards: int) -> SortedCounts:
-    """Return the counts of a shard from the parts that `stored_shards` gives for the shard.
-
-    Raises:
-        VerificationError: a part does not agree with its manifest.
-    """
-    try:
-        return add_counts(
-            [
-                read_part(storage.read_if_there(path), part, shard=shard, shards=shards, where=path)
-                for path, part in parts
-            ]
-        )
-    except (CountsError, InputError) as error:
-        raise VerificationError(str(error)) from error
-
-
-def stored_files(directory: str, sets: Sequence[CountsSet]) -> list[tuple[str, int, str]]:
+def stored_files(counts: StoredCounts) -> list[tuple[str, int, str]]:
     """Return path, size and SHA-256 (hex) of the parts, then of the dead letters, of all sets.
-
-    Args:
-        directory: the directory of the counts.
-        sets: the sets in the directory.
 
     Raises:
         VerificationError: there is a file that no manifest of counts names.
     """
-    letters = [letters for one in sets for letters in one.manifest.dead_letters]
-    named = {one.file for one in letters}
-    for one in sets:
-        parts = {part.file for part in one.manifest.parts}
-        named |= set(inputs_file_names(one.manifest.inputs))
-        if one.group_by is None:
+    root, manifest = counts.directory, counts.manifest
+    named = {letters.file for letters in manifest.dead_letters}
+    for top in [counts.grouped] if counts.grouped else counts.sets.values():
+        named |= inputs_file_names(top.inputs)
+    for path, one in counts.sets.items():
+        parts = {part.file for part in one.parts}
+        if counts.grouped is None:
             named |= parts
         else:
-            check_names(one.directory, "counts", named=parts)
-    check_names(directory, "counts", named=named, appended=sets[0].appended)
+            check_names(path.rpartition("/")[0], "counts", named=parts)
+    check_names(root, "counts", named=named, appended=bool(counts.appended))
     return [
-        *(
-            (join(one.directory, part.file), part.bytes, part.sha256)
-            for one in sets
-            for part in one.manifest.parts
-        ),
-        *((join(directory, one.file), one.bytes, one.sha256) for one in letters),
+        *((path, part.bytes, part.sha256) for path, part in counts.files),
+        *((join(root, one.file), one.bytes, one.sha256) for one in manifest.dead_letters),
     ]
 
 
@@ -120,10 +59,9 @@ def check_counts(directory: str) -> None:
     """Check a counts directory in this process, one file after the other.
 
     Raises:
-        VerificationError: a file is wrong or missing, or there is no manifest.
+        JobError, bpe.errors.CountsError: a file is wrong or missing, or there is no manifest.
     """
-    root = storage.located(directory)
-    sets = stored_sets(root)
-    check_tokenizers(root, sets)
-    for file in stored_files(root, sets):
+    counts = read_counts(directory)
+    check_tokenizers(counts)
+    for file in stored_files(counts):
         check_file(*file)

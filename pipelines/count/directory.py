@@ -5,11 +5,13 @@ A directory that files were appended to, or of counts by group, holds more than 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bpe._inputs_file import INPUTS
-from bpe.counts.manifest import CountsManifest, Totals
+from bpe.counts import PretokenCounts, check_agreement
+from bpe.counts.files import read_part
+from bpe.counts.manifest import CountsManifest, summed
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.count.manifest import (
@@ -19,7 +21,6 @@ from pipelines.count.manifest import (
     CountedGroup,
     GroupedManifest,
 )
-from pipelines.count.sets import CountsSet, added_up, manifest_of_sets
 from pipelines.errors import InputError
 from pipelines.output.names import (
     APPENDED_KIND,
@@ -33,51 +34,111 @@ from pipelines.output.state import complete
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from bpe.counts import PretokenCounts
+    from collections.abc import Iterable, Mapping
+
+    from bpe._native import SortedCounts
+    from bpe.counts.manifest import CountsPart
 
 
-def read_counts_manifest(directory: str) -> CountsManifest:
-    """Read the manifest of a counts directory on any filesystem; one manifest for all sets.
+@dataclass(frozen=True, kw_only=True)
+class StoredCounts:
+    """The counts in a directory: one set of shards, or one for each job or group.
+
+    Attributes:
+        directory: the directory.
+        sets: the manifest of each set, by the path of the manifest; its files are next to it.
+        appended: the sets of a directory that files were appended to; else empty.
+        grouped: the manifest above counts by group; else None.
+    """
+
+    directory: str
+    sets: Mapping[str, CountsManifest]
+    appended: tuple[AppendedSet, ...] = ()
+    grouped: GroupedManifest | None = None
+
+    @property
+    def manifest(self) -> CountsManifest:
+        """Return one manifest for all sets; only groups of one corpus have an order in common."""
+        sets = [*self.sets.values()]
+        manifest = sets[0]
+        if len(sets) > 1:
+            parts = tuple(part for one in sets for part in one.parts)
+            letters = tuple(file for one in sets for file in one.dead_letters)
+            manifest = replace(manifest, parts=parts, dead_letters=letters, **summed(sets))
+        if (grouped := self.grouped) is None:
+            return manifest
+        return replace(
+            manifest,
+            totals=grouped.totals,
+            inputs=grouped.inputs,
+            dead_letters=grouped.dead_letters,
+        )
+
+    @property
+    def files(self) -> list[tuple[str, CountsPart]]:
+        """Return the path of each part, one set after the other, with its entry of a manifest."""
+        folders = ((path.rpartition("/")[0], one) for path, one in self.sets.items())
+        return [(join(folder, part.file), part) for folder, one in folders for part in one.parts]
+
+    @property
+    def shards(self) -> list[list[tuple[str, CountsPart]]]:
+        """Return the `files` of each shard, one of each set."""
+        files, shards = self.files, len(next(iter(self.sets.values())).parts)
+        return [files[shard::shards] for shard in range(shards)]
+
+    def load(self) -> PretokenCounts:
+        """Read and check the counts of all sets.
+
+        Raises:
+            CountsError: a file is missing, damaged or of another run.
+        """
+        shards = self.shards
+        counts = [
+            one
+            for shard, files in enumerate(shards)
+            for one in read_shard(files, shard, len(shards))
+        ]
+        return PretokenCounts.of(counts, self.manifest, where=join(self.directory, MANIFEST))
+
+
+def read_shard(
+    files: Iterable[tuple[str, CountsPart]], shard: int, shards: int
+) -> list[SortedCounts]:
+    """Return the counts in each of the files that `StoredCounts.shards` gives for a shard.
+
+    Raises:
+        CountsError: a file is missing, damaged or of another run.
+    """
+    return [
+        read_part(storage.read_if_there(path), part, shard=shard, shards=shards, where=path)
+        for path, part in files
+    ]
+
+
+def read_counts(directory: str) -> StoredCounts:
+    """Read the manifests of a counts directory on any filesystem, and check that they agree.
 
     Raises:
         InputError: there is no manifest, or nothing was counted yet.
-        CountsError: a manifest is damaged.
-    """
-    return manifest_of_sets(read_counts_sets(directory))
-
-
-def read_counts_sets(directory: str) -> list[CountsSet]:
-    """Read the sets of a counts directory on any filesystem, in the order of the manifest.
-
-    Raises:
-        InputError: there are no sets, or nothing was counted yet.
-        CountsError: a manifest is damaged.
+        CountsError: a manifest is damaged, or two manifests do not agree.
     """
     root = storage.located(directory)
     manifest = read_manifest(root, directory)
     if isinstance(manifest, GroupedManifest):
-        return _group_sets(root, manifest)
-    if isinstance(manifest, AppendedManifest):
-        return [set_of(root, one) for one in manifest.sets]
-    return [CountsSet(root, manifest, join(root, MANIFEST))]
+        counts = StoredCounts(directory=root, sets=_of_groups(root, manifest), grouped=manifest)
+    elif isinstance(manifest, AppendedManifest):
+        sets = dict(set_of(root, one) for one in manifest.sets)
+        counts = StoredCounts(directory=root, sets=sets, appended=manifest.sets)
+    else:
+        counts = StoredCounts(directory=root, sets={join(root, MANIFEST): manifest})
+    (path, first), *others = counts.sets.items()
+    for other_path, other in others:
+        check_agreement(first, other, titles=(path, other_path))
+    return counts
 
 
-def group_directories(directory: str) -> dict[str, str]:
-    """Return the directory of each group in counts by group, by value; empty for other counts.
-
-    Raises:
-        InputError: there are no counts.
-        CountsError: the manifest is damaged.
-    """
-    root = storage.located(directory)
-    manifest = read_manifest(root, directory)
-    if not isinstance(manifest, GroupedManifest):
-        return {}
-    return {one.value: join(directory, manifest.folder(one)) for one in manifest.groups}
-
-
-def _group_sets(root: str, grouped: GroupedManifest) -> list[CountsSet]:
-    sets = []
+def _of_groups(root: str, grouped: GroupedManifest) -> dict[str, CountsManifest]:
+    sets = {}
     for group in grouped.groups:
         folder = join(root, grouped.folder(group))
         manifest = read_manifest(folder, folder)
@@ -87,30 +148,31 @@ def _group_sets(root: str, grouped: GroupedManifest) -> list[CountsSet]:
             raise CountsError(
                 f"{folder}: these are not the counts that {join(root, MANIFEST)} names: count again"
             )
-        path = join(folder, MANIFEST)
-        sets.append(
-            CountsSet(folder, manifest, path, group_by=grouped.group_by, sources=grouped.sources)
-        )
+        sets[join(folder, MANIFEST)] = manifest
     if not sets:
         raise InputError(f"{root}: no group was counted: the corpus has no documents")
-    first, alone = sets[0].manifest, Totals(failures=grouped.totals.failures)
-    first = replace(
-        first,
-        totals=first.totals + alone,
-        inputs=grouped.inputs,
-        dead_letters=grouped.dead_letters,
-    )
-    return [replace(sets[0], manifest=first), *sets[1:]]
+    return sets
+
+
+def read_counts_manifest(directory: str) -> CountsManifest:
+    """Return one manifest for all sets; errors are those of `read_counts`."""
+    return read_counts(directory).manifest
 
 
 def load_counts(directory: str) -> PretokenCounts:
-    """Read and check a counts directory on any filesystem.
+    """Read and check counts; errors are those of `read_counts` and `StoredCounts.load`."""
+    return read_counts(directory).load()
 
-    Raises:
-        InputError: a file is missing, or nothing was counted yet.
-        CountsError: a file is damaged or of another run.
+
+def group_directories(directory: str) -> dict[str, str]:
+    """Return the directory of each group in counts by group, by value; empty for other counts.
+
+    Errors are those of `read_counts`.
     """
-    return added_up(read_counts_sets(directory))
+    grouped = read_counts(directory).grouped
+    if grouped is None:
+        return {}
+    return {one.value: join(directory, grouped.folder(one)) for one in grouped.groups}
 
 
 def read_manifest(root: str, directory: str) -> CountsManifest | GroupedManifest | AppendedManifest:
@@ -143,8 +205,8 @@ def read_manifest(root: str, directory: str) -> CountsManifest | GroupedManifest
     return manifest_from(GroupedManifest, value, path, inputs=inputs, **known)
 
 
-def set_of(directory: str, one: AppendedSet) -> CountsSet:
-    """Read the manifest of a set and return the set.
+def set_of(directory: str, one: AppendedSet) -> tuple[str, CountsManifest]:
+    """Read the manifest of a set; return its path, too.
 
     Raises:
         InputError: the manifest is missing.
@@ -153,7 +215,6 @@ def set_of(directory: str, one: AppendedSet) -> CountsSet:
     path = join(directory, one.manifest)
     if not one.generation and not storage.exists(path):
         path = join(directory, MANIFEST)  # of the first job, which nothing was appended to yet
-    manifest = CountsManifest.from_json(
+    return path, CountsManifest.from_json(
         storage.read(path), where=path, inputs=lambda: storage.read(join(directory, one.inputs))
     )
-    return CountsSet(directory, manifest, path, appended=True, set_aside=one.set_aside)

@@ -16,9 +16,8 @@ from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
 from pipelines.count.beam import merge_shards
 from pipelines.count.check_parts import check_counts
-from pipelines.count.directory import read_counts_manifest, read_counts_sets
+from pipelines.count.directory import read_counts, read_counts_manifest
 from pipelines.count.results import Counted, write_counted
-from pipelines.count.sets import manifest_of_sets
 from pipelines.count.steps import (
     FILE_BITS,
     Counters,
@@ -248,8 +247,8 @@ class CountRequest(CorpusRequest):
 
     def summarize(self, planned: Planned, done: Done | None) -> CountSummary:
         """Return the summary of the count, and write the timing."""
-        sets = read_counts_sets(self.directory)
-        manifest = manifest_of_sets(sets)
+        counts = read_counts(self.directory)
+        manifest = counts.manifest
         totals = manifest.totals
         summary = CountSummary(
             output=self.directory,
@@ -269,7 +268,7 @@ class CountRequest(CorpusRequest):
             new_inputs=len(planned.files),
             outdated=planned.outdated,
             set_aside=tuple(
-                f"{one.name}: {one.reason}" for counted in sets for one in counted.set_aside
+                f"{file.name}: {file.reason}" for one in counts.appended for file in one.set_aside
             ),
         )
         if done is not None and not done.complete:

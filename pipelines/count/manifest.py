@@ -80,6 +80,11 @@ class GroupedManifest:
     parts: tuple[str, ...] = field(default=())
     sources: tuple[MixSource, ...] = ()
 
+    @property
+    def field(self) -> str | None:
+        """Return the field that names the group of a record; None if no field does."""
+        return None if self.sources else self.group_by
+
     def folder(self, group: CountedGroup) -> str:
         """Return the folder of a group's counts, below the directory."""
         return group_folder(self.group_by, group.value)

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bpe._native import add_counts
 from bpe.counts.files import counts_table
-from pipelines.count.check_parts import shard_of, stored_sets, stored_shards
-from pipelines.count.sets import manifest_of_sets
+from pipelines.count.directory import read_counts, read_shard
 from pipelines.report.writing_systems import kind_of
 
 if TYPE_CHECKING:
@@ -92,18 +92,19 @@ def read_counted_facts(directory: str, *, advance: Callable[[int, int], object])
         advance: called after each shard with the number of shards read, and of all.
 
     Raises:
-        VerificationError: a part is missing, damaged, or differs from the manifest.
+        bpe.errors.CountsError: a part is missing, damaged, or differs from the manifest.
     """
-    sets = stored_sets(directory)
+    counts = read_counts(directory)
     facts = CountedFacts(
         directory=directory,
-        manifest=manifest_of_sets(sets),
-        is_appended=sets[0].appended,
-        are_many=len(sets) > 1 or sets[0].group_by is not None,
+        manifest=counts.manifest,
+        is_appended=bool(counts.appended),
+        are_many=len(counts.sets) > 1 or counts.grouped is not None,
     )
-    shards = stored_shards(sets)
-    for shard, parts in enumerate(shards):
-        table = counts_table(shard_of(parts, shard, len(shards))).select(["pretoken", "count"])
+    shards = counts.shards
+    for shard, files in enumerate(shards):
+        table = counts_table(add_counts(read_shard(files, shard, len(shards))))
+        table = table.select(["pretoken", "count"])
         for batch in table.to_batches(max_chunksize=_ROWS):
             facts.add(*(column.to_pylist() for column in batch.columns))
         advance(shard + 1, len(shards))

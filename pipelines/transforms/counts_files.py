@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 
+from bpe._native import add_counts
 from bpe.counts import require_pretokens
 from bpe.counts.files import count_items, counts_from_ipc
 from bpe.counts.manifest import Totals
 from pipelines.batches import totals_of
 from pipelines.corpus.inputs import describe_inputs
-from pipelines.count.check_parts import shard_of, stored_sets, stored_shards
-from pipelines.count.directory import read_counts_manifest
+from pipelines.count.directory import read_counts, read_counts_manifest, read_shard
 from pipelines.count.results import Counted, of_kind, write_counted, write_shard
 from pipelines.count.steps import count_job, count_plan
 from pipelines.elements import call_once, pack, require_global_window, unpack, with_storage
@@ -167,20 +167,19 @@ class ReadCounts(beam.PTransform):  # type: ignore[misc]
 
 def _shards(directory: str) -> Iterator[bytes]:
     """Yield the files of each shard; counts that were appended to have one in each set."""
-    sets = stored_sets(directory)
+    counts = read_counts(directory)
+    manifest, shards = counts.manifest, counts.shards
     require_pretokens(
-        sets[0].manifest, title=directory, remedy="read counts of pre-tokens, or use bpe train"
+        manifest, title=directory, remedy="read counts of pre-tokens, or use bpe train"
     )
-    if (scale := sets[0].manifest.scale) != 1:
+    if (scale := manifest.scale) != 1:
         raise InputError(
             f"{directory}: these counts are weighted, in units of 1/{scale}, which plain "
             "counts cannot say: read the directories they were made of, or use bpe train --counts"
         )
-    shards = stored_shards(sets)
-    for shard, parts in enumerate(shards):
-        yield pack((shard, len(shards), parts))
+    for shard, files in enumerate(shards):
+        yield pack((files, shard, len(shards)))
 
 
 def _read_shard(element: bytes) -> Iterator[tuple[bytes, int]]:
-    shard, shards, parts = unpack(element)
-    yield from count_items(shard_of(parts, shard, shards))
+    yield from count_items(add_counts(read_shard(*unpack(element))))

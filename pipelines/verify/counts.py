@@ -6,25 +6,19 @@ Given the inputs, they are counted again, into temporary files, and each shard i
 
 from __future__ import annotations
 
-import functools
-import operator
 import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bpe._native import add_counts
 from bpe.counts import CutRuns
 from bpe.counts.files import counts_table
-from bpe.counts.manifest import CountsManifest, Totals
+from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.corpus.inputs import Inputs
 from pipelines.corpus.reading import Reading, reading_of
-from pipelines.count.check_parts import (
-    check_tokenizers,
-    shard_of,
-    stored_files,
-    stored_sets,
-    stored_shards,
-)
+from pipelines.count.check_parts import check_tokenizers, stored_files
+from pipelines.count.directory import read_counts, read_shard
 from pipelines.count.job import CountRequest
 from pipelines.count.steps import CountJob
 from pipelines.errors import InputError, VerificationError
@@ -38,9 +32,10 @@ from pipelines.verify.inputs import Stated, match_inputs
 from pipelines.verify.made_again import first_difference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from pipelines.count.sets import CountsSet
+    from bpe.counts.manifest import CountsManifest
+    from pipelines.count.directory import StoredCounts
     from pipelines.settings import InputSettings
     from pipelines.verify.base import Verification
 
@@ -50,7 +45,7 @@ class CheckCounts(Check):
 
     def pieces(self) -> Iterator[tuple[tuple[str, int, str], int]]:
         """Yield the files, each with its size in bytes."""
-        for file in stored_files(self.output, stored_sets(self.output)):
+        for file in stored_files(read_counts(self.output)):
             yield file, file[1]
 
     def check(self, file: tuple[str, int, str], /, **_: Any) -> dict[str, Any]:
@@ -59,18 +54,18 @@ class CheckCounts(Check):
         return {}
 
 
-def _compare_shards(
-    root: str, counted: Sequence[CountsSet], sets: Sequence[CountsSet], unit: str
-) -> None:
+def _compare_shards(stored: StoredCounts, counted: StoredCounts, unit: str) -> None:
     """Compare each shard with the same shard counted again.
 
     Raises:
         VerificationError: a shard differs; the message names the first row.
+        bpe.errors.CountsError: a part does not agree with its manifest.
     """
-    shards = len(counted[0].manifest.parts)
-    both = map(stored_shards, (counted, sets))
-    for shard, parts in enumerate(zip(*both, strict=True)):
-        again, before = (counts_table(shard_of(some, shard, shards)) for some in parts)
+    root, shards = stored.directory, len(counted.shards)
+    for shard, files in enumerate(zip(counted.shards, stored.shards, strict=True)):
+        again, before = (
+            counts_table(add_counts(read_shard(some, shard, shards))) for some in files
+        )
         if again.equals(before):
             continue
         rows = min(len(again), len(before))
@@ -114,10 +109,10 @@ class CountAgain(CountRequest):
             VerificationError: the inputs are not the files that were counted.
             InputError: the inputs cannot be listed.
         """
-        sets = stored_sets(self.counted)
+        counts = read_counts(self.counted)
         files = match_inputs(
-            *(self.counted, self.inputs, _stated(sets)),
-            set_aside=[aside for one in sets for aside in one.set_aside],
+            *(self.counted, self.inputs, _stated(counts)),
+            set_aside=[aside for one in counts.appended for aside in one.set_aside],
         )
         return Inputs(files=tuple(files))
 
@@ -127,14 +122,14 @@ class CountAgain(CountRequest):
         return {name: storage.read(join(self.counted, name)) for name in names}
 
 
-def _stated(sets: Sequence[CountsSet]) -> list[Stated]:
-    """Return the input files of all sets, in the order of the corpus."""
-    inputs = [file for one in sets for file in one.manifest.inputs]
+def _stated(counts: StoredCounts) -> list[Stated]:
+    """Return the input files, in the order of the corpus."""
+    inputs = counts.manifest.inputs
     sources = {
         file.name: one.name
-        for one in sets[0].sources
+        for one in (counts.grouped.sources if counts.grouped else ())
         for first, end in one.inputs
-        for file in sets[0].manifest.inputs[first:end]
+        for file in inputs[first:end]
     }
     return [Stated(one.name, one.size, sources.get(one.name)) for one in inputs]
 
@@ -150,72 +145,75 @@ def verify_counts(job: Verification) -> dict[str, Any]:
         JobError: the counts cannot be checked.
     """
     root = job.directory
-    sets = stored_sets(root)
-    check_tokenizers(root, sets)
-    again = None if job.inputs is None else _recount_job(job, sets, job.inputs)
+    try:
+        counts = read_counts(root)
+        check_tokenizers(counts)
+    except (CountsError, InputError) as error:
+        raise VerificationError(str(error)) from error
+    again = None if job.inputs is None else _recount_job(job, counts, job.inputs)
     if again is not None:
         again.plan()  # before all else: whether these are the inputs
     check = CheckCounts(output=root, reads=again is None)
-    files = stored_files(root, sets)
+    files = stored_files(counts)
     size = sum(size for _, size, _ in files)
     job.run(check, pieces=len(files), size=size)
     if again is not None:
         run_once(again, execution=job.execution, progress=job.progress)
-        (counted,) = stored_sets(again.directory)
-        _compare_shards(root, [counted], sets, again.job.unit)
-        _compare(root, sets, counted.manifest)
-    if not sets[0].appended:
-        job.refuse_another(sets, stored_sets(root))
-    totals = sum((one.manifest.totals for one in sets), Totals())
+        counted = read_counts(again.directory)
+        _compare_shards(counts, counted, again.job.unit)
+        _compare(counts, counted.manifest)
+    if not counts.appended:
+        job.refuse_another(counts, read_counts(root))
+    totals = counts.manifest.totals
     return {
-        "parts": sum(len(one.manifest.parts) for one in sets),
+        "parts": len(counts.files),
         "documents": totals.documents,
         "bytes": totals.bytes,
-        "unit": "pre-token" if sets[0].manifest.runs is None else "run",
+        "unit": "pre-token" if counts.manifest.runs is None else "run",
         "tokens": totals.pretokens,
         "failures": totals.failures,
         "formats": totals.formats,
     }
 
 
-def _recount_job(job: Verification, sets: Sequence[CountsSet], inputs: InputSettings) -> CountAgain:
+def _recount_job(job: Verification, counts: StoredCounts, inputs: InputSettings) -> CountAgain:
     """Return the job that counts the inputs again.
 
     Raises:
         InputError: rare pre-tokens of each group were dropped, so counts cannot be compared.
     """
-    root, first, directory = job.directory, sets[0].manifest, join(job.work, "counts")
-    pruned = first.prune  # counts that were appended to have none
-    if pruned and sets[0].group_by is not None:
+    root, manifest, directory = job.directory, counts.manifest, join(job.work, "counts")
+    pruned = manifest.prune
+    if pruned and counts.grouped is not None:
         raise InputError(
             f"{root}: rare pre-tokens of each group were dropped, so the sum of all groups is "
             "not what its input gives: verify without `input`"
         )
-    if first.scale != 1:
+    if manifest.scale != 1:
         raise VerificationError(
-            f"{root}: these counts are weighted, in units of 1/{first.scale}: they can be compared "
-            "with no input; verify those they were made of"
+            f"{root}: these counts are weighted, in units of 1/{manifest.scale}: they can be "
+            "compared with no input; verify those they were made of"
         )
     return CountAgain(
         inputs=replace(inputs, max_failures=sys.maxsize),
         output=OutputSettings(directory=directory),
         counted=root,
-        group_field=sets[0].group_field,
+        group_field=counts.grouped.field if counts.grouped else None,
         job=CountJob(
             directory=directory,
-            pretokenizer=first.pretokenizer,
-            special_tokens=first.special_tokens,
+            pretokenizer=manifest.pretokenizer,
+            special_tokens=manifest.special_tokens,
             settings=CountSettings(
-                track_order=first.order_span is not None,
+                track_order=manifest.order_span is not None,
                 prune_below=pruned.below if pruned else 1,
-                shards=len(first.parts),
+                shards=len(counts.shards),
             ),
-            runs=first.runs,
+            runs=manifest.runs,
         ),
     )
 
 
-def _compare(root: str, sets: Sequence[CountsSet], again: CountsManifest) -> None:
+def _compare(counts: StoredCounts, again: CountsManifest) -> None:
     """Compare the totals of manifests: documents, pre-tokens, bad records, dropped and cut ones.
 
     The greatest count of a pair over all sets is between the maximum and the sum of the sets' own.
@@ -223,12 +221,13 @@ def _compare(root: str, sets: Sequence[CountsSet], again: CountsManifest) -> Non
     Raises:
         VerificationError: counting again gives other totals.
     """
-    stated, now = sum((one.manifest.totals for one in sets), Totals()), again.totals
+    root, manifest = counts.directory, counts.manifest
+    stated, now = manifest.totals, again.totals
     for what, before, after in (
         ("documents", stated.documents, now.documents),
         ("pre-tokens", stated.pretokens, now.pretokens),
         ("bad records", stated.failures, now.failures),
-        ("dropped pre-tokens", sets[0].manifest.prune, again.prune),
+        ("dropped pre-tokens", manifest.prune, again.prune),
     ):
         if before != after:
             raise VerificationError(
@@ -236,9 +235,8 @@ def _compare(root: str, sets: Sequence[CountsSet], again: CountsManifest) -> Non
             )
     if again.cut is None:
         return
-    cuts = [one.manifest.cut for one in sets if one.manifest.cut is not None]
-    total = functools.reduce(operator.add, cuts, CutRuns(pairs=0, max_pair=0))
-    most = max((one.max_pair for one in cuts), default=0)
+    total = manifest.cut or CutRuns(pairs=0, max_pair=0)
+    most = max((one.cut.max_pair for one in counts.sets.values() if one.cut), default=0)
     if total.pairs != again.cut.pairs or not most <= again.cut.max_pair <= total.max_pair:
         raise VerificationError(
             f"{root}: the manifest says that the runs that were cut have {total}; counting again "
