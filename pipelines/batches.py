@@ -24,7 +24,7 @@ from bpe.errors import BpeError, EncodingError
 from pipelines.corpus.documents.block import use_good_rows
 from pipelines.count.steps import FLUSH_BYTES, added_up, count_texts, shard_messages
 from pipelines.encode.rows import with_ends
-from pipelines.encode.tokens import check_special_tokens, end_ids, in_tokens
+from pipelines.encode.tokens import end_ids, in_tokens
 from pipelines.encode.tokens import id_type as smallest_id_type
 from pipelines.errors import InputError, RecordError
 from pipelines.settings import EncodeSettings
@@ -241,12 +241,10 @@ class IdEncoder:
         tokenizer: Tokenizer,
         settings: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
     ) -> None:
-        special = tokenizer.special_tokens
-        settings = in_tokens(settings, special, tokenizer.roles)
-        check_special_tokens(tuple(special), settings, allow="allowed_special")
+        settings = in_tokens(settings, tokenizer.special_tokens, tokenizer.roles)
         self._tokenizer = tokenizer
         self._allowed = "all" if "all" in settings.allow_special else settings.allow_special
-        self._ends = end_ids(tokenizer, settings)
+        self._ends = end_ids(tokenizer, settings, allow="allowed_special")
         self._id_type = smallest_id_type(tokenizer, settings)
 
     def encode(self, texts: pa.Array | pa.ChunkedArray, use: CacheUse) -> EncodedTexts:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from bpe.errors import EncodingError
 from pipelines import storage
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.parts import opened
 from pipelines.encode.rows import ID, INPUT_IDS, without_ends
-from pipelines.encode.steps import EncodeJob
+from pipelines.encode.tokens import end_ids
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
 from pipelines.output.state import complete
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest, Part
-    from pipelines.encode.rows import RowLayout
 
 DOCUMENTS = 1024  # decoded and written at a time
 
@@ -65,24 +64,22 @@ def decode(
 def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO) -> int:
     tokenizer = stored_tokenizer(root, manifest.tokenizer.sha256)
     try:
-        job = EncodeJob.of(manifest, root)
-        layout = job.layout(tokenizer)
+        ends = end_ids(tokenizer, manifest.rows)
     except ConfigError as error:
         raise InputError(f"{root}: the manifest contradicts itself: {error}") from error
     documents = 0
     for part in manifest.parts:
-        for batch, tokens in _documents(root, part, layout):
+        for batch, tokens in _documents(root, part, ends):
             stream.write(_lines(join(root, part.file), batch.column(ID), tokens, tokenizer))
             documents += len(batch)
     return documents
 
 
 def _documents(
-    root: str, part: Part, layout: RowLayout
+    root: str, part: Part, ends: dict[str, Any]
 ) -> Iterator[tuple[pa.RecordBatch, pa.ListArray]]:
     """Yield batches of rows, and their ids without the tokens put at the ends of documents."""
     with opened(root, part) as file:
-        ends = {"prepend": layout.prepend, "append": layout.append}
         for batch in batches_of(file, DOCUMENTS, columns=[ID, INPUT_IDS]):
             yield batch, without_ends(batch.column(INPUT_IDS), **ends)
 

@@ -46,13 +46,11 @@ class Reading:
         directory: the output directory, for dead letters.
         settings: how records become documents.
         max_failures: bad records the whole job may set aside.
-        sets_aside: whether bad records are written to dead letters; else they are only counted.
     """
 
     directory: str
     settings: ReadOptions
     max_failures: int = 0
-    sets_aside: bool = True
 
 
 def reading_of(inputs: InputSettings, directory: str, *, group_by: str | None) -> Reading:
@@ -125,8 +123,6 @@ class SplitReader:
             ChangedFileError: the file is no longer the one that was planned.
         """
         self.bad_records += 1
-        if not self.reading.sets_aside:
-            return
         limit = self.reading.max_failures
         if self.bad_records > limit:
             for piece in self.split.pieces:

@@ -46,7 +46,7 @@ def write_manifest(
         InputError: the earlier manifest or its records are damaged.
         JobError: another job has taken the directory over.
     """
-    made = [(Part.of_record(record), record) for record in records]
+    made = [(Part.of_unit(record), record) for record in records]
     if job.generation:
         made = with_earlier(made, job.directory, sources=sources)
     manifest = job.manifest(tuple(part for part, _ in made))
@@ -85,7 +85,7 @@ def with_earlier(
     """
     taken = {name for part, _ in made for name in part.names}
     records = records_of(read_header(directory), directory)
-    before = ((Part.of_record(record), record) for record in records)
+    before = ((Part.of_unit(record), record) for record in records)
     parts = [*(one for one in before if taken.isdisjoint(one[0].names)), *made]
     order = (*sources, *sorted({part.source for part, _ in parts if part.inputs}))
     ranks = {name: rank for rank, name in enumerate(dict.fromkeys(order))}

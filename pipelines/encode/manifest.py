@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pipelines.corpus.splits import Split
+    from pipelines.stage.stage import Made
 
 KIND = "encoded"
 VERSION = 8  # 7 had records with sources and ranges apart
@@ -94,14 +95,19 @@ class Part(Sums):
         """Return the names of the files of the part, with the files that were set aside."""
         return [*(one.name for one in self.inputs), *(one.name for one in self.set_aside)]
 
+    @property
+    def bad_records(self) -> int:
+        """Return the number of bad records of the same split."""
+        return self.dead_letters.records if self.dead_letters else 0
+
     @classmethod
-    def of_record(cls, record: Record) -> Part:
-        """Return the part that a record describes.
+    def of_unit(cls, unit: Record | Made) -> Part:
+        """Return the part of a unit of work.
 
         Raises:
-            ValueError, LookupError, TypeError: the record is not of an encoded corpus.
+            ValueError, LookupError, TypeError: the unit is not of an encoded corpus.
         """
-        return from_jsonable(cls, {**vars(record.files[0]), **record.totals})
+        return from_jsonable(cls, {**vars(unit.files[0]), **unit.totals})
 
 
 def unit_name(file: str) -> str:
@@ -136,7 +142,7 @@ class Totals(Sums):
         return cls(
             **vars(sum(parts, NOTHING)),
             bytes=sum(part.bytes for part in parts),
-            failures=sum(part.dead_letters.records for part in parts if part.dead_letters),
+            failures=sum(part.bad_records for part in parts),
             sources={
                 name: SourceTotals(one.documents, one.tokens, one.text_bytes)
                 for name, one in sources.items()
@@ -287,7 +293,7 @@ def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
     header = read_header(directory, discarded=discarded)
     try:
         # Of very many records, one as JSON at a time.
-        parts = tuple(map(Part.of_record, records_of(header, directory)))
+        parts = tuple(map(Part.of_unit, records_of(header, directory)))
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(
             f"{_path(directory)}: damaged: {error}: encode the corpus again"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.parquet_writer import RowWriter
-
 if TYPE_CHECKING:
-    from pipelines.settings import ParquetEncoding, RowSettings
+    from collections.abc import Iterable
+
+    from pipelines.settings import ParquetEncoding
 
 Numbers: TypeAlias = npt.NDArray[np.int64]
 Ids: TypeAlias = npt.NDArray[np.unsignedinteger]  # uint16 or uint32
@@ -23,56 +23,35 @@ ID, KEY, INPUT_IDS, NUM_TOKENS = "id", "key", "input_ids", "num_tokens"
 OWN = (ID, KEY, INPUT_IDS, NUM_TOKENS)  # no column that passes through has such a name
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowLayout:
-    """The schema of the rows of a corpus.
+def row_schema(
+    id_type: str, encoding: ParquetEncoding, passthrough: Iterable[pa.Field] = ()
+) -> pa.Schema:
+    """Return the schema of a part, with the columns that pass through."""
+    return pa.schema(
+        [
+            pa.field(ID, pa.string()),
+            *passthrough,
+            pa.field(KEY, pa.uint64()),
+            pa.field(INPUT_IDS, list_type(id_type, encoding)),
+            pa.field(NUM_TOKENS, pa.uint32()),
+        ]
+    )
 
-    Attributes:
-        settings: the settings of the rows.
-        id_type: ``uint16`` or ``uint32``.
-        passthrough: the columns that pass through.
-        prepend: the id put before the ids of each document, or None.
-        append: the id put after the ids of each document, or None.
-    """
 
-    settings: RowSettings
-    id_type: str
-    passthrough: tuple[pa.Field, ...] = ()
-    prepend: int | None = None
-    append: int | None = None
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Return the schema of a part."""
-        return pa.schema(
-            [
-                pa.field(ID, pa.string()),
-                *self.passthrough,
-                pa.field(KEY, pa.uint64()),
-                pa.field(INPUT_IDS, list_type(self.id_type, self.settings.parquet_encoding)),
-                pa.field(NUM_TOKENS, pa.uint32()),
-            ]
-        )
-
-    def writer(self, sink: Any) -> RowWriter:
-        """Return a writer of the rows of a part; the writer does not close ``sink``."""
-        return RowWriter(sink, self.schema, encoding=self.settings.parquet_encoding)
-
-    def rows(
-        self,
-        *,
-        ids: pa.StringArray,
-        passthrough: tuple[pa.Array, ...],
-        keys: pa.UInt64Array,
-        input_ids: pa.ListArray,
-    ) -> pa.RecordBatch:
-        """Return the rows made of columns of equal length."""
-        schema = self.schema
-        values, offsets = flat(input_ids)
-        kind = schema.field(INPUT_IDS).type
-        lists = lists_of(pa.array(values).cast(kind.value_type), offsets, kind)
-        lengths = pa.array(np.diff(offsets), pa.uint32())
-        return pa.record_batch([ids, *passthrough, keys, lists, lengths], schema=schema)
+def rows_of(
+    schema: pa.Schema,
+    *,
+    ids: pa.StringArray,
+    passthrough: Iterable[pa.Array],
+    keys: pa.UInt64Array,
+    input_ids: pa.ListArray,
+) -> pa.RecordBatch:
+    """Return the rows of a part, made of columns of equal length."""
+    values, offsets = flat(input_ids)
+    kind = schema.field(INPUT_IDS).type
+    lists = lists_of(pa.array(values).cast(kind.value_type), offsets, kind)
+    lengths = pa.array(np.diff(offsets), pa.uint32())
+    return pa.record_batch([ids, *passthrough, keys, lists, lengths], schema=schema)
 
 
 def list_type(id_type: str, encoding: ParquetEncoding) -> pa.DataType:

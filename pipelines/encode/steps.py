@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+import sys
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +29,11 @@ from pipelines.encode.manifest import (
     Totals,
     ranges_of,
 )
-from pipelines.encode.rows import NOTHING, RowLayout, Sums, with_ends
-from pipelines.encode.tokens import check_special_tokens, end_ids, id_type, unknown_id
+from pipelines.encode.rows import NOTHING, Sums, row_schema, rows_of, with_ends
+from pipelines.encode.tokens import end_ids, id_type, unknown_id
 from pipelines.metrics import add_to_metrics
-from pipelines.output.names import (
-    TOKENIZER,
-    fingerprint,
-)
+from pipelines.output.names import TOKENIZER, fingerprint
+from pipelines.parquet_writer import RowWriter
 from pipelines.settings import MAX_ROW_TOKENS
 from pipelines.stage.record import StoredFile
 from pipelines.stage.stage import Made
@@ -42,8 +41,7 @@ from pipelines.storage import join, replacing
 from pipelines.tokenizer_files import sent_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from bpe import Tokenizer
     from bpe.counts.manifest import DeadLetters
@@ -51,8 +49,6 @@ if TYPE_CHECKING:
     from pipelines.corpus.splits import Split
     from pipelines.progress import SlotWriter
     from pipelines.settings import EncodeSettings
-
-    Add: TypeAlias = Callable[[pa.RecordBatch], object]  # takes rows, in order
 
 # The version of a part and of its record, in its fingerprint. Raise it when the same settings make
 # others than before: `--resume` writes such parts again.
@@ -76,16 +72,16 @@ class EncodeJob(EncodedHeader, Reading):
 
     @classmethod
     def of(cls, manifest: EncodedManifest, directory: str) -> EncodeJob:
-        """Return the job that made an encoded corpus; the job writes no dead letters."""
+        """Return the job that made an encoded corpus, to make its parts again."""
         parts = len(manifest.parts)
-        return cls(**manifest.head, directory=directory, parts=parts, sets_aside=False)
+        return cls(**manifest.head, directory=directory, parts=parts, max_failures=sys.maxsize)
 
     @property
     def plan_settings(self) -> dict[str, Any]:
         """Return all settings that decide the bytes of a part, as JSON values, except its split."""
         return {
             "layout": LAYOUT,
-            "schema": [f"{one.name}: {type_text(one.type)}" for one in self._layout.schema],
+            "schema": [f"{one.name}: {type_text(one.type)}" for one in self.schema],
             "tokenizer": self.tokenizer.sha256,
             "id_type": self.id_type,
             **self.settings.to_json(),
@@ -93,19 +89,10 @@ class EncodeJob(EncodedHeader, Reading):
         }
 
     @property
-    def _layout(self) -> RowLayout:
-        """Return the layout of the rows without the ids at the ends of documents."""
-        passthrough = tuple(column.field for column in self.settings.keep)
-        return RowLayout(settings=self.rows, id_type=self.id_type, passthrough=passthrough)
-
-    def layout(self, tokenizer: Tokenizer) -> RowLayout:
-        """Return the layout of the rows of all parts.
-
-        Raises:
-            ConfigError: a token of the settings is not a special token of the tokenizer.
-        """
-        check_special_tokens(tuple(tokenizer.special_tokens), self.rows)
-        return replace(self._layout, **end_ids(tokenizer, self.rows))
+    def schema(self) -> pa.Schema:
+        """Return the schema of the rows of all parts."""
+        passthrough = (column.field for column in self.settings.keep)
+        return row_schema(self.id_type, self.rows.parquet_encoding, passthrough)
 
     def manifest(self, parts: tuple[Part, ...]) -> EncodedManifest:
         """Return the manifest of parts, which are in order."""
@@ -138,7 +125,7 @@ class EncodedBlock:
 
     Attributes:
         texts: the texts of the documents.
-        plain: the token ids of each text (list of the layout's type of ids).
+        plain: the token ids of each text (list of the job's type of ids).
         rows: the rows of the documents, with the ids put at the ends of each text.
     """
 
@@ -153,22 +140,22 @@ class SplitEncoder:
     Args:
         tokenizer: the tokenizer.
         split: the split of the blocks.
-        layout: the layout of the rows to make.
+        job: the job of the split.
 
     Attributes:
         cache_use: hits and misses of the tokenizer's cache of words so far.
     """
 
-    def __init__(self, tokenizer: Tokenizer, split: Split, *, layout: RowLayout) -> None:
+    def __init__(self, tokenizer: Tokenizer, split: Split, job: EncodeJob) -> None:
         self.cache_use = CacheUse()
         self._tokenizer = tokenizer
-        self._layout = layout
-        self._settings = layout.settings
-        allowed = layout.settings.allow_special
+        self._schema, self._id_type = job.schema, job.id_type
+        self._ends = end_ids(tokenizer, job.rows)
+        allowed = job.rows.allow_special
         self._allowed = "all" if "all" in allowed else allowed
+        self._dropout = job.rows.dropout
         self._seeds = {
-            piece.file_index: file_seed(layout.settings.dropout_seed, piece.name)
-            for piece in split.pieces
+            piece.file_index: file_seed(job.rows.dropout_seed, piece.name) for piece in split.pieces
         }
 
     def encode(self, block: Block, set_aside: Callable[[int, str], object]) -> EncodedBlock:
@@ -183,26 +170,25 @@ class SplitEncoder:
         columns: tuple[pa.Array, ...] = (*own, *block.passthrough)
         plain, bad = use_good_rows(columns, self._encode, set_aside)
         texts, _, _, ids, keys, *passthrough = (without(column, bad) for column in columns)
-        input_ids = with_ends(plain, prepend=self._layout.prepend, append=self._layout.append)
-        rows = self._layout.rows(
-            ids=ids, passthrough=tuple(passthrough), keys=keys, input_ids=input_ids
+        input_ids = with_ends(plain, **self._ends)
+        rows = rows_of(
+            self._schema, ids=ids, passthrough=passthrough, keys=keys, input_ids=input_ids
         )
         return EncodedBlock(texts=texts, plain=plain, rows=rows)
 
     def _encode(
         self, texts: pa.Array, places: pa.Int64Array, files: pa.Int32Array, *_: pa.Array
     ) -> pa.ListArray:
-        dropout = self._settings.dropout
-        seeds = document_seeds(self._seeds, files=files, places=places) if dropout else None
+        seeds = document_seeds(self._seeds, files=files, places=places) if self._dropout else None
         ids = self._tokenizer.encode_arrow(
             texts,
             allowed_special=self._allowed,
-            dropout=dropout,
+            dropout=self._dropout,
             seeds=seeds,
-            id_type=self._layout.id_type,
+            id_type=self._id_type,
             cache_use=self.cache_use,
         )
-        ends = (self._layout.prepend is not None) + (self._layout.append is not None)
+        ends = sum(end is not None for end in self._ends.values())
         lengths = pc.add(pc.list_value_length(ids), ends)
         if too_long := pc.indices_nonzero(pc.greater(lengths, MAX_ROW_TOKENS)).to_pylist():
             reasons = {
@@ -238,100 +224,91 @@ def document_seeds(
     return pa.array(numbers_at(places.to_numpy(), start=start))
 
 
-@dataclass(frozen=True, kw_only=True)
-class EncodedPart:
-    """The result of a split: the sums over its rows, and the number of its bad records.
-
-    ``dead_letters`` is the file of the bad records; None if there are no bad records, or the job
-    only counts them.
-    """
-
-    sums: Sums
-    bad_records: int
-    dead_letters: DeadLetters | None
-
-
-def make(
+def encode_split(
     split: Split,
     job: EncodeJob,
     tokenizer: Tokenizer,
     stopped: Callable[[], bool],
     *,
-    add: Add,
     observe: Callable[[EncodedBlock], object] | None = None,
     slot: SlotWriter | None = None,
-) -> EncodedPart:
-    """Read and encode one split.
+    again: bool = False,
+) -> Made:
+    """Read and encode one split, and write its part.
 
     Args:
         split: the split to read.
         job: the job of the split.
         tokenizer: the tokenizer of the job.
         stopped: called between blocks; returns whether to stop early.
-        add: called with the rows, in order, to write or compare them.
         observe: called with each encoded block.
         slot: receives the progress; None for the slot of the split.
+        again: as for `write_part`.
 
     Raises:
         RecordError: the split has more bad records than the job may set aside.
         InputError, OutputError: a file cannot be read or written.
     """
-    encoder = SplitEncoder(tokenizer, split, layout=job.layout(tokenizer))
-    sums, unknown = NOTHING, unknown_id(tokenizer)
+    encoder = SplitEncoder(tokenizer, split, job)
     with SplitReader(split, job, stopped, slot=slot) as reader:
-        for block in reader:
-            encoded = encoder.encode(block, partial(reader.set_row_aside, block))
-            if observe is not None:
-                observe(encoded)
-            size = text_bytes(encoded.texts)
-            sums += Sums.of(encoded.rows, text_bytes=size, unknown=unknown)
-            add(encoded.rows)
-        dead_letters = reader.finish()
+
+        def rows() -> Iterator[tuple[pa.RecordBatch, int]]:
+            for block in reader:
+                encoded = encoder.encode(block, partial(reader.set_row_aside, block))
+                if observe is not None:
+                    observe(encoded)
+                yield encoded.rows, text_bytes(encoded.texts)
+
+        made = write_part(split, job, tokenizer, rows(), finish=reader.finish, again=again)
     add_to_metrics(cache_hits=encoder.cache_use.hits, cache_misses=encoder.cache_use.misses)
-    return EncodedPart(sums=sums, bad_records=reader.bad_records, dead_letters=dead_letters)
-
-
-def encode_split(
-    split: Split, job: EncodeJob, tokenizer: Tokenizer, stopped: Callable[[], bool], **more: Any
-) -> Made:
-    """Read and encode one split, and write its part; arguments and errors are those of `make`."""
-    fill = partial(make, split, job, tokenizer, stopped, **more)
-    return write_part(split, job, tokenizer, lambda add: fill(add=add))
+    return made
 
 
 def write_part(
-    split: Split, job: EncodeJob, tokenizer: Tokenizer, fill: Callable[[Add], EncodedPart]
+    split: Split,
+    job: EncodeJob,
+    tokenizer: Tokenizer,
+    rows: Iterable[tuple[pa.RecordBatch, int]],
+    *,
+    finish: Callable[[], DeadLetters | None] = lambda: None,
+    again: bool = False,
 ) -> Made:
-    """Write the part of a split; the result has the totals that `Part.of_record` reads.
+    """Write the part of a split; the result has the totals that `Part.of_unit` reads.
 
     Args:
         split: the split of the part.
         job: the job that makes the part.
         tokenizer: the tokenizer of the job.
-        fill: called with a function that takes rows; passes all rows to the function, and returns
-            their sums.
+        rows: all rows, in order, in batches, each with the bytes of its texts.
+        finish: called after the last rows; returns the file of the bad records.
+        again: True if the part is only compared: not durable, and not in Beam's metrics.
 
     Raises:
-        OutputError: the file cannot be written; also the errors of ``fill``.
+        OutputError: the file cannot be written; also the errors of ``rows``.
     """
+    sums, unknown = NOTHING, unknown_id(tokenizer)
+    path, encoding = join(job.directory, split.file), job.rows.parquet_encoding
     with (
-        replacing(join(job.directory, split.file)) as sink,
-        job.layout(tokenizer).writer(sink) as writer,
+        replacing(path, durable=not again) as sink,
+        RowWriter(sink, job.schema, encoding=encoding) as writer,
     ):
-        made = fill(writer.add)
+        for batch, size in rows:
+            sums += Sums.of(batch, text_bytes=size, unknown=unknown)
+            writer.add(batch)
+        dead = finish()
         writer.close()
-    sums, dead = made.sums, made.dead_letters
     files = [StoredFile.of(split.file, sink.written())]
     if dead is not None:
         files.append(StoredFile(file=dead.file, bytes=dead.bytes, sha256=dead.sha256))
-    add_to_metrics(
-        documents_encoded=sums.documents,
-        text_bytes_encoded=sums.text_bytes,
-        tokens_written=sums.tokens,
-        unknown_tokens_written=sums.unknown,
-        parquet_bytes_written=files[0].bytes,
-        parts_written=1,
-    )
+    if not again:
+        add_to_metrics(
+            documents_encoded=sums.documents,
+            text_bytes_encoded=sums.text_bytes,
+            tokens_written=sums.tokens,
+            unknown_tokens_written=sums.unknown,
+            parquet_bytes_written=files[0].bytes,
+            parts_written=1,
+        )
     return Made(
         files=tuple(files),
         totals={

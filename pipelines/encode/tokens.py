@@ -88,11 +88,18 @@ def check_special_tokens(
     check_named_tokens([(option, token) for option, token in asked if token is not None], there)
 
 
-def end_ids(tokenizer: Tokenizer, rows: RowSettings) -> dict[str, Any]:
+def end_ids(
+    tokenizer: Tokenizer, rows: RowSettings, *, allow: str = "allow_special"
+) -> dict[str, Any]:
     """Return the ids that settings with special tokens put at the ends of documents, or None.
 
-    The names are those of `pipelines.encode.rows.with_ends`.
+    The names are those of `pipelines.encode.rows.with_ends`; ``allow`` is as for
+    `check_special_tokens`.
+
+    Raises:
+        ConfigError: a token of the settings is not a special token of the tokenizer.
     """
+    check_special_tokens(tuple(tokenizer.special_tokens), rows, allow=allow)
     tokens = {"prepend": rows.prepend_token, "append": rows.append_token}
     return {
         end: None if token is None else tokenizer.special_tokens[token]

@@ -33,15 +33,13 @@ from pipelines.elements import (
 from pipelines.encode.fold import write_manifest
 from pipelines.encode.manifest import unit_name
 from pipelines.encode.passthrough import name_and_type
-from pipelines.encode.rows import ID, INPUT_IDS, NOTHING, OWN, Sums
+from pipelines.encode.rows import ID, INPUT_IDS, OWN, rows_of
 from pipelines.encode.steps import (
-    EncodedPart,
     EncodeJob,
     encode_job,
     tokenizer_of,
     write_part,
 )
-from pipelines.encode.tokens import unknown_id
 from pipelines.errors import ConfigError, RecordError
 from pipelines.option import list_of
 from pipelines.output.directory import plan_of_run, prepare, write_files
@@ -61,7 +59,6 @@ from pipelines.transforms.encoding import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pipelines.encode.steps import Add
 
 _TEXT_BYTES = "text_bytes"
 _KEEP = "keep."  # before the names of columns that pass through: none is that of another
@@ -302,22 +299,18 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     rows = in_order(pa.concat_tables([schema.empty_table(), *tables]))
     _check_ids(rows, job)
     split = Split(part=number, parts=job.parts, pieces=())
-    layout = job.layout(tokenizer)
 
-    def fill(add: Add) -> EncodedPart:
-        sums, unknown = NOTHING, unknown_id(tokenizer)
+    def batches() -> Iterator[tuple[pa.RecordBatch, int]]:
         for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
             ids, input_ids, sizes, *passthrough = batch.columns
-            made = layout.rows(
-                ids=ids, passthrough=tuple(passthrough), keys=row_hashes(ids), input_ids=input_ids
+            keys = row_hashes(ids)
+            made = rows_of(
+                job.schema, ids=ids, passthrough=passthrough, keys=keys, input_ids=input_ids
             )
             without = tokenizer.decode_arrow(input_ids.filter(pc.is_null(sizes)))
-            size = (pc.sum(sizes).as_py() or 0) + text_bytes(without)
-            sums += Sums.of(made, text_bytes=size, unknown=unknown)
-            add(made)
-        return EncodedPart(sums=sums, bad_records=0, dead_letters=None)
+            yield made, (pc.sum(sizes).as_py() or 0) + text_bytes(without)
 
-    made = write_part(split, job, tokenizer, fill)
+    made = write_part(split, job, tokenizer, batches())
     fingerprint = job.fingerprint(split)
     return pack((number, Record(unit=unit_name(split.file), fingerprint=fingerprint, **vars(made))))
 

@@ -8,28 +8,26 @@ ids must decode to the text.
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from bpe._inputs_file import inputs_file_names
+from pipelines import storage
 from pipelines.corpus.splits import FileRange, Split
 from pipelines.elements import OncePerProcess
 from pipelines.encode.duplicates import duplicate_ids
-from pipelines.encode.manifest import read_encoded
-from pipelines.encode.rows import ID
-from pipelines.encode.steps import EncodeJob, make, tokenizer_of
+from pipelines.encode.manifest import Part, read_encoded
+from pipelines.encode.rows import ID, NOTHING
+from pipelines.encode.steps import EncodeJob, encode_split, tokenizer_of
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file, check_names
-from pipelines.output.names import (
-    RECORDS_FILE,
-    parse_part,
-)
+from pipelines.output.names import RECORDS_FILE, parse_part
 from pipelines.planned import anywhere
 from pipelines.progress import many
-from pipelines.storage import HashingFile, Written, join
+from pipelines.storage import join
 from pipelines.tokenizer_files import stored_tokenizer
 from pipelines.verify.base import Check
 from pipelines.verify.inputs import Stated, match_inputs
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from bpe import Tokenizer
-    from pipelines.encode.manifest import EncodedManifest, Part
+    from pipelines.encode.manifest import EncodedManifest
     from pipelines.encode.steps import EncodedBlock
     from pipelines.progress import SlotWriter
     from pipelines.settings import InputSettings, RowSettings
@@ -98,27 +96,23 @@ class CheckParts(Check):
     def _compare(
         self, part: Part, split: Split, *, slot: SlotWriter, stopped: Callable[[], bool]
     ) -> None:
-        """Make a part again, in a temporary file, and compare the file with the stored part."""
-        job, path = self.job, join(self.output, part.file)
-        tokenizer = self.tokenizers.get(job.tokenizer.sha256, lambda: tokenizer_of(job))
-        check = partial(check_decoded, tokenizer=tokenizer, settings=job.rows, where=path)
-        with tempfile.TemporaryFile() as file:
-            sink = HashingFile(file, path)
-            with job.layout(tokenizer).writer(sink) as writer:
-                made = make(
-                    *(split, job, tokenizer, stopped), add=writer.add, observe=check, slot=slot
-                )
-                writer.close()
-            if sink.written() != Written(bytes=part.bytes, sha256=part.sha256):
-                refuse_other(path, file)
-        stated = {
-            **{name: getattr(part, name) for name in vars(made.sums)},
-            "bad records": part.dead_letters.records if part.dead_letters else 0,
-        }
-        for name, found in {**vars(made.sums), "bad records": made.bad_records}.items():
-            if found != stated[name]:
+        """Make a part again, in a temporary directory, and compare it with the stored part."""
+        path = join(self.output, part.file)
+        tokenizer = self.tokenizers.get(self.job.tokenizer.sha256, lambda: tokenizer_of(self.job))
+        check = partial(check_decoded, tokenizer=tokenizer, settings=self.job.rows, where=path)
+        with tempfile.TemporaryDirectory(prefix="bpe-verify-") as folder:
+            job = replace(self.job, directory=folder)
+            made = Part.of_unit(
+                encode_split(split, job, tokenizer, stopped, observe=check, slot=slot, again=True)
+            )
+            if (made.bytes, made.sha256) != (part.bytes, part.sha256):
+                with storage.open_binary(join(folder, made.file)) as file:
+                    refuse_other(path, file)
+        for name in (*vars(NOTHING), "bad_records"):
+            found, stated = getattr(made, name), getattr(part, name)
+            if found != stated:
                 raise VerificationError(
-                    f"{path}: its input gives {name} {found}, the manifest says {stated[name]}"
+                    f"{path}: its input gives {name} {found}, the manifest says {stated}"
                 )
 
     def fold(self, records: Sequence[Record]) -> None:

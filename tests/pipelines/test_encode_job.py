@@ -14,9 +14,10 @@ from pipelines import parquet_writer
 from pipelines.corpus.keys import row_hashes
 from pipelines.encode import steps
 from pipelines.encode.parts import open_part
-from pipelines.encode.rows import RowLayout
+from pipelines.encode.rows import row_schema, rows_of
 from pipelines.errors import InputError, OutputError, RecordError
-from pipelines.settings import EncodeSettings, RowSettings
+from pipelines.parquet_writer import RowWriter
+from pipelines.settings import EncodeSettings
 from pipelines.storage import replacing
 from tests.pipelines.corpora import (
     Corpus,
@@ -34,6 +35,8 @@ from tests.pipelines.corpora import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pipelines.settings import ParquetEncoding
 
 
 def rows(directory: Path) -> pa.Table:
@@ -128,12 +131,13 @@ def test_row_groups_end_by_a_fixed_rule(
     monkeypatch.setattr(parquet_writer, "ROW_GROUP_TOKENS", 100)
     table = pa.array([[1] * 60, [2] * 60, [], [3]], pa.list_(pa.uint32()))
     path = tmp_path / "part"
-    layout = RowLayout(settings=RowSettings(), id_type="uint16")
-    with replacing(str(path)) as sink, layout.writer(sink) as writer:
+    encoding: ParquetEncoding = "byte-stream-split"
+    schema = row_schema("uint16", encoding)
+    with replacing(str(path)) as sink, RowWriter(sink, schema, encoding=encoding) as writer:
         for row in range(4):
             ids = pa.array([str(row)])
             keys, lists = row_hashes(ids), table[row : row + 1]
-            writer.add(layout.rows(ids=ids, passthrough=(), keys=keys, input_ids=lists))
+            writer.add(rows_of(schema, ids=ids, passthrough=(), keys=keys, input_ids=lists))
         writer.close()
     groups = pq.ParquetFile(path).metadata
     assert [groups.row_group(i).num_rows for i in range(groups.num_row_groups)] == [2, 2]
