@@ -23,8 +23,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -64,8 +63,7 @@ def pattern_table(pattern: str) -> PatternTable | None:
     ``finditer`` does around empty matches.
     """
     try:
-        lookbehind, node = _parsed(pattern)
-        return _table(node, lookbehind, _symbols(_classes(node, lookbehind)))
+        return _table(*_parsed(pattern))
     except _NotATable:
         return None
 
@@ -78,19 +76,20 @@ def never_split_tables(pattern: str) -> tuple[PatternTable, PatternTable] | None
     """
     try:
         lookbehind, node = _parsed(pattern)
-        if _looks_ahead(node):
+        if any(one.next and one.next.is_required for one in _program(node) if not one.takes):
             return None
-        symbols = _symbols(_classes(node, lookbehind))
-        whole = Sequence((node, _Ahead("", 0, end=True)))
-        return _table(node, lookbehind, symbols), _table(whole, lookbehind, symbols)
+        return _table(lookbehind, node), _table(lookbehind, node, whole=True)
     except _NotATable:
         return None
 
 
-def _table(node: Node, lookbehind: str, symbols: _Symbols) -> PatternTable:
+def _table(lookbehind: str, node: Node, *, whole: bool = False) -> PatternTable:
     if is_nullable(node):
         raise _NotATable("it matches the empty string")
-    steps = _steps(_program(node, symbols.sets, symbols.width), symbols.width)
+    program = _program(node, whole=whole)
+    sources = [lookbehind, *(one.next.source for one in program if one.next)]
+    symbols = _symbols(list(dict.fromkeys(filter(None, sources))))
+    steps = _steps(program, symbols)
     roles = _roles(node, lookbehind, symbols, steps)
     required = np.flatnonzero(roles[symbols.of] & _REQUIRED)
     few = bytes(required.tolist()) if len(required) <= _FEW and required[-1] < _ASCII else b""
@@ -99,27 +98,6 @@ def _table(node: Node, lookbehind: str, symbols: _Symbols) -> PatternTable:
 
 # What a pattern is made of.
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Ahead(Anchor):
-    """No character; the one that follows is of a class, or is not, or the text ends.
-
-    Attributes:
-        source: the class; "" for none.
-        of_class: whether characters of the class may follow, rather than others.
-        end: whether the end of the text may follow.
-        last_line_feed: whether a line feed may follow that ends the text, whatever its class.
-    """
-
-    of_class: bool = True
-    end: bool = False
-    last_line_feed: bool = False
-
-
-_ENDS = {
-    "$": _Ahead("", 0, end=True, last_line_feed=True),
-    **dict.fromkeys((r"\Z", r"\z"), _Ahead("", 0, end=True)),
-}
 _ESCAPE = regex.compile(
     r"\\(?:[sSdDwW]|[pP]\{\^?[\w\s:=\-.&]+\}|[pP]\w|[nrtfva]|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}"
     r"|U[0-9A-Fa-f]{8}|[\W_])"
@@ -138,65 +116,27 @@ def _parsed(pattern: str) -> tuple[str, Node]:
         raise _NotATable(str(error)) from None
     first, *others = tree.nodes if isinstance(tree, Sequence) and tree.nodes else [tree]
     if isinstance(first, Group) and first.opening == "(?<!":
-        return _one_class(first), _lowered(Sequence(tuple(others)))
-    return "", _lowered(tree)
+        return _class(first.node), Sequence(tuple(others))
+    return "", tree
 
 
-def _lowered(node: Node) -> Node:
-    """Return a node of a table: without groups, and with the flags in the classes."""
-    if isinstance(node, Sequence | Choice):
-        return replace(node, nodes=tuple(map(_lowered, node.nodes)))
-    if isinstance(node, Repeat):
-        return _repeated(node)
-    if isinstance(node, Group):
-        if node.opening in ("(?=", "(?!"):
-            positive = node.opening == "(?="
-            return _Ahead(_one_class(node), node.at, of_class=positive, end=not positive)
-        if _OPENING.fullmatch(node.opening):
-            return _lowered(node.node)
-    if isinstance(node, Class):
-        known = {"[": _SET, "\\": _ESCAPE}.get(node.source[0])
-        if known is None or known.fullmatch(node.source):
-            flags = "".join(sorted(node.flags))
-            return Class(f"(?{flags}:{node.source})" if flags else node.source, node.at)
-    if isinstance(node, Anchor) and node.source in _ENDS:
-        return _ENDS[node.source]
-    raise _NotATable(f"{node}")
+def _grouped(node: Node) -> Node:
+    """Return what a group holds that only groups; any other node itself."""
+    while isinstance(node, Group) and _OPENING.fullmatch(node.opening):
+        node = node.node
+    return node
 
 
-def _repeated(node: Repeat) -> Repeat:
-    inside = _lowered(node.node)
-    if isinstance(inside, Anchor):
-        raise _NotATable("a repetition of a lookahead")
-    if node.kind == "+" and not isinstance(inside, Class):
-        raise _NotATable("a possessive repetition of more than a class")
-    if is_nullable(inside) and node.most != 1:
-        raise _NotATable("a repetition of what can be empty")
-    return replace(node, node=inside)
-
-
-def _one_class(group: Group) -> str:
-    """Return the class that makes up a whole group."""
-    inside = _lowered(group.node)
-    if not isinstance(inside, Class):
-        raise _NotATable("a look at more than a character")
-    return inside.source
-
-
-def _leaves(node: Node) -> Iterator[Class | _Ahead]:
-    """Yield the elements of which a node consists in the end."""
-    if isinstance(node, Class | _Ahead):
-        yield node
-    elif isinstance(node, Repeat):
-        yield from _leaves(node.node)
-    elif isinstance(node, Sequence | Choice):
-        for inside in node.nodes:
-            yield from _leaves(inside)
-
-
-def _looks_ahead(node: Node) -> bool:
-    """Return whether the node holds a positive lookahead."""
-    return any(isinstance(leaf, _Ahead) and leaf.source and leaf.of_class for leaf in _leaves(node))
+def _class(node: Node) -> str:
+    """Return the class that makes up a whole node, with its flags."""
+    node = _grouped(node)
+    if not isinstance(node, Class):
+        raise _NotATable("more than a character")
+    known = {"[": _SET, "\\": _ESCAPE}.get(node.source[0])
+    if known is not None and not known.fullmatch(node.source):
+        raise _NotATable(f"{node}")
+    flags = "".join(sorted(node.flags))
+    return f"(?{flags}:{node.source})" if flags else node.source
 
 
 # Characters.
@@ -220,11 +160,14 @@ class _Symbols(NamedTuple):
         held = functools.reduce(operator.or_, (self.sets[source] for source in sources), 0)
         return np.array([bool(held >> symbol & 1) for symbol in range(self.width)])
 
-
-def _classes(node: Node, lookbehind: str) -> list[str]:
-    """Return the classes in a node, each once, and the one after which it does not begin."""
-    sources = [*(leaf.source for leaf in _leaves(node)), lookbehind]
-    return list(dict.fromkeys(filter(None, sources)))
+    def next(self, what: _Next | None) -> int:
+        """Return the symbols that may come next, as a bit set."""
+        every, end, line_feed = ((1 << self.width) >> shift for shift in range(3))
+        if what is None:
+            return every - 1
+        held = self.sets.get(what.source, 0)
+        held = held if what.of_class else (end - 1) & ~held
+        return held | (end if what.end else 0) | (line_feed if what.last_line_feed else 0)
 
 
 @functools.cache
@@ -269,93 +212,114 @@ def _symbols(sources: list[str]) -> _Symbols:
 # The program.
 
 
+class _Next(NamedTuple):
+    """What comes next.
+
+    Attributes:
+        source: a class of characters; "" for none.
+        of_class: whether characters of the class, rather than others.
+        end: whether the end of the text, too.
+        last_line_feed: whether a line feed that ends the text, too, whatever its class.
+    """
+
+    source: str
+    of_class: bool = True
+    end: bool = False
+    last_line_feed: bool = False
+
+    @property
+    def is_required(self) -> bool:
+        """Return whether a character of a class has to follow."""
+        return self.of_class and self.source != ""
+
+
+_END = _Next("", end=True)
+_ENDS = {"$": _END._replace(last_line_feed=True), r"\Z": _END, r"\z": _END}
+
+
 class _Instruction(NamedTuple):
     """An instruction of a thread, and the next one.
 
     Attributes:
-        symbols: what must come next, as a bit set.
+        next: what must come next; None for anything.
         takes: whether it goes on after that.
         targets: where it goes on, the first preferred; nowhere if it has matched.
     """
 
-    symbols: int
+    next: _Next | None
     takes: bool
     targets: tuple[int, ...]
 
 
-_ANYTHING = -1
-_MATCHED = _Instruction(_ANYTHING, takes=False, targets=())
+_MATCHED = _Instruction(None, takes=False, targets=())
 
 
 class _Compiler:
     """Builds a program from its end: each node gets the instruction after it."""
 
-    def __init__(self, sets: Mapping[str, int], width: int) -> None:
+    def __init__(self) -> None:
         self.instructions = [_MATCHED]
-        self._sets = sets
-        self._all = (1 << width) - 1
-        self._end, self._line_feed = 1 << (width - 1), 1 << (width - 2)
 
     def add(self, node: Node, then: int) -> int:
         """Add the instructions of a node, which go on at ``then``; return the first."""
+        node = _grouped(node)
         if isinstance(node, Class):
-            return self._put(_Instruction(self._sets[node.source], True, (then,)))
-        if isinstance(node, _Ahead):
-            return self._put(_Instruction(self._ahead(node), False, (then,)))
+            return self.put(_Next(_class(node)), then, takes=True)
+        if isinstance(node, Group) and node.opening == "(?=":
+            return self.put(_Next(_class(node.node)), then)
+        if isinstance(node, Group) and node.opening == "(?!":
+            return self.put(_Next(_class(node.node), of_class=False, end=True), then)
+        if isinstance(node, Anchor) and node.source in _ENDS:
+            return self.put(_ENDS[node.source], then)
         if isinstance(node, Sequence):
             for one in reversed(node.nodes):
                 then = self.add(one, then)
             return then
         if isinstance(node, Choice):
-            targets = tuple(self.add(one, then) for one in node.nodes)
-            return self._put(_Instruction(_ANYTHING, False, targets))
+            return self.put(None, *(self.add(one, then) for one in node.nodes))
         if isinstance(node, Repeat):
             return self._repeat(node, then)
         raise _NotATable(f"{node}")
 
-    def _ahead(self, node: _Ahead) -> int:
-        symbols = self._sets.get(node.source, 0)
-        if not node.of_class:
-            symbols = self._all & ~symbols & ~self._end
-        symbols |= self._end if node.end else 0
-        return symbols | (self._line_feed if node.last_line_feed else 0)
-
     def _repeat(self, node: Repeat, then: int) -> int:
+        if is_nullable(node.node) and node.most != 1:
+            raise _NotATable("a repetition of what can be empty")
         leave = then
-        if node.kind == "+" and isinstance(node.node, Class):
+        if node.kind == "+":
             # As many as there are: something else follows, or it is the most that may be.
-            other = self._all & ~self._sets[node.node.source]
-            leave = self._put(_Instruction(other, False, (then,)))
+            leave = self.put(_Next(_class(node.node), of_class=False, end=True), then)
         if node.most is None:
-            loop = self._put(_MATCHED)  # its place; what it does is known when its body is there
-            body = self.add(node.node, loop)
-            self.instructions[loop] = _choice(node, body, leave)
-            begin = loop
+            begin = self.put(None)  # its place; what it does is known when its body is there
+            body = self.add(node.node, begin)
+            self.instructions[begin] = _Instruction(None, False, _choice(node, body, leave))
         else:
             begin = then
             for _ in range(node.most - node.least):
-                begin = self._put(_choice(node, self.add(node.node, begin), leave))
+                begin = self.put(None, *_choice(node, self.add(node.node, begin), leave))
         for _ in range(node.least):
             begin = self.add(node.node, begin)
         return begin
 
-    def _put(self, instruction: _Instruction) -> int:
+    def put(self, what: _Next | None, *targets: int, takes: bool = False) -> int:
+        """Add one instruction, and return its place."""
         if len(self.instructions) == _MAX_PROGRAM:
             raise _NotATable("it is too long")
-        self.instructions.append(instruction)
+        self.instructions.append(_Instruction(what, takes, targets))
         return len(self.instructions) - 1
 
 
-def _choice(node: Repeat, again: int, leave: int) -> _Instruction:
-    return _Instruction(_ANYTHING, False, (leave, again) if node.kind == "?" else (again, leave))
+def _choice(node: Repeat, again: int, leave: int) -> tuple[int, int]:
+    return (leave, again) if node.kind == "?" else (again, leave)
 
 
-def _program(node: Node, sets: Mapping[str, int], width: int) -> list[_Instruction]:
-    """Return the instructions of a pattern; the last one is the first to be done."""
-    compiler = _Compiler(sets, width)
-    begin = compiler.add(node, 0)
-    compiler.instructions.append(_Instruction(_ANYTHING, False, (begin,)))
-    return compiler.instructions
+def _program(node: Node, *, whole: bool = False) -> list[_Instruction]:
+    """Return the instructions of a pattern, which ends with the text if ``whole``.
+
+    The last one is the first to be done.
+    """
+    compiler = _Compiler()
+    begin = compiler.add(node, compiler.put(_END, 0) if whole else 0)
+    return [*compiler.instructions, _Instruction(None, False, (begin,))]
 
 
 # The table.
@@ -363,8 +327,10 @@ def _program(node: Node, sets: Mapping[str, int], width: int) -> list[_Instructi
 _Threads: TypeAlias = tuple[int, ...]  # instructions, the preferred thread first
 
 
-def _steps(program: list[_Instruction], width: int) -> npt.NDArray[np.uint32]:
-    """Return the steps of `PatternTable`, ``width`` for each state."""
+def _steps(instructions: list[_Instruction], symbols: _Symbols) -> npt.NDArray[np.uint32]:
+    """Return the steps of `PatternTable`, as many for each state as there are symbols."""
+    width = symbols.width
+    program = [(symbols.next(what), takes, targets) for what, takes, targets in instructions]
     first: _Threads = (len(program) - 1,)
     states: dict[_Threads, int] = {(): 0, first: 1}
     waiting = [first]
@@ -386,7 +352,7 @@ def _steps(program: list[_Instruction], width: int) -> npt.NDArray[np.uint32]:
 
 
 def _step(
-    program: list[_Instruction], threads: _Threads, symbol: int
+    program: list[tuple[int, bool, tuple[int, ...]]], threads: _Threads, symbol: int
 ) -> tuple[_Threads, bool, int]:
     """Return the threads after a symbol, whether one matched before it, and the work done."""
     following: dict[int, None] = {}  # in order
@@ -447,8 +413,10 @@ def _required(
         How common their characters are, and the classes; None if there are no such classes: the
         node can match the empty string.
     """
+    node = _grouped(node)
     if isinstance(node, Class):
-        return int(common @ symbols.members([node.source])), [node.source]
+        source = _class(node)
+        return int(common @ symbols.members([source])), [source]
     if isinstance(node, Repeat):
         return _required(node.node, symbols, common) if node.least else None
     if not isinstance(node, Sequence | Choice):
