@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -83,55 +83,43 @@ def first_few(names: Sequence[str], *, most: int = 5) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _normalizer(parts: Parts) -> str:
-    steps = parts.pretokenizer.normalizer
-    return f"the normalizer {', '.join(steps)}" if steps else ""
+def _values(parts: Parts) -> Mapping[LossName, str]:
+    """Return what a tokenizer has of each feature, empty for nothing.
 
-
-def _never_split(parts: Parts) -> str:
-    patterns = parts.pretokenizer.never_split
-    return f"what is never split: {', '.join(patterns)}" if patterns else ""
-
-
-def _special_tokens(parts: Parts) -> str:
-    tokens = parts.special_tokens
-    return f"the special tokens {named_tokens(tokens)}" if tokens else ""
-
-
-def _added_tokens(parts: Parts) -> str:
-    tokens = named_tokens(parts.added_tokens)
-    return f"the added tokens {tokens}, which are cut out of every text" if tokens else ""
-
-
-def _token_flags(parts: Parts) -> str:
+    Not how text is cut: what a file loses of it depends on what its readers assume.
+    """
     flags = parts.token_flags
     stripping = {token: parts.cut_tokens[token] for token in flags if flags[token].change_matches}
-    return f"lstrip, rstrip or single_word of {named_tokens(stripping)}" if stripping else ""
+    roles = [f"{role} {token!r}" for role, token in parts.roles.tokens.items()]
+    roles += ["a chat template"] if parts.roles.chat_template is not None else []
+    return {
+        "normalizer": ", ".join(parts.pretokenizer.normalizer),
+        "never-split": ", ".join(parts.pretokenizer.never_split),
+        "special-tokens": named_tokens(parts.special_tokens),
+        "added-tokens": named_tokens(parts.added_tokens),
+        "token-flags": named_tokens(stripping),
+        "post-processor": "; ".join(not_applied(parts.post_processor)),
+        "roles": ", ".join(roles),
+    }
 
 
-def _post_processor(parts: Parts) -> str:
-    return "; ".join(not_applied(parts.post_processor))
-
-
-def _roles(parts: Parts) -> str:
-    """Return the roles in words; a file may lose them, since they change no id."""
-    named = [f"{role} {token!r}" for role, token in parts.roles.tokens.items()]
-    named += ["a chat template"] if parts.roles.chat_template is not None else []
-    return f"the roles of special tokens ({', '.join(named)})" if named else ""
-
-
-# Of each feature, what it is, empty where a tokenizer has none; and what becomes of it in a
-# .tiktoken file, in vocab.json with merges.txt, in a .model file, and in a tokenizer.json. How text
-# is cut depends on what the readers of a file assume.
-_TABLE: Mapping[LossName, tuple[Callable[[Parts], str], tuple[Fate, Fate, Fate, Fate]]] = {
-    "pretokenizer": (lambda _: "", ("lost", "lost", "lost", "held")),
-    "normalizer": (_normalizer, ("lost", "lost", "held", "held")),
-    "never-split": (_never_split, ("lost", "lost", "lost", "held")),
-    "special-tokens": (_special_tokens, ("lost", "held", "held", "held")),
-    "added-tokens": (_added_tokens, ("lost", "lost", "refused", "held")),
-    "token-flags": (_token_flags, ("lost", "lost", "lost", "held")),
-    "post-processor": (_post_processor, ("lost", "lost", "lost", "held")),
-    "roles": (_roles, ("reported", "reported", "reported", "reported")),
+# Of each feature, its words in messages; and what becomes of it in a .tiktoken file, in vocab.json
+# with merges.txt, in a .model file, and in a tokenizer.json. Roles change no id.
+_TABLE: Mapping[LossName, tuple[str, tuple[Fate, Fate, Fate, Fate]]] = {
+    "pretokenizer": ("{}", ("lost", "lost", "lost", "held")),
+    "normalizer": ("the normalizer {}", ("lost", "lost", "held", "held")),
+    "never-split": ("what is never split: {}", ("lost", "lost", "lost", "held")),
+    "special-tokens": ("the special tokens {}", ("lost", "held", "held", "held")),
+    "added-tokens": (
+        "the added tokens {}, which are cut out of every text",
+        ("lost", "lost", "refused", "held"),
+    ),
+    "token-flags": ("lstrip, rstrip or single_word of {}", ("lost", "lost", "lost", "held")),
+    "post-processor": ("{}", ("lost", "lost", "lost", "held")),
+    "roles": (
+        "the roles of special tokens ({})",
+        ("reported", "reported", "reported", "reported"),
+    ),
 }
 
 
@@ -154,9 +142,10 @@ def check_losses(
         TokenizerError: something else is lost silently, or the format can never hold it.
     """
     files, loading = KINDS[kind]
-    losses: dict[LossName, Loss] = {}
-    for name, (describe, fates) in _TABLE.items():
-        fate, what = fates[list(KINDS).index(kind)], describe(parts)
+    values, losses = _values(parts), dict[LossName, Loss]()
+    for name, (words, fates) in _TABLE.items():
+        fate, value = fates[list(KINDS).index(kind)], values.get(name)
+        what = words.format(value) if value else ""
         if fate == "refused" and what:
             raise TokenizerError(f"{files} cannot hold {what}: leave them out of the tokenizer")
         loss = Loss(what, reported=fate == "reported") if fate != "held" and what else None
