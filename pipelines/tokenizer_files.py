@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bpe import Tokenizer
 from bpe.errors import BpeError
-from bpe.formats import companions, may_have, tokenizer_config
+from bpe.formats import companions, tokenizer_config
 from bpe.training_report import Training
 from pipelines import storage
 from pipelines.errors import InputError
@@ -54,10 +54,8 @@ def load_tokenizer(path: str, read: Read = Tokenizer.load) -> Tokenizer:
             head, name = path.rstrip("/").rsplit("/", 1)
             local = Path(folder, name)
             local.write_bytes(storage.read(path))
-            for companion in companions(local):
-                companion.write_bytes(storage.read(join(head, companion.name)))
-            for companion in may_have(local):
-                if storage.exists(join(head, companion.name)):
+            for companion, is_required in companions(local).items():
+                if is_required or storage.exists(join(head, companion.name)):
                     companion.write_bytes(storage.read(join(head, companion.name)))
             return _loaded(local, read)
     except OSError as error:
@@ -145,7 +143,7 @@ def _loaded(path: Path, read: Read) -> Tokenizer:
 
 def _key(path: Path, read: Read) -> tuple[Any, ...]:
     """Return a key of the tokenizer in local files."""
-    others = [*companions(path), *(one for one in may_have(path) if one.exists())]
+    others = [one for one, is_required in companions(path).items() if is_required or one.exists()]
     digests = (hashlib.sha256(one.read_bytes()).digest() for one in (path, *others))
     return (repr(read), *(one.name for one in others), *digests)
 

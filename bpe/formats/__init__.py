@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from bpe.errors import TokenizerError, TokenizerFileError
@@ -29,7 +29,7 @@ FORMATS: tuple[Format, ...] = (
 )
 """All formats; a file is of the first that its name fits."""
 
-ENDINGS = tuple(dict.fromkeys(ending for format_ in FORMATS for ending in format_.endings))
+ENDINGS = tuple(dict.fromkeys(Path(name).suffix for one in FORMATS for name in one.names))
 """The ends of the names of tokenizer files, of all formats."""
 
 USUAL_NAMES = tuple(name for format_ in reversed(FORMATS) for name in format_.usual_names)
@@ -79,20 +79,16 @@ def read(
     return format_.read(path, pretokenizer, special_tokens)
 
 
-def companions(path: Path) -> tuple[Path, ...]:
-    """Return the files read with a tokenizer file: ``merges.txt`` with ``vocab.json``.
+def companions(path: Path) -> Mapping[Path, bool]:
+    """Return the files read with a tokenizer file, and whether they have to be there.
+
+    ``merges.txt`` has to with ``vocab.json``; files of roles do not.
 
     Raises:
         OSError: a ``.model`` file, whose contents decide, cannot be opened.
     """
     format_ = _format_of(path)
-    return () if format_ is None else format_.companions(path)
-
-
-def may_have(path: Path) -> tuple[Path, ...]:
-    """Return more files that, if they exist, are read with a tokenizer file: those of its roles."""
-    format_ = _format_of(path)
-    return () if format_ is None else format_.may_have(path)
+    return {} if format_ is None else format_.companions(path)
 
 
 def write(
@@ -122,13 +118,13 @@ def write(
     if path.is_dir():
         path /= huggingface.NAME
     for format_ in FORMATS:
-        if format_.writes(path):
+        if format_.is_named(path):
             return format_.write(parts, path, leave_out, dialect)
     raise TokenizerError(f"{path}: {_UNKNOWN}")
 
 
 def _format_of(path: Path) -> Format | None:
-    return next((format_ for format_ in FORMATS if format_.reads(path)), None)
+    return next((one for one in FORMATS if one.is_named(path) or one.holds(path)), None)
 
 
 def _file_in(directory: Path) -> Path:

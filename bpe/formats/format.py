@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,29 +23,30 @@ class Format:
 
     Attributes:
         files: the names of its files, for messages.
-        endings: how the names of its files end.
+        names: patterns of the names of its files.
         usual_names: the names of its files in a directory; the first is read.
         self_contained: whether its files define the pre-tokenizer and the special tokens, so that
             the caller must not.
-        companions: of a path, the other files that are read with it.
-        may_have: of a path, more files that are read with it where they are there.
-        reads: whether a path is read as this format.
-        writes: whether a path is written as this format.
+        companions: of a path, the other files that are read with it, and whether they have to be
+            there.
+        holds: whether a file of another name is read as this format.
         read: of a path, a pre-tokenizer and special tokens; see :func:`bpe.formats.read`.
         write: of parts, a path, ``leave_out`` and ``dialect``; see
             :func:`bpe.formats.write`.
     """
 
     files: str
-    endings: tuple[str, ...]
+    names: tuple[str, ...]
     usual_names: tuple[str, ...]
     self_contained: bool
-    companions: Callable[[Path], tuple[Path, ...]] = lambda _: ()
-    may_have: Callable[[Path], tuple[Path, ...]] = lambda _: ()
-    reads: Callable[[Path], bool]
-    writes: Callable[[Path], bool]
+    companions: Callable[[Path], Mapping[Path, bool]] = lambda _: {}
+    holds: Callable[[Path], bool] = lambda _: False
     read: Callable[[Path, Pretokenizer | None, SpecialIds], Parts]
     write: Callable[[Parts, Path, Collection[str], str], TokenizerFiles]
+
+    def is_named(self, path: Path) -> bool:
+        """Return whether a path has the name of a file of this format."""
+        return any(fnmatchcase(path.name, name) for name in self.names)
 
 
 @dataclass(frozen=True)

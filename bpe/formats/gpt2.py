@@ -82,10 +82,6 @@ def _pair(path: Path) -> tuple[Path, Path]:
     return path.with_name(stem + VOCAB), path.with_name(stem + MERGES)
 
 
-def _is_one(path: Path) -> bool:
-    return path.name.endswith((VOCAB, MERGES))
-
-
 def _lines(path: Path) -> list[str]:
     lines = read_text(path).split("\n")
     if lines[0].startswith("#version"):
@@ -97,7 +93,7 @@ _KIND, _ = KINDS["vocab"]
 _VERSION = "#version"
 
 
-def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFiles:
+def write(parts: Parts, path: Path, leave_out: Collection[str], *_: str) -> TokenizerFiles:
     """Return a tokenizer as the two files, as Hugging Face's ``tokenizers`` writes them.
 
     Special tokens are in the vocabulary; the reader recognizes them because no merge makes them.
@@ -163,12 +159,10 @@ def _check_tokens(parts: Parts, ordinary: Ordinary) -> None:
 
 FORMAT = Format(
     files=f"*{VOCAB} with *{MERGES}",
-    endings=(".json", ".txt"),
+    names=(f"*{VOCAB}", f"*{MERGES}"),
     usual_names=(VOCAB, MERGES),
     self_contained=False,
-    companions=lambda path: tuple(file for file in _pair(path) if file != path),
-    reads=_is_one,
-    writes=_is_one,
+    companions=lambda path: {file: True for file in _pair(path) if file != path},
     read=read,
-    write=lambda parts, path, leave_out, _: write(parts, path, leave_out),
+    write=write,
 )

@@ -8,7 +8,7 @@ Face's ids differ from ours is refused by name.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -68,7 +68,7 @@ Dialect: TypeAlias = Literal["huggingface", "beam-bpe"]
 DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 
-def write(parts: Parts, path: Path, dialect: str) -> TokenizerFiles:
+def write(parts: Parts, path: Path, _: Collection[str], dialect: str) -> TokenizerFiles:
     """Return a tokenizer as tokenizer.json, and the roles of its special tokens in other files.
 
     A file of another name has no roles. Raises as :func:`to_json`.
@@ -196,7 +196,7 @@ def _lines(items: Iterable[str]) -> str:
     return f"\n      {joined}\n    " if joined else ""
 
 
-def read(path: Path) -> Parts:
+def read(path: Path, *_: object) -> Parts:
     """Read a tokenizer.json.
 
     Raises:
@@ -603,14 +603,12 @@ def _check_single_words(
 
 FORMAT = Format(
     files=NAME,
-    endings=(".json",),
+    names=("*.json",),
     usual_names=(NAME,),
     self_contained=True,
-    may_have=lambda path: (
-        tuple(path.parent / name for name in tokenizer_config.NAMES) if path.name == NAME else ()
-    ),
-    reads=lambda path: path.suffix == ".json",
-    writes=lambda path: path.suffix == ".json",
-    read=lambda path, *_: read(path),
-    write=lambda parts, path, _, dialect: write(parts, path, dialect),
+    companions=lambda path: {
+        path.parent / name: False for name in tokenizer_config.NAMES if path.name == NAME
+    },
+    read=read,
+    write=write,
 )

@@ -75,7 +75,7 @@ message_type {
 """
 
 
-def read(path: Path) -> Parts:
+def read(path: Path, *_: object) -> Parts:
     """Read a .model file of SentencePiece.
 
     Raises:
@@ -294,7 +294,7 @@ _KIND, _ = KINDS["model"]
 _MOST_PIECES = 1 << 24  # of different scores, which are floats of 32 bits
 
 
-def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFiles:
+def write(parts: Parts, path: Path, leave_out: Collection[str], *_: str) -> TokenizerFiles:
     """Return a tokenizer as a .model file, with which ``sentencepiece`` gives the same ids.
 
     Raises:
@@ -410,11 +410,9 @@ def _serialized(parts: Parts, model: CharacterLevel, ranked: Sequence[int]) -> b
 
 FORMAT = Format(
     files="*.model of SentencePiece",
-    endings=(".model",),
+    names=("*.model",),  # without ranks, which tiktoken's reads
     usual_names=(),  # parts.model, which that of tiktoken names
     self_contained=True,
-    reads=lambda path: path.suffix == ".model",  # and no ranks, which tiktoken's would read
-    writes=lambda path: path.suffix == ".model",
-    read=lambda path, *_: read(path),
-    write=lambda parts, path, leave_out, _: write(parts, path, leave_out),
+    read=read,
+    write=write,
 )

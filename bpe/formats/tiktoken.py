@@ -77,8 +77,8 @@ def read(
 
 
 def _holds_ranks(path: Path) -> bool:
-    """Return whether a file begins like a .tiktoken file, whatever its name (caches give none)."""
-    if not path.is_file():
+    """Return whether a *.model, or a file without an ending as in caches, begins with a rank."""
+    if path.suffix not in (".model", "") or not path.is_file():
         return False
     with path.open("rb") as file:
         fields = file.readline(1 << 16).split()
@@ -151,7 +151,7 @@ def _with_special_tokens(
 _KIND, _ = KINDS["tiktoken"]
 
 
-def write(parts: Parts, path: Path, leave_out: Collection[str]) -> TokenizerFiles:
+def write(parts: Parts, path: Path, leave_out: Collection[str], *_: str) -> TokenizerFiles:
     """Return a tokenizer as a .tiktoken file: its ordinary tokens by id.
 
     Raises:
@@ -202,13 +202,10 @@ def _check_merges(parts: Parts, ordinary: Ordinary) -> None:
 
 FORMAT = Format(
     files="*.tiktoken",
-    endings=(".tiktoken", ".model"),
+    names=("*.tiktoken",),
     usual_names=("tokenizer.model",),
     self_contained=False,
-    reads=lambda path: (
-        path.suffix == ".tiktoken" or (path.suffix in (".model", "") and _holds_ranks(path))
-    ),
-    writes=lambda path: path.suffix == ".tiktoken",
+    holds=_holds_ranks,
     read=read,
-    write=lambda parts, path, leave_out, _: write(parts, path, leave_out),
+    write=write,
 )

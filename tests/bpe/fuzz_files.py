@@ -78,7 +78,7 @@ FORMATS: dict[str, dict[str, bytes]] = {
 
 def cut_of(path: Path) -> str | None:
     """The pre-tokenizer with which a file of any format is read."""
-    format_ = next(format_ for format_ in formats.FORMATS if format_.reads(path))
+    format_ = next(format_ for format_ in formats.FORMATS if format_.is_named(path))
     return None if format_.self_contained else "gpt2"
 
 

@@ -82,7 +82,7 @@ def test_a_good_file_is_read(name: str) -> None:
 def test_every_format_has_a_file() -> None:
     names = [Path(name) for files in FORMATS.values() for name in files]
     for format_ in formats.FORMATS:
-        assert any(format_.reads(name) for name in names), format_.files
+        assert any(format_.is_named(name) for name in names), format_.files
 
 
 @pytest.mark.parametrize(("ties", "model"), SETTINGS)
