@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from bpe.counts import Runs
-    from bpe.models import Model
     from bpe.pretokenizer import Pretokenizer
     from pipelines.failures import FailureChannel
     from pipelines.parity import Groups
@@ -126,7 +125,7 @@ class TrainRequest(Job):
         training = self.training
         settings: dict[str, Any] = {
             **to_jsonable(replace(training, model=None, extend=None)),
-            "model": model_settings(_model(training)),
+            "model": model_settings(training.model or bpe.ByteLevel()),
             "special_tokens": list(self.special_tokens),
             **({"roles": to_jsonable(self.roles)} if self.roles else {}),
             **({"extend": self.extends} if self.extends else {}),
@@ -456,7 +455,7 @@ def trained(
             alpha=groups.parity.alpha,
             special_tokens=special_tokens,
             progress=report,
-            **_limits(training),
+            **training.limits,
         )
     (whole,) = counts
     if training.is_of_superwords:
@@ -476,17 +475,8 @@ def trained(
         special_tokens=special_tokens,
         extend=extend,
         progress=report,
-        model=_model(training),
-        initial_alphabet=training.initial_alphabet,
-        character_coverage=training.character_coverage,
-        **_limits(training),
+        **training.arguments,
     )
-
-
-def _limits(training: TrainSettings) -> dict[str, Any]:
-    """Return the arguments of a training of words that say which pairs merge, and how many."""
-    names = ("vocab_size", "max_merges", "ties", "pair_counts", "min_frequency", "prune_below")
-    return {name: getattr(training, name) for name in names}
 
 
 def _words(tokenizer: Tokenizer | None) -> Tokenizer:
@@ -501,10 +491,6 @@ def _words(tokenizer: Tokenizer | None) -> Tokenizer:
             "counted"
         )
     return tokenizer
-
-
-def _model(training: TrainSettings) -> Model:
-    return bpe.ByteLevel() if training.model is None else training.model
 
 
 def read_roles(settings: RoleSettings | None) -> Roles:

@@ -149,23 +149,18 @@ def train_settings(ctx: click.Context) -> TrainSettings:
         ConfigError: they do not say when training ends.
     """
     values = ctx.params
-    settle_stop(ctx)
+    if source(ctx, "vocab_size") != source(ctx, "max_merges"):
+        choose(ctx, "vocab_size", "max_merges")  # drops what a higher layer replaces
     return settings_of(
         ctx,
         TrainSettings,
-        model=model(ctx),
+        model=_model(ctx),
         initial_alphabet=tuple(values["initial_alphabet"] or ""),
-        extend=values.get("tokenizer") or values["extend"],
+        extend=values.get("tokenizer") or values.get("extend"),
     )
 
 
-def settle_stop(ctx: click.Context) -> None:
-    """Drop limits of the vocabulary that a higher layer replaces."""
-    if source(ctx, "vocab_size") != source(ctx, "max_merges"):
-        choose(ctx, "vocab_size", "max_merges")
-
-
-def model(ctx: click.Context) -> Model:
+def _model(ctx: click.Context) -> Model:
     """Return the model that the options describe; ignore options of a preset that do not suit it.
 
     Raises:

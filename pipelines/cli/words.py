@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import click
 
 from pipelines.cli import columns, options
 from pipelines.cli.command import command
+from pipelines.cli.layers import settings_of
 from pipelines.cli.summary import show_json, too_small, warning_lines
-from pipelines.cli.train import marked_pretokens, model, settle_stop
+from pipelines.cli.train import marked_pretokens, train_settings
 from pipelines.option import Natural, Settings, option
 from pipelines.progress import many
 from pipelines.settings import ModelSettings, PretokenSettings, TrainSettings
-
-if TYPE_CHECKING:
-    from bpe import Tokenizer
 
 NOT_HERE = ("extend", "superwords", "boundless", "prune_runs_below")  # two phases, with runs
 
@@ -58,7 +56,7 @@ def words(ctx: click.Context) -> None:
     given = ctx.params["words"] or tuple(sys.stdin.read().splitlines())
     if not any(given):
         raise click.UsageError("no words: give some as arguments, or on standard input", ctx)
-    facts = _facts(*_train(ctx, given), ctx.params)
+    facts = _facts(ctx, given)
     size, wanted = facts["vocab_size"], ctx.params["vocab_size"]
     warnings = [too_small(size, wanted)] if wanted is not None and size > wanted else []
     if ctx.params["json"]:
@@ -67,44 +65,22 @@ def words(ctx: click.Context) -> None:
     click.echo("\n\n".join([_report(facts), *warning_lines(warnings)]))
 
 
-def _train(ctx: click.Context, texts: tuple[str, ...]) -> tuple[Tokenizer, list[tuple[bytes, int]]]:
-    """Train a tokenizer; return it, and the counts of the words in the order of the text."""
-    from bpe.presets import Preset
-
-    settle_stop(ctx)
-    values, pretokens = ctx.params, marked_pretokens(ctx)
-    preset = Preset(
-        name="words",
-        pretokenizer=pretokens.cut,
-        model=model(ctx),
-        special_tokens=pretokens.special_tokens,
-        ties=values["ties"],
-        pair_counts=values["pair_counts"],
-        min_frequency=values["min_frequency"],
-        prune_below=values["prune_below"],
-        initial_alphabet=tuple(values["initial_alphabet"] or ""),
-        character_coverage=ctx.params["character_coverage"],
-        vocab_size=values["vocab_size"],
-        max_merges=values["max_merges"],
-    )
-    counts = preset.count(texts, track_order=True)
-    tokenizer = preset.train(counts)
-    counts = counts.pruned(preset.prune_below)
-    words = list(counts.items())
-    return tokenizer, [words[row] for row in counts.first_seen_rows().to_pylist()]
-
-
-def _facts(
-    tokenizer: Tokenizer, words: list[tuple[bytes, int]], asked: dict[str, Any]
-) -> dict[str, Any]:
-    """Return all facts as JSON values."""
+def _facts(ctx: click.Context, texts: tuple[str, ...]) -> dict[str, Any]:
+    """Train a tokenizer; return all facts as JSON values, words in the order of the texts."""
+    import bpe
     from bpe.explain import Explainer
     from bpe.pair_counts import count_pairs
 
-    training = tokenizer.training
-    if training is None:
-        raise TypeError("a tokenizer that was just trained knows its training")
-    pieces, cut = Explainer(tokenizer.parts).pieces, tokenizer.pretokenizer.split
+    asked, cut, settings = settings_of(ctx, Shown), marked_pretokens(ctx), train_settings(ctx)
+    special = cut.special_tokens
+    counts = bpe.count_pretokens(
+        texts, pretokenizer=cut.cut, special_tokens=special, track_order=True
+    )
+    tokenizer = bpe.train(counts, special_tokens=special, **settings.arguments)
+    counts = counts.pruned(settings.prune_below)
+    items = list(counts.items())
+    words = [items[row] for row in counts.first_seen_rows().to_pylist()]
+    training, pieces = cast("bpe.Training", tokenizer.training), Explainer(tokenizer.parts).pieces
 
     def tokens(*pretokens: bytes) -> list[str]:
         return [_text(piece) for pretoken in pretokens for piece in pieces(pretoken)]
@@ -118,14 +94,13 @@ def _facts(
             {"word": _text(word), "count": count, "tokens": tokens(word)} for word, count in words
         ],
     }
-    if asked["pairs"]:
+    if asked.pairs:
         symbols = [(tokenizer.model.symbols(word), count) for word, count in words]
-        pairs = count_pairs(symbols, training.pair_counts).most_common(asked["pairs"])
+        pairs = count_pairs(symbols, training.pair_counts).most_common(asked.pairs)
         facts["pairs"] = [_pair(left, right, count) for (left, right), count in pairs]
-    if asked["encode"]:
-        facts["encoded"] = [
-            {"word": text, "tokens": tokens(*cut(text))} for text in asked["encode"]
-        ]
+    if asked.encode:
+        split = tokenizer.pretokenizer.split
+        facts["encoded"] = [{"word": text, "tokens": tokens(*split(text))} for text in asked.encode]
     return facts
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.errors import ConfigError
 from pipelines.option import Group, Natural, Positive, Settings, Share, advanced, option
@@ -84,6 +84,18 @@ class TrainSettings(Settings):
     def is_of_superwords(self) -> bool:
         """True if nothing else is learnt: the words are those of the tokenizer extended."""
         return self.crosses_words and self.vocab_size is None and self.max_merges is None
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Return the arguments of a training of words that say which pairs merge, and how many."""
+        names = ("vocab_size", "max_merges", "ties", "pair_counts", "min_frequency", "prune_below")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Return the settings of `bpe.train`, other than special tokens and what it extends."""
+        names = ("initial_alphabet", "character_coverage", *(["model"] if self.model else []))
+        return {**self.limits, **{name: getattr(self, name) for name in names}}
 
     @property
     def words(self) -> TrainSettings:
