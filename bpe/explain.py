@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from itertools import takewhile
 
 from bpe.core_encoder import encoded_words
 from bpe.errors import EncodingError
@@ -137,6 +138,12 @@ def _unreached_superwords(parts: Parts) -> list[int]:
             if len(apply_merges(run, ranks)) == 1:
                 words[result] = run
     return sorted(alone - words.keys())
+
+
+def common_prefix(*lists: Sequence[str]) -> list[str]:
+    """Return the strings with which all of the lists begin."""
+    same = takewhile(lambda strings: len(set(strings)) == 1, zip(*lists, strict=False))
+    return [strings[0] for strings in same]
 
 
 def html_table(parts: Parts) -> str:

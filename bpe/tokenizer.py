@@ -37,7 +37,14 @@ from bpe.errors import (
     TokenizerError,
     TokenizerFileError,
 )
-from bpe.explain import Explainer, MergeStep, html_table, superword_steps, unreachable
+from bpe.explain import (
+    Explainer,
+    MergeStep,
+    common_prefix,
+    html_table,
+    superword_steps,
+    unreachable,
+)
 from bpe.files import write_atomically
 from bpe.formats import huggingface
 from bpe.formats import read as read_files
@@ -612,12 +619,7 @@ class Tokenizer:
         Raises:
             UnknownCharacterError: a word holds a character without a token.
         """
-        root = []
-        for first, *others in zip(*map(self.tokenize, words), strict=False):
-            if any(token != first for token in others):
-                break
-            root.append(first)
-        return root
+        return common_prefix(*map(self.tokenize, words))
 
     @cached_property
     def _explainer(self) -> Explainer:

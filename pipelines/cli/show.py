@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import cycle, takewhile
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _COLOURS = ("cyan", "yellow", "green", "magenta")
 _CUT_OUT = "it is a special or added token, cut out of the text"
-_STEPS = (1, 2, 5)  # of each power of ten
 _HEADS = ("vocabulary", "tokens", "tokens per word", "bytes per token")
 
 
@@ -72,6 +71,8 @@ def show(ctx: click.Context) -> None:
     of superwords, which cross pre-tokens, follow those of words. A space is shown as ␣, and a byte
     that is not valid UTF-8 on its own as \xNN.
     """
+    from bpe.explain import common_prefix
+
     asked, tokenizer, words = settings_of(ctx, Wanted), ctx.params["tokenizer"], ctx.params["words"]
     of_tokens = bool(asked.id or asked.search)
     if bool(words) == (of_tokens or asked.curve):
@@ -92,7 +93,7 @@ def show(ctx: click.Context) -> None:
         return
     allowed = "all" if "all" in asked.allow_special else asked.allow_special
     explained = [_explain(loaded, _bytes_of(word), merges, allowed=allowed) for word in words]
-    root = _common_prefix(*(word["tokens"] for word in explained))
+    root = common_prefix(*(word["tokens"] for word in explained))
     if ctx.params["json"]:
         common = {"common_root": root} if len(words) > 1 else {}
         show_json([{**word, **common, "not_applied": loaded.not_applied} for word in explained])
@@ -117,11 +118,6 @@ def _training_of(tokenizer: str) -> Training | None:
     except BpeError as error:
         click.echo(f"bpe: warning: no counts shown: {error}", err=True)
         return None
-
-
-def _common_prefix(*lists: list[str]) -> list[str]:
-    same = takewhile(lambda symbols: len(set(symbols)) == 1, zip(*lists, strict=False))
-    return [symbols[0] for symbols in same]
 
 
 def _merges(tokenizer: Tokenizer) -> dict[str, _Figures]:
@@ -312,12 +308,14 @@ def _merge_text(merge: Mapping[str, Any]) -> str:
 
 def _step_lines(steps: list[dict[str, Any]]) -> list[str]:
     """Return the steps as lines, in which the symbols that a step has made are marked."""
+    from bpe.explain import common_prefix
+
     cells = []
     before: list[str] = []
     for step in steps:
         symbols = list(step["symbols"])
         if before:
-            begin = len(_common_prefix(before, symbols))
+            begin = len(common_prefix(before, symbols))
             end = begin + max(1, len(symbols) - len(before))
             symbols[begin:end] = [
                 click.style(symbol, fg="green", bold=True) for symbol in symbols[begin:end]
@@ -355,18 +353,12 @@ def _show_curve(tokenizer: str, *, as_json: bool) -> None:
 
 def _some(rows: list[CurvePoint]) -> list[CurvePoint]:
     """Return the first, the last, and 1, 2 and 5 times each power of ten between them."""
-    numbers = {0, len(rows) - 1}
-    power = 1
-    while power <= rows[-1].vocab_size:
-        numbers |= {step * power - rows[0].vocab_size for step in _STEPS}
-        power *= 10
-    return [rows[number] for number in sorted(numbers) if 0 <= number < len(rows)]
+    first, last = rows[0].vocab_size, rows[-1].vocab_size
+    powers = range(len(str(last)))
+    shown = {first, last, *(step * 10**power for power in powers for step in (1, 2, 5))}
+    return [row for row in rows if row.vocab_size in shown]
 
 
 def _cells(row: CurvePoint) -> tuple[str, ...]:
-    return (
-        f"{row.vocab_size:,}",
-        f"{row.tokens:,}",
-        f"{row.tokens_per_word:.3f}",
-        f"{row.bytes_per_token:.3f}",
-    )
+    tokens_per_word, bytes_per_token = f"{row.tokens_per_word:.3f}", f"{row.bytes_per_token:.3f}"
+    return (f"{row.vocab_size:,}", f"{row.tokens:,}", tokens_per_word, bytes_per_token)
