@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,21 +75,22 @@ class Fit:
         return self.bytes / self.tokens if self.tokens else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Agreement:
     """The part of counted texts that two tokenizers split alike.
 
     Attributes:
         texts: the number of texts, occurrences counted.
-        same_texts: the number of texts of which both make the same tokens.
+        texts_that_differ: the number of texts of which both make different tokens.
         tokens: the number of tokens that the first makes of all texts.
-        same_tokens: the number of these tokens that the second makes of the same bytes.
+        tokens_that_differ: the number of these tokens that the second does not make of the same
+            bytes.
     """
 
     texts: int
-    same_texts: int
+    texts_that_differ: int
     tokens: int
-    same_tokens: int
+    tokens_that_differ: int
 
 
 def compare(old: Tokenizer, new: Tokenizer) -> Difference:
@@ -138,13 +141,11 @@ def fit(tokenizer: Tokenizer, counts: PretokenCounts) -> Fit:
         ignore_merges=tokenizer.ignore_merges,
         model=tokenizer.model,
     )
-    tokens = size = 0
-    for first in range(0, len(counts), _ROWS):
-        pretokens = counts.pretokens.slice(first, _ROWS)
-        times = counts.counts.slice(first, _ROWS).to_numpy()
-        tokens += _total(pc.list_value_length(uncut.encode_arrow(pretokens)).to_numpy(), times)
-        size += _total(pc.binary_length(pretokens).to_numpy(), times)
-    return Fit(size, tokens)
+    sums = np.zeros(2, object)
+    for pretokens, times in _rows(counts):
+        lengths = pc.list_value_length(uncut.encode_arrow(pretokens)).to_numpy()
+        sums += _totals([pc.binary_length(pretokens).to_numpy(), lengths], times)
+    return Fit(*sums.tolist())
 
 
 def agreement(
@@ -169,26 +170,27 @@ def agreement(
     if not first.lossless or not second.lossless:
         raise TokenizerError("tokens are compared by their bytes: both must be lossless")
     sizes = token_sizes(first), token_sizes(second)
-    texts = same_texts = tokens = same = 0
-    for begin in range(0, len(counts), _ROWS):
-        keys = counts.pretokens.slice(begin, _ROWS)
-        times = counts.counts.slice(begin, _ROWS).to_numpy()
+    sums = np.zeros(4, object)
+    for keys, times in _rows(counts):
         if counts.runs is not None and words is not None:
-            keys = words.decode_arrow(_run_ids(keys, counts.runs.id_bytes))
+            keys = words.decode_arrow(_run_ids(keys, counts.runs.id_bytes))  # noqa: PLW2901
         lists = first.encode_arrow(keys), second.encode_arrow(keys)
-        lengths, others = (pc.list_value_length(one).to_numpy().astype(np.int64) for one in lists)
-        both = same_tokens(*lists, sizes=sizes)
-        alike = (both == lengths) & (both == others)
-        texts += _total(np.ones_like(times), times)
-        same_texts += _total(alike.astype(np.int64), times)
-        tokens += _total(lengths, times)
-        same += _total(both, times)
-    return Agreement(texts=texts, same_texts=same_texts, tokens=tokens, same_tokens=same)
+        lengths, others = (pc.list_value_length(one).to_numpy() for one in lists)
+        same = same_tokens(*lists, sizes=sizes)
+        differ = (same < lengths) | (same < others)
+        sums += _totals([np.ones_like(times), differ, lengths, lengths - same], times)
+    return Agreement(*sums.tolist())
 
 
-def _total(numbers: npt.NDArray[np.integer], times: npt.NDArray[np.int64]) -> int:
-    """Return the sum of numbers, each times the count of its text; it may exceed an int64."""
-    return int(numbers.astype(object) @ times.astype(object))
+def _rows(counts: PretokenCounts) -> Iterator[tuple[pa.Array, npt.NDArray[np.int64]]]:
+    """Yield the keys of some counts at a time, and how often each occurs."""
+    for first in range(0, len(counts), _ROWS):
+        yield counts.pretokens.slice(first, _ROWS), counts.counts.slice(first, _ROWS).to_numpy()
+
+
+def _totals(columns: Sequence[npt.ArrayLike], times: npt.NDArray[np.int64]) -> Any:
+    """Return the sums of columns, each row times its occurrences; they may exceed an int64."""
+    return np.asarray(columns).astype(object) @ times.astype(object)
 
 
 def _run_ids(keys: pa.Array, id_bytes: int) -> pa.ListArray:

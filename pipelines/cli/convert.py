@@ -139,15 +139,9 @@ def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> li
         complete(directory, "counts")
         counted = load_counts(directory)
         words = load_tokenizer(join(located(directory), TOKENIZER)) if counted.runs else None
-        same = agreement(exact, other, counts=counted, words=words)
-        figures = {
-            "unit": "run" if counted.runs else "pre-token",
-            "texts": same.texts,
-            "texts_that_differ": same.texts - same.same_texts,
-            "tokens": same.tokens,
-            "tokens_that_differ": same.tokens - same.same_tokens,
-        }
-        measured.append({"counts": directory, **figures})
+        differing = agreement(exact, other, counts=counted, words=words)
+        unit = "run" if counted.runs else "pre-token"
+        measured.append({"counts": directory, "unit": unit, **vars(differing)})
     return measured
 
 

@@ -37,9 +37,9 @@ def test_totals_are_exact_beyond_64_bits() -> None:
     old, new = trained({"ab": 9}, 1), trained({"aa": 9}, 1)
     assert fit(old, counts) == Fit(bytes=2**63, tokens=2**63)
     assert agreement(old, old, counts=counts) == Agreement(
-        texts=2**61, same_texts=2**61, tokens=2**63, same_tokens=2**63
+        texts=2**61, texts_that_differ=0, tokens=2**63, tokens_that_differ=0
     )
-    assert agreement(old, new, counts=counts).same_texts == 0
+    assert agreement(old, new, counts=counts).texts_that_differ == 2**61
 
 
 def test_on_the_command_line(tmp_path: Path) -> None:
