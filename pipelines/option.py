@@ -157,6 +157,15 @@ class Option:
         limit = f"{maximum:,} or less" if value > maximum else f"{minimum:g} or more"
         return f"{value} is out of range: use {limit}"
 
+    def default_text(self, given: Any = None) -> str:
+        """Return the default as help shows it, or the value that is ``given`` instead."""
+        if given is None and self.default_is:
+            return self.default_is
+        value = self.default if given is None else given
+        if is_absent(value) or self.kind == "flag":
+            return ""
+        return ", ".join(value) if isinstance(value, tuple) else str(value)
+
     @property
     def _number(self) -> str:
         return "number" if self.kind == "number" else "whole number"

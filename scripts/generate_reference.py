@@ -19,12 +19,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from pipelines.cli.command import group_of
 from pipelines.cli.commands import NAMES, bpe, command_of
 from pipelines.cli.count import count
 from pipelines.cli.declared import DeclaredOption
 from pipelines.cli.encode import encode
-from pipelines.cli.layers import option_keys
 from pipelines.cli.run import run
 from pipelines.option import GROUPS, declared
 from pipelines.settings import EncodeSettings, ExportSettings
@@ -32,6 +30,7 @@ from pipelines.settings import EncodeSettings, ExportSettings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pipelines.cli.command import Command
     from pipelines.option import Option
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -117,7 +116,7 @@ def page() -> str:
 
 
 def _command(
-    command: click.Command, rows: Mapping[str, click.Option], shared: Mapping[str, click.Option]
+    command: click.Command, rows: Mapping[str, DeclaredOption], shared: Mapping[str, DeclaredOption]
 ) -> str:
     context = _context(command)
     usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
@@ -139,19 +138,17 @@ def _context(command: click.Command) -> click.Context:
     return click.Context(command, info_name=command.name, parent=parent)
 
 
-def _rows(command: click.Command) -> dict[str, click.Option]:
+def _rows(command: Command) -> dict[str, DeclaredOption]:
     """The options of a command, by their rows of a table."""
-    context = _context(command)
-    command.get_help(context)  # applies the preset that is the command's default
-    defaults = context.default_map or {}
-    options = [one for one in command.params if isinstance(one, click.Option) and one.expose_value]
+    defaults = command.defaults(_context(command))  # of the preset that is the command's default
+    options = [one for one in command.params if isinstance(one, DeclaredOption)]
     return {_option(one, defaults): one for one in options}
 
 
-def _tables(rows: Mapping[str, click.Option]) -> str:
+def _tables(rows: Mapping[str, DeclaredOption]) -> str:
     parts: list[str] = []
     for group in GROUPS:
-        of_group = [row for row, one in rows.items() if group_of(one) == group]
+        of_group = [row for row, one in rows.items() if one.spec.group == group]
         if of_group:
             parts += (f"| {group} | meaning | default |\n|---|---|---|\n", *of_group, "\n")
     return "".join(parts)
@@ -167,33 +164,28 @@ def _prose(text: str) -> str:
     return "".join(f"{_escaped(' '.join(one.split()))}\n\n" for one in paragraphs)
 
 
-def _option(option: click.Option, defaults: Mapping[str, Any]) -> str:
+def _option(option: DeclaredOption, defaults: Mapping[str, Any]) -> str:
     names = ", ".join(f"`{name}`" for name in option.opts)
     if option.metavar:
         names += f" `{option.metavar}`"
     help_text = _cell(option.help or "")
-    if option.required:
+    if option.spec.required:
         help_text += " Required."
-    if isinstance(option, DeclaredOption) and (choices := _untold(option.spec)):
+    if choices := _untold(option.spec):
         help_text += f" One of {', '.join(f'`{one}`' for one in choices)}."
     return f"| {names} | {help_text} | {_default(option, defaults)} |\n"
 
 
-def _default(option: click.Option, defaults: Mapping[str, Any]) -> str:
-    if option.name in defaults:
-        return f"`{defaults[option.name]}`"
-    if isinstance(option, DeclaredOption) and option.spec.default_is:
-        return _cell(option.spec.default_is)
-    value = option.to_info_dict()["default"]
-    if value is None or value is False or value == ():
-        return ""
-    return f"`{', '.join(value) if isinstance(value, list) else value}`"
+def _default(option: DeclaredOption, defaults: Mapping[str, Any]) -> str:
+    given = defaults.get(option.spec.name)
+    default = option.spec.default_text(given)
+    return f"`{default}`" if default and (given or not option.spec.default_is) else _cell(default)
 
 
 def config() -> str:
     """The text of the file of `bpe run` with all keys, and those of counting and encoding alone."""
-    chain = option_keys(run)
-    others = {name: key for one in (count, encode) for name, key in option_keys(one).items()}
+    chain = run.keys
+    others = {name: key for one in (count, encode) for name, key in one.keys.items()}
     groups = {group: [key for key in chain.values() if key.group == group] for group in GROUPS}
     groups["Of bpe count and encode alone (docs/appending.md)"] = [
         key for name, key in others.items() if name not in chain
@@ -213,7 +205,7 @@ def _config_key(key: Option) -> str:
     value = CHOSEN.get(key.name, _example(key) if default is None else default)
     choices = f" One of {', '.join(key.choices)}." if _untold(key) else ""
     is_set = key.name in CHOSEN or default is not None
-    is_set = is_set and key.name in option_keys(run) and key.name not in exported
+    is_set = is_set and key.name in run.keys and key.name not in exported
     line = f"{key.name}: {yaml.safe_dump(value, default_flow_style=True).splitlines()[0]}"
     mark = "  # chosen" if key.name in CHOSEN else ""
     lines = textwrap.wrap(key.help + choices, 98, break_on_hyphens=False)

@@ -1,22 +1,30 @@
-"""The base of every command: its help, Beam's own arguments, stray arguments, rules."""
+"""The base of every command: its help, Beam's own arguments, stray arguments, values."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
+from click.core import ParameterSource
 
-from pipelines.cli.declared import HELP_ALL, DeclaredOption, declared_options, is_short
-from pipelines.cli.layers import check_options, layers_of, owner, use_preset
+from pipelines.cli.declared import DeclaredOption, specs_of
+from pipelines.cli.layers import BEAM_ARGS, Origin, Values
 from pipelines.cli.logs import use_format
-from pipelines.option import GROUPS
+from pipelines.config import read_config
+from pipelines.errors import ConfigError
+from pipelines.option import GROUPS, declared
+from pipelines.settings import CountSettings, ModelSettings, PretokenSettings, TrainSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pipelines.option import Option
 
 EXAMPLE_PATTERN = "--input 'corpus/*.txt'"
 _EXAMPLES = 2  # lines of them in the short help
+_HELP_ALL = "bpe.help_all"  # in the meta of a context whose help shows everything
+_NO_KEYS = ("config", "set")
 _PATHS = re.compile(r"(FILE|DIR|PATH|FROM|TO|TOKENIZER\.\.\.|CONFIG)(?![A-Z])")
 
 
@@ -37,59 +45,79 @@ def _complete_paths(params: Sequence[click.Parameter]) -> None:
 
 
 class Command(click.Command):
-    """A command that explains stray arguments: mostly patterns the shell has expanded."""
+    """A command whose options are declared, and whose function takes their values.
 
-    def __init__(self, name: str | None, *, example: str, **attributes: Any) -> None:
+    Attributes:
+        specs: the declarations of its options, by name.
+        stages: the options of the stages of `bpe run`, by the name of their section in a file.
+    """
+
+    stages: ClassVar[Mapping[str, Mapping[str, Option]]] = {}
+
+    def __init__(
+        self,
+        name: str | None,
+        *,
+        specs: Mapping[str, Option],
+        params: Sequence[click.Parameter],
+        example: str,
+        **attributes: Any,
+    ) -> None:
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
         lines = "\n".join(f"  {line}" for line in example.strip().splitlines())
         super().__init__(
             name,
-            context_settings=settings | {"show_default": True, "allow_extra_args": True},
+            params=[*map(DeclaredOption, specs.values()), *params],
+            context_settings=settings | {"allow_extra_args": True},
             epilog=f"\b\nExample:\n{lines}",
             **attributes,
         )
+        self.specs = specs
         _complete_paths(self.params)
-        self._has_more = any(map(_is_advanced, self.params))
+        self._has_more = any(spec.advanced for spec in specs.values())
         if self._has_more:
             self.params.append(_help_all_option())
+
+    @property
+    def keys(self) -> dict[str, Option]:
+        """Return the keys that a configuration file may have outside of sections, by name."""
+        keys = {
+            name: spec for stage in [*self.stages.values()][::-1] for name, spec in stage.items()
+        }
+        keys |= {BEAM_ARGS.name: BEAM_ARGS, **self.specs}
+        return {name: spec for name, spec in keys.items() if name not in _NO_KEYS}
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Return the help; the short one has the first paragraph and the first example."""
         whole = self.help, self.epilog
-        if is_short(ctx) and self._has_more:
+        if _is_short(ctx) and self._has_more:
             self.help = (self.help or "").partition("\n\n")[0]
             self.epilog = "\n".join((self.epilog or "").splitlines()[: 2 + _EXAMPLES])
         super().format_help(ctx, formatter)
         self.help, self.epilog = whole
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Return the options in groups."""
+        """Return the options in groups, with the defaults of a preset or file that is given."""
         groups: dict[str, list[tuple[str, str]]] = {}
+        short, defaults = _is_short(ctx), self.defaults(ctx)
         for param in self.get_params(ctx):
-            if not isinstance(param, click.Option) or (is_short(ctx) and _is_advanced(param)):
-                continue
-            record = param.get_help_record(ctx)
-            if record is not None:
-                groups.setdefault(group_of(param), []).append(record)
+            if isinstance(param, DeclaredOption):
+                if not (short and param.spec.advanced):
+                    record = param.record(ctx, defaults, short=short)
+                    groups.setdefault(param.spec.group, []).append(record)
+            elif isinstance(param, click.Option):
+                groups.setdefault("Options", []).append(param.get_help_record(ctx) or ("", ""))
         for group in GROUPS:
             if group in groups:
                 with formatter.section(group):
                     formatter.write_dl(groups[group])
 
-    def get_help(self, ctx: click.Context) -> str:
-        """Return the text of ``--help``, with defaults of the preset if one is given."""
-        for param in self.params:
-            default = param.default if param.name == "preset" else None
-            if isinstance(default, str) and not layers_of(ctx).preset:
-                use_preset(ctx, param, default)
-        return super().get_help(ctx)
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, and refuse what no argument takes and what breaks rules between options."""
+        """Parse, and refuse what no argument takes: mostly patterns the shell has expanded."""
         try:
             super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if place := owner(ctx, error.option_name.lstrip("-").replace("-", "_")):
+            if place := self._owner(ctx, error.option_name.lstrip("-").replace("-", "_")):
                 raise click.UsageError(
                     f"{error.option_name} is an option of {place}", ctx
                 ) from error
@@ -100,45 +128,107 @@ class Command(click.Command):
                 f"expanded a pattern, put it in quotes ({EXAMPLE_PATTERN}), or repeat the option",
                 ctx,
             )
-        if not ctx.resilient_parsing:
-            if "log_format" in ctx.params:
-                use_format(ctx.params["log_format"])
-            check_options(ctx)
         return ctx.args
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the function of the command, which finds the values in the context."""
-        return None if self.callback is None else ctx.invoke(self.callback, ctx)
+        """Call the function of the command with the values of its options and arguments."""
+        return ctx.invoke(self._call, ctx)
+
+    def _call(self, ctx: click.Context) -> Any:
+        values = self.values(ctx)
+        if "log_format" in values:
+            use_format(values["log_format"])
+        return None if self.callback is None else self.callback(values)
+
+    def values(self, ctx: click.Context) -> Values:
+        """Return the values of options and arguments."""
+        values = Values(self.specs, self._layers(ctx)).settle()
+        arguments = ctx.params.keys() - values.keys()
+        values.update((name, ctx.params[name]) for name in arguments)
+        return values
+
+    def defaults(self, ctx: click.Context) -> dict[str, Any]:
+        """Return the values of preset and files, by name."""
+        layers = self._layers(ctx)[:-1]
+        return {name: value for _, layer in layers for name, value in layer.items()}
+
+    def _layers(self, ctx: click.Context) -> list[tuple[Origin, Mapping[str, Any]]]:
+        """Return the values of each source, the lowest first; of those that are parsed by now."""
+        given = {
+            name: value
+            for name, value in ctx.params.items()
+            if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+        }
+        # That of `bpe run` is the lowest.
+        paths = [*([given["job"]] if "job" in given else ()), *given.get("config", ())]
+        layers: list[tuple[Origin, Mapping[str, Any]]] = [
+            *((Origin.FILE, self._read(ctx, path)) for path in paths),
+            (Origin.COMMAND_LINE, given),
+        ]
+        presets = [layer["preset"] for _, layer in layers if "preset" in layer]
+        if "preset" in self.specs and not presets:
+            presets = [self.specs["preset"].default]
+        return [(Origin.PRESET, self._preset(presets[-1])), *layers] if any(presets) else layers
+
+    def _preset(self, name: str) -> dict[str, Any]:
+        """Return the values of a preset, which says how to train, that the command has."""
+        from bpe.presets import path
+
+        trained = (PretokenSettings, CountSettings, TrainSettings, ModelSettings)
+        keys = {spec.name: spec for cls in trained for spec in declared(cls).values()} | self.keys
+        values = read_config(str(path(name)), keys)
+        return {key: value for key, value in values.items() if key in self.keys}
+
+    def _read(self, ctx: click.Context, path: str) -> dict[str, Any]:
+        """Return the values of a configuration file."""
+        values = read_config(
+            path, self.keys, owner=lambda name: self._owner(ctx, name), sections=self.stages
+        )
+        for one in values.get(BEAM_ARGS.name, ()):
+            if not one.startswith("--"):
+                raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
+        return values
+
+    def _owner(self, ctx: click.Context, name: str) -> str:
+        """Who has an option that this command lacks: a stage, another command; else nobody."""
+        if any(name in stage for stage in self.stages.values()):
+            return f"a stage: give --set {name}=VALUE"
+        root = ctx.find_root().command
+        group = root if isinstance(root, click.Group) else click.Group()
+        commands = (group.get_command(ctx, one) for one in group.list_commands(ctx))
+        # Of those that take files: others have short names, as --id, that say nothing of this one.
+        having = (
+            f"bpe {one.name}, not of this command"
+            for one in commands
+            if isinstance(one, Command) and {name, "config"} <= one.specs.keys()
+        )
+        return next(having, "") if name not in _NO_KEYS else ""
 
 
 def command(
     *settings: type, cls: type[Command] = Command, **attributes: Any
-) -> Callable[[Callable[[click.Context], None]], Command]:
+) -> Callable[[Callable[[Values], None]], Command]:
     """Return a command with the options that classes of settings declare.
 
     Args:
         settings: the classes, in the order of the help.
         cls: of the command.
-        attributes: of `declared_options`, and of ``click.command``.
+        attributes: of `specs_of`, and of ``click.command``.
     """
     names = ("optional", "leave_out", "changes")
     ours = {name: attributes.pop(name) for name in names if name in attributes}
-    return click.command(cls=cls, params=declared_options(*settings, **ours), **attributes)
+    return click.command(cls=cls, specs=specs_of(*settings, **ours), **attributes)
 
 
-def _is_advanced(param: click.Parameter) -> bool:
-    return isinstance(param, DeclaredOption) and param.spec.advanced
-
-
-def group_of(param: click.Parameter) -> str:
-    """Return the group in which ``--help`` lists an option."""
-    return param.spec.group if isinstance(param, DeclaredOption) else "Options"
+def _is_short(ctx: click.Context) -> bool:
+    """Return whether ``--help`` is shown, not ``--help-all``."""
+    return not ctx.meta.get(_HELP_ALL)
 
 
 def _help_all_option() -> click.Option:
     def show(ctx: click.Context, _: click.Parameter, given: bool) -> None:
         if given and not ctx.resilient_parsing:
-            ctx.meta[HELP_ALL] = True
+            ctx.meta[_HELP_ALL] = True
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()
 
@@ -167,5 +257,5 @@ class JobCommand(Command):
                     f"pattern that the shell expanded? Put it in quotes: {EXAMPLE_PATTERN}",
                     ctx,
                 )
-        layers_of(ctx).beam_args = tuple(given)
+        ctx.params[BEAM_ARGS.name] = tuple(given)
         return super().parse_args(ctx, args)

@@ -21,7 +21,6 @@ import click
 
 from bpe import __version__
 from pipelines.cli.completion import completes
-from pipelines.cli.layers import specs_of
 from pipelines.cli.loading import INTERRUPTED, ended_by_interrupts, quiet_interrupts
 from pipelines.cli.logs import choose_format, log_line, put_back
 from pipelines.errors import Interrupted, JobError
@@ -29,6 +28,8 @@ from pipelines.progress import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pipelines.cli.command import Command
 
 # In the order of a job: the modules of this package, each with a command of its name.
 NAMES = (
@@ -38,11 +39,11 @@ NAMES = (
 
 
 @cache
-def command_of(name: str) -> click.Command:
+def command_of(name: str) -> Command:
     """Return the command of one of `NAMES`, whose module is imported when it is asked for."""
     with ended_by_interrupts():
         module = import_module(f"pipelines.cli.{name}")
-    command: click.Command = getattr(module, name)
+    command: Command = getattr(module, name)
     return command
 
 
@@ -83,7 +84,7 @@ def _options() -> dict[str, str]:
     return {
         name: spec.flag
         for command in map(command_of, NAMES)
-        for spec in specs_of(command).values()
+        for spec in command.specs.values()
         for name in (spec.name, spec.field)
     } | {"beam_args": "--"}
 

@@ -9,7 +9,6 @@ import click
 
 from pipelines.cli import columns, options
 from pipelines.cli.command import JobCommand, command
-from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_json, takes_colour
 from pipelines.option import Natural, Settings, option
@@ -19,6 +18,7 @@ from pipelines.settings import Execution, InputSettings
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from pipelines.cli.layers import Values
     from pipelines.compare.tokenizers import ComparedTokenizer
 
 _GROUPS = 30
@@ -62,7 +62,7 @@ bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --output c
 """,
 )
 @click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1)
-def compare(ctx: click.Context) -> None:
+def compare(values: Values) -> None:
     """Compare tokenizers; the first is the baseline.
 
     A TOKENIZER is a tokenizer.json or a directory with one, a .tiktoken file, a .model file of
@@ -82,37 +82,37 @@ def compare(ctx: click.Context) -> None:
     with loading():
         from pipelines.compare.tokenizers import parse_tokenizers
 
-    files = parse_tokenizers(ctx.params["tokenizers"])
-    if not ctx.params["input"]:
-        _compare_two(ctx, files)
+    files = parse_tokenizers(values["tokenizers"])
+    if not values["input"]:
+        _compare_two(values, files)
         return
     with loading():
         from pipelines.compare import job
 
-    inputs, execution = settings_of(ctx, InputSettings), options.execution(ctx)
+    inputs, execution = values.settings(InputSettings), options.execution(values)
     result = job.compare(
         inputs=inputs,
         tokenizers=files,
-        by=ctx.params["by"],
-        examples=ctx.params["examples"],
-        output=ctx.params["output"],
+        by=values["by"],
+        examples=values["examples"],
+        output=values["output"],
         execution=execution,
-        progress=options.progress(ctx),
+        progress=options.progress(values),
     )
-    if ctx.params["json"]:
+    if values["json"]:
         show_json(result)
     else:
         click.echo(_as_text(result), color=takes_colour())
 
 
-def _compare_two(ctx: click.Context, files: tuple[ComparedTokenizer, ...]) -> None:
+def _compare_two(values: Values, files: tuple[ComparedTokenizer, ...]) -> None:
     from pipelines.compare.two import compare_two
 
-    facts = compare_two(files, counts=ctx.params["counts"])
-    if ctx.params["json"]:
+    facts = compare_two(files, counts=values["counts"])
+    if values["json"]:
         show_json(facts)
     else:
-        lines = [*_changes(facts, ctx.params["examples"]), *_fit(facts["on_counts"])]
+        lines = [*_changes(facts, values["examples"]), *_fit(facts["on_counts"])]
         click.echo("\n".join(lines))
 
 

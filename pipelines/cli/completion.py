@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import get_completion_class, shell_complete
 
 from pipelines.cli.command import command
+
+if TYPE_CHECKING:
+    from pipelines.cli.layers import Values
+
 
 VARIABLE = "_BPE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
@@ -22,15 +27,16 @@ bpe completion fish > ~/.config/fish/completions/bpe.fish
 """,
 )
 @click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
-def completion(ctx: click.Context) -> None:
+def completion(values: Values) -> None:
     """Print the completion script for SHELL (bash 4.4 or newer, zsh or fish).
 
     Evaluate it when the shell starts, as in the examples. In zsh, run autoload -Uz compinit &&
     compinit first. The shell then completes commands, options and their values.
     """
-    shell_class = get_completion_class(ctx.params["shell"])
+    shell_class = get_completion_class(values["shell"])
     if shell_class is not None:  # click knows all three
-        click.echo(shell_class(ctx.find_root().command, {}, "bpe", VARIABLE).source())
+        root = click.get_current_context().find_root().command
+        click.echo(shell_class(root, {}, "bpe", VARIABLE).source())
 
 
 def completes(root: click.Command) -> bool:

@@ -11,7 +11,6 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import command
-from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_json, size_line
 from pipelines.option import Settings, option
@@ -20,6 +19,7 @@ from pipelines.progress import many
 if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.formats.export_checks import LossName
+    from pipelines.cli.layers import Values
 
 # As bpe has them (a test compares); bpe is not imported for `--help`.
 LeaveOut = Literal[
@@ -70,7 +70,7 @@ bpe convert super/tokenizer.json hf/tokenizer.json --approximate --counts super/
 )
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-def convert(ctx: click.Context) -> None:
+def convert(values: Values) -> None:
     """Write the tokenizer in FROM to TO, in the format of its file name.
 
     The formats are tokenizer.json (Hugging Face), *.tiktoken, *.model (SentencePiece's BPE), and
@@ -86,10 +86,10 @@ def convert(ctx: click.Context) -> None:
     from bpe.files import write_atomically
     from pipelines.storage import is_local
 
-    source, asked = ctx.params["source"], settings_of(ctx, Conversion)
-    if not is_local(target := ctx.params["target"]):
-        raise click.UsageError(f"TO must be a local file, not {target}: convert, then copy it", ctx)
-    tokenizer = exact = options.load_tokenizer(ctx, source)
+    source, asked = values["source"], values.settings(Conversion)
+    if not is_local(target := values["target"]):
+        raise click.UsageError(f"TO must be a local file, not {target}: convert, then copy it")
+    tokenizer = exact = options.load_tokenizer(values, source)
     if asked.approximate:
         tokenizer = exact.approximate()
     measured = _measured(exact, tokenizer, asked.counts)
@@ -116,7 +116,7 @@ def convert(ctx: click.Context) -> None:
         "give": _arguments(tokenizer, lacks),
         "approximate": measured if asked.approximate else None,
     }
-    if ctx.params["json"]:
+    if values["json"]:
         show_json(summary)
         return
     click.echo(_as_text(summary))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
-from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.option import Group, Settings, option
@@ -23,7 +22,7 @@ from pipelines.settings import (
 )
 
 if TYPE_CHECKING:
-    import click
+    from pipelines.cli.layers import Values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +54,7 @@ bpe count --append --input 'landing/*.jsonl' --output counts
 bpe count --runs --tokenizer words/tokenizer.json --input 'corpus/*.jsonl.gz' --output runs
 """,
 )
-def count(ctx: click.Context) -> None:
+def count(values: Values) -> None:
     """Count the pre-tokens (roughly, words) of a corpus.
 
     Writes Parquet files with the columns pretoken and count to DIR/data, and DIR/manifest.json.
@@ -66,9 +65,9 @@ def count(ctx: click.Context) -> None:
 
     With --append, only new and changed files are counted. bpe train can use the counts at any time.
     """
-    inputs, pretokens = settings_of(ctx, InputSettings), options.pretoken_settings(ctx)
-    output, execution = settings_of(ctx, OutputSettings), options.execution(ctx)
-    settings, appending = settings_of(ctx, CountSettings), settings_of(ctx, AppendSettings)
+    inputs, pretokens = values.settings(InputSettings), values.settings(PretokenSettings)
+    output, execution = values.settings(OutputSettings), options.execution(values)
+    settings, appending = values.settings(CountSettings), values.settings(AppendSettings)
     with loading():
         from pipelines.count.job import CountRequest
         from pipelines.watch import run_or_watch
@@ -79,9 +78,9 @@ def count(ctx: click.Context) -> None:
         pretokens=pretokens,
         output=output,
         settings=settings,
-        tokenizer=options.tokenizer_path(ctx) if ctx.params["runs"] else None,
-        runs=settings_of(ctx, RunSettings),
+        tokenizer=options.tokenizer_path(values) if values["runs"] else None,
+        runs=values.settings(RunSettings),
         appending=appending,
     )
-    summary = run_or_watch(request, execution=execution, progress=options.progress(ctx))
-    show_summary(ctx.params, count=summary)
+    summary = run_or_watch(request, execution=execution, progress=options.progress(values))
+    show_summary(values, count=summary)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.cli.layers import use_configs, use_preset
 from pipelines.option import declared
 
 if TYPE_CHECKING:
@@ -17,68 +16,56 @@ if TYPE_CHECKING:
     from pipelines.option import Option
 
 _CLAUSE = re.compile(r"(?:With [^:]*: )?.*?(?=[.:;] |\.$)")
-HELP_ALL = "bpe.help_all"  # in the meta of a context whose help shows everything
-# What others take their defaults from comes before them.
-_FIRST = {"config": use_configs, "preset": use_preset}
-
-
-class Value(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.2 and later only
-    """A value that a declaration allows."""
-
-    name = "value"
-
-    def __init__(self, spec: Option) -> None:
-        self._spec = spec
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value of a text; return checked values of files unchanged."""
-        try:
-            return self._spec.parse(value) if isinstance(value, str) else value
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+_EAGER = ("config", "preset")  # their defaults are in the help of options
 
 
 class DeclaredOption(click.Option):
-    """An option that ``--help`` lists in the group of its declaration."""
+    """An option that ``--help`` lists in the group of its declaration.
+
+    Its default is left to `pipelines.cli.layers.Values`.
+    """
 
     def __init__(self, spec: Option) -> None:
         flag, short = spec.flag, [f"-{spec.short}"] if spec.short else []
-        attributes: dict[str, Any] = {"help": spec.help, "required": spec.required}
-        if spec.default not in (None, "", ()):  # click takes None for a value that was given
-            is_one = spec.repeatable and isinstance(spec.default, str)
-            attributes["default"] = [spec.default] if is_one else spec.default
-        if spec.default_is or spec.kind == "flag":
-            attributes["show_default"] = False
+        attributes: dict[str, Any] = {"help": spec.help, "is_eager": spec.name in _EAGER}
         if spec.kind == "flag":
             flag += f"/--no-{flag[2:]}"
         else:
             is_checked = spec.kind != "text" or spec.choices
             attributes |= {"multiple": spec.repeatable, "metavar": spec.metavar or None}
-            attributes["type"] = Value(spec) if is_checked else str
+            attributes["type"] = self._parsed if is_checked else str
         if texts := (*spec.choices, *spec.suggestions):
             attributes["shell_complete"] = lambda *asked: [
                 text for text in texts if text.startswith(asked[-1])
             ]
-        first = _FIRST.get(spec.name)
-        super().__init__(
-            [flag, *short, spec.name], is_eager=first is not None, callback=first, **attributes
-        )
+        super().__init__([flag, *short, spec.name], **attributes)
         self.spec = spec
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the names of the option, and what it does: in the short help, in one sentence."""
-        record = super().get_help_record(ctx)
-        if record is None:
-            return None
-        names, text = record
-        given = (ctx.default_map or {}).get(self.name)
-        if is_short(ctx):
-            names = names.partition(" / ")[0]
-            text = self._short_help() + text.removeprefix(self.spec.help)
-        elif self.spec.default_is and given is None:
-            text += f"  [default: {self.spec.default_is}]"
-        if self.spec.default_is and given is not None:
-            text += f"  [default: {given}]"
+    def _parsed(self, text: str) -> Any:
+        """Return the value of a text."""
+        try:
+            return self.spec.parse(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from error
+
+    def record(
+        self, ctx: click.Context, defaults: Mapping[str, Any], *, short: bool
+    ) -> tuple[str, str]:
+        """Return the names of the option, and what it does: in the short help, in one sentence.
+
+        Args:
+            ctx: the context of the command.
+            defaults: the values of lower layers, by name.
+            short: whether the help is the short one.
+        """
+        names, _ = self.get_help_record(ctx) or ("", "")
+        names = names.partition(" / ")[0] if short else names
+        text = self._short_help() if short else self.spec.help
+        default = self.spec.default_text(defaults.get(self.spec.name))
+        if self.spec.required and not default:
+            text += "  [required]"
+        elif default and not (short and default == self.spec.default_is):
+            text += f"  [default: {default}]"
         return names, text
 
     def _short_help(self) -> str:
@@ -89,18 +76,13 @@ class DeclaredOption(click.Option):
         return f"{first}{choices}."
 
 
-def is_short(ctx: click.Context) -> bool:
-    """Return whether ``--help`` is shown, not ``--help-all``."""
-    return not ctx.meta.get(HELP_ALL)
-
-
-def declared_options(
+def specs_of(
     *settings: type,
     optional: Collection[str] = (),
     leave_out: Collection[str] = (),
     changes: Mapping[str, Mapping[str, Any]] | None = None,
-) -> list[click.Parameter]:
-    """Return the options that classes of settings declare, each once.
+) -> dict[str, Option]:
+    """Return the options that classes of settings declare, each once, by name.
 
     Args:
         settings: the classes.
@@ -109,9 +91,9 @@ def declared_options(
         changes: fields of `Option`, by name of an option, that are others for this command.
     """
     specs = {spec.name: spec for cls in settings for spec in declared(cls).values()}
-    optional_changes = {name: {"required": False} for name in optional}
-    return [
-        DeclaredOption(replace(spec, **{**optional_changes, **(changes or {})}.get(name, {})))
+    all_changes = {**{name: {"required": False} for name in optional}, **(changes or {})}
+    return {
+        name: replace(spec, **all_changes.get(name, {}))
         for name, spec in specs.items()
         if name not in leave_out
-    ]
+    }

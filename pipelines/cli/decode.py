@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from pipelines.cli.command import command
 from pipelines.cli.loading import loading
 from pipelines.progress import many
 from pipelines.settings import Execution
+
+if TYPE_CHECKING:
+    from pipelines.cli.layers import Values
 
 
 @command(
@@ -24,7 +28,7 @@ bpe decode s3://bucket/ids --storage-option endpoint_override=http://storage:900
 """,
 )
 @click.argument("directory", metavar="DIR")
-def decode(ctx: click.Context) -> None:
+def decode(values: Values) -> None:
     """Decode the token ids in DIR (from bpe encode) into documents.
 
     Prints one JSON object per document, {"id": ..., "text": ...}, in the order of the parts. Always
@@ -34,9 +38,9 @@ def decode(ctx: click.Context) -> None:
         from pipelines import decode as job
 
     documents = job.decode(
-        directory=ctx.params["directory"],
+        directory=values["directory"],
         stream=sys.stdout.buffer,
-        execution=options.execution(ctx),
+        execution=options.execution(values),
     )
     sys.stdout.buffer.flush()
     click.echo(f"bpe: decode: {many(documents, 'document')}", err=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
-from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.option import Group, Settings, option
@@ -22,7 +21,7 @@ from pipelines.settings import (
 )
 
 if TYPE_CHECKING:
-    import click
+    from pipelines.cli.layers import Values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +50,7 @@ bpe encode --input corpus --tokenizer model/tokenizer.json --output ids \\
 bpe encode --append --input 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
 """,
 )
-def encode(ctx: click.Context) -> None:
+def encode(values: Values) -> None:
     """Encode a corpus into Parquet files of token ids, one row per document.
 
     Writes Parquet files to DIR/data, with the columns id, kept columns, key (a hash of the id),
@@ -66,13 +65,13 @@ def encode(ctx: click.Context) -> None:
 
     request = partial(
         EncodeRequest.of,
-        inputs=settings_of(ctx, InputSettings),
-        tokenizer=options.tokenizer_path(ctx),
-        output=settings_of(ctx, OutputSettings),
-        encoding=settings_of(ctx, EncodeSettings),
-        appending=settings_of(ctx, AppendSettings),
-        drift=settings_of(ctx, DriftSettings),
+        inputs=values.settings(InputSettings),
+        tokenizer=options.tokenizer_path(values),
+        output=values.settings(OutputSettings),
+        encoding=values.settings(EncodeSettings),
+        appending=values.settings(AppendSettings),
+        drift=values.settings(DriftSettings),
     )
-    execution, progress = options.execution(ctx), options.progress(ctx)
+    execution, progress = options.execution(values), options.progress(values)
     encoded = run_or_watch(request, execution=execution, progress=progress)
-    show_summary(ctx.params, encode=encoded)
+    show_summary(values, encode=encoded)

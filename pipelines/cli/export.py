@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
-from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.settings import Execution, ExportSettings, OutputSettings
+
+if TYPE_CHECKING:
+    from pipelines.cli.layers import Values
 
 
 @command(
@@ -24,7 +28,7 @@ bpe export web=ids-web code=ids-code --mix web=70% --mix code=30% \\
 """,
 )
 @click.argument("sources", metavar="[NAME=]IDS...", nargs=-1, required=True)
-def export(ctx: click.Context) -> None:
+def export(values: Values) -> None:
     """Make training data of the ids in each IDS, a directory that bpe encode wrote.
 
     Documents are held out (--validation), chosen (--mix, --token-budget), shuffled (--shuffle), and
@@ -36,16 +40,16 @@ def export(ctx: click.Context) -> None:
     manifest.json comes last and marks the job as complete. The same ids and options give the same
     bytes, with any number of workers. bpe verify DIR --input IDS checks the export.
     """
-    output, settings = settings_of(ctx, OutputSettings), settings_of(ctx, ExportSettings)
-    execution = options.execution(ctx)
+    output, settings = values.settings(OutputSettings), values.settings(ExportSettings)
+    execution = options.execution(values)
     with loading():
         from pipelines.export import job
 
     summary = job.export(
-        sources=ctx.params["sources"],
+        sources=values["sources"],
         output=output,
         settings=settings,
         execution=execution,
-        progress=options.progress(ctx),
+        progress=options.progress(values),
     )
-    show_summary(ctx.params, export=summary)
+    show_summary(values, export=summary)

@@ -10,19 +10,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import click
 
-from pipelines.cli.layers import beam_args, settings_of
+from pipelines.cli.layers import BEAM_ARGS
 from pipelines.cli.logs import is_json
 from pipelines.option import Group, Settings, advanced, option
-from pipelines.settings import (
-    NO_NORMALIZER,
-    NORMALIZERS,
-    PRETOKENIZERS,
-    Execution,
-    PretokenSettings,
-)
+from pipelines.settings import NORMALIZERS, PRETOKENIZERS, Execution
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
+    from pipelines.cli.layers import Values
     from pipelines.progress import Progress
 
 # As bpe has them (a test compares); bpe is not imported for `--help`.
@@ -118,13 +113,13 @@ class FileSettings(Settings):
     pretokenizer: str | None = advanced(
         None, choices=PRETOKENIZERS, excludes=("pattern",), metavar="NAME", default_is="the file's"
     )
-    pattern: tuple[str, ...] = advanced((), metavar="REGEX")
+    pattern: tuple[str, ...] | None = advanced(None, metavar="REGEX")
     normalizer: tuple[str, ...] = advanced((), choices=NORMALIZERS, metavar="NAME")
     never_split: tuple[str, ...] = advanced((), metavar="REGEX")
     special_tokens: tuple[str, ...] = advanced((), name="special_token", metavar="TOKEN[=ID]")
 
 
-def tokenizer_path(ctx: click.Context) -> str:
+def tokenizer_path(values: Values) -> str:
     """Return the file that ``--tokenizer`` names, or that of the published vocabulary it names.
 
     Raises:
@@ -132,21 +127,20 @@ def tokenizer_path(ctx: click.Context) -> str:
     """
     from bpe.formats import published
 
-    name: str = ctx.params["tokenizer"]
+    name: str = values["tokenizer"]
     known = published.of_name(name)
-    return name if known is None else str(published.find(known, ctx.params["vocabulary_path"]))
+    return name if known is None else str(published.find(known, values["vocabulary_path"]))
 
 
-def load_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
+def load_tokenizer(values: Values, path: str) -> Tokenizer:
     """Load the tokenizer of a file or a complete directory, by the options of the command."""
     from bpe import Tokenizer
     from pipelines.tokenizer_files import load_tokenizer
 
-    values = ctx.params
     read = partial(
         Tokenizer.load,
         pretokenizer=values["pretokenizer"],
-        pattern=values["pattern"] or None,
+        pattern=values["pattern"],
         normalizer=values["normalizer"],
         never_split=values["never_split"],
         special_tokens=_special_ids(values["special_token"]),
@@ -167,29 +161,16 @@ def _special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:
     return ids or None
 
 
-def pretoken_settings(ctx: click.Context) -> PretokenSettings:
-    """Return the pre-tokenizer settings of the options."""
-    steps: tuple[str, ...] = ctx.params["normalizer"]
-    if NO_NORMALIZER in steps:
-        if len(steps) > 1:
-            raise click.UsageError(
-                "--normalizer none goes with no other: leave out the others, or it", ctx
-            )
-        steps = ()
-    pattern = ctx.params["pattern"] or None
-    return settings_of(ctx, PretokenSettings, pattern=pattern, normalizer=steps)
-
-
-def execution(ctx: click.Context) -> Execution:
+def execution(values: Values) -> Execution:
     """Who does the work."""
-    return settings_of(ctx, Execution, beam_args=beam_args(ctx))
+    return values.settings(Execution, beam_args=values[BEAM_ARGS.name])
 
 
-def progress(ctx: click.Context) -> Progress:
+def progress(values: Values) -> Progress:
     """Return the display of progress: stderr, unless ``--quiet``."""
     from pipelines.progress import UNSEEN, progress_on
     from pipelines.progress.shown import JsonProgress
 
-    if ctx.params["quiet"]:
+    if values["quiet"]:
         return UNSEEN
     return JsonProgress(sys.stderr) if is_json() else progress_on(sys.stderr)

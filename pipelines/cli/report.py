@@ -9,7 +9,6 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import command
-from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import near, show_json, warning_lines
 from pipelines.option import Settings, option
@@ -17,6 +16,7 @@ from pipelines.progress import size_text
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
+    from pipelines.cli.layers import Values
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
 """,
 )
 @click.argument("path", metavar="PATH")
-def report(ctx: click.Context) -> None:
+def report(values: Values) -> None:
     """Write an HTML report on PATH: one file, to open in a browser.
 
     PATH is an output directory of bpe count, train, encode, export or run, a tokenizer file in any
@@ -59,12 +59,12 @@ def report(ctx: click.Context) -> None:
         from pipelines.report import report as write_report
 
     summary = write_report(
-        ctx.params["path"],
-        tokenizer=_tokenizer(ctx, ctx.params["path"]),
-        progress=options.progress(ctx),
-        **asdict(settings_of(ctx, Page)),
+        values["path"],
+        tokenizer=_tokenizer(values, values["path"]),
+        progress=options.progress(values),
+        **asdict(values.settings(Page)),
     )
-    if ctx.params["json"]:
+    if values["json"]:
         show_json(asdict(summary))
         return
     size = size_text(summary.bytes)
@@ -74,8 +74,8 @@ def report(ctx: click.Context) -> None:
         click.echo("\n".join(lines))
 
 
-def _tokenizer(ctx: click.Context, path: str) -> Tokenizer | None:
+def _tokenizer(values: Values, path: str) -> Tokenizer | None:
     """Return the tokenizer of a file with the cut that options give; None without such options."""
-    if not any(ctx.params[name] for name in (*options.OF_CUT, "special_token")):
+    if not any(values[name] for name in (*options.OF_CUT, "special_token")):
         return None
-    return options.load_tokenizer(ctx, path)
+    return options.load_tokenizer(values, path)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import Command, JobCommand, command
-from pipelines.cli.declared import declared_options
-from pipelines.cli.layers import Origin, settings_of, source, stage_context, use_job
+from pipelines.cli.command import JobCommand, command
+from pipelines.cli.declared import specs_of
+from pipelines.cli.layers import Origin, stage_values
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.cli.train import (
@@ -19,7 +19,7 @@ from pipelines.cli.train import (
     role_settings,
     train_settings,
 )
-from pipelines.option import Settings, declared, option
+from pipelines.option import Option, Settings, declared, option
 from pipelines.settings import (
     CountSettings,
     EncodeSettings,
@@ -38,14 +38,10 @@ from pipelines.settings import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-def _stage(name: str, *settings: type, **more: Any) -> Command:
-    """Return a command that nobody types: the options of a stage."""
-    return Command(name, example="", params=declared_options(*settings, **more))
+    from pipelines.cli.layers import Values
 
 
-_WORDS = _stage(
-    "train",
+_WORDS = specs_of(
     *(InputSettings, PretokenSettings, CountSettings, TrainSettings, ParitySettings),
     *(ModelSettings, RunSettings, RoleSettings),
 )
@@ -54,11 +50,11 @@ _WORDS = _stage(
 class _Chain(JobCommand):
     """The command ``bpe run``; its file and ``--set`` give options of stages, by section."""
 
-    stages: ClassVar[Mapping[str, click.Command]] = {
+    stages: ClassVar[Mapping[str, Mapping[str, Option]]] = {
         "count": _WORDS,
         "train": _WORDS,
-        "encode": _stage("encode", InputSettings, EncodeSettings),
-        "export": _stage("export", ExportSettings, optional=["to"]),
+        "encode": specs_of(InputSettings, EncodeSettings),
+        "export": specs_of(ExportSettings, optional=["to"]),
     }
 
 
@@ -92,8 +88,8 @@ bpe run configs/demo.yaml --resume
 bpe run configs/demo.yaml --config configs/runners/prism.yaml
 """,
 )
-@click.argument("job", metavar="CONFIG.yaml", is_eager=True, expose_value=False, callback=use_job)
-def run(ctx: click.Context) -> None:
+@click.argument("job", metavar="CONFIG.yaml", is_eager=True)
+def run(values: Values) -> None:
     """Count a corpus, train a tokenizer, encode the corpus and export it, as CONFIG.yaml says.
 
     The file sets options of the four commands by name, such as vocab_size: 32000. A key in the
@@ -105,50 +101,52 @@ def run(ctx: click.Context) -> None:
     With group_by, DIR/counts has a folder for each group; with mix, for each source. The shares of
     mix are in bytes for the training, and in tokens for the export.
     """
-    words, ids, rows = (stage_context(ctx, name) for name in ("train", "encode", "export"))
-    words.params["mix"] = rows.params["mix"]
+    words, ids, rows = (
+        stage_values(values, _Chain.stages, name) for name in ("train", "encode", "export")
+    )
+    words["mix"] = rows["mix"]
     parity, roles = parity_settings(words), role_settings(words)
-    training, exporting = train_settings(words), export_settings(ctx, rows)
-    progress = options.progress(ctx)
+    training, exporting = train_settings(words), export_settings(values, rows)
+    progress = options.progress(values)
     with loading():
         from pipelines import recipes
 
     summaries = recipes.run(
-        inputs=settings_of(words, InputSettings),
+        inputs=words.settings(InputSettings),
         pretokens=marked_pretokens(words, roles),
-        counting=settings_of(words, CountSettings),
+        counting=words.settings(CountSettings),
         training=training,
-        output=settings_of(ctx, OutputSettings),
-        execution=options.execution(ctx),
+        output=values.settings(OutputSettings),
+        execution=options.execution(values),
         roles=roles,
         parity=parity,
-        runs=settings_of(words, RunSettings),
-        encoded_inputs=settings_of(ids, InputSettings),
-        encoding=settings_of(ids, EncodeSettings),
+        runs=words.settings(RunSettings),
+        encoded_inputs=ids.settings(InputSettings),
+        encoding=ids.settings(EncodeSettings),
         exporting=exporting,
-        discard_ids=ctx.params["discard_ids"],
+        discard_ids=values["discard_ids"],
         progress=progress,
     )
-    show_summary(words.params | ctx.params, **summaries)
+    show_summary(words | values, **summaries)
 
 
-def export_settings(ctx: click.Context, stage: click.Context) -> ExportSettings | None:
+def export_settings(values: Values, stage: Values) -> ExportSettings | None:
     """Return the settings of the export; None without one.
 
     Raises:
         click.UsageError: there are options of an export, and no format.
     """
-    if stage.params["to"] is None:
+    if stage["to"] is None:
         of_both = declared(EncodeSettings)  # parquet_encoding
         given = [
-            *(name for name in declared(ExportSettings) if source(stage, name) != Origin.DEFAULT),
-            *(["discard_ids"] * bool(ctx.params["discard_ids"])),
+            *(name for name in declared(ExportSettings) if stage.origins[name] != Origin.DEFAULT),
+            *(["discard_ids"] * bool(values["discard_ids"])),
         ]
         for name in given:
             if name not in of_both:
-                raise click.UsageError(f"{name} is of an export: give its format with `to`", ctx)
+                raise click.UsageError(f"{name} is of an export: give its format with `to`")
         return None
     of_parquet = (  # that of the ids, if the export has another format
-        {} if stage.params["to"] == "parquet" else {"parquet_encoding": "byte-stream-split"}
+        {} if stage["to"] == "parquet" else {"parquet_encoding": "byte-stream-split"}
     )
-    return settings_of(stage, ExportSettings, **of_parquet)
+    return stage.settings(ExportSettings, **of_parquet)

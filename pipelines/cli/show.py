@@ -11,7 +11,6 @@ import click
 
 from pipelines.cli import columns, options
 from pipelines.cli.command import command
-from pipelines.cli.layers import settings_of
 from pipelines.cli.summary import show_json, takes_colour
 from pipelines.errors import InputError
 from pipelines.option import Natural, Settings, option
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.explain import MergeStep
     from bpe.training_report import CurvePoint, Training
+    from pipelines.cli.layers import Values
 
     _Figures = dict[tuple[bytes, bytes], dict[str, int]]  # of a merge: its rank, its count
 
@@ -62,7 +62,7 @@ bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
 )
 @click.argument("tokenizer", metavar="FILE")
 @click.argument("words", metavar="[WORD...]", nargs=-1)
-def show(ctx: click.Context) -> None:
+def show(values: Values) -> None:
     r"""Show how each WORD merges into tokens, one merge per line, and the tokens' ids and bytes.
 
     FILE is a tokenizer.json or its directory, a .tiktoken file, a .model file of SentencePiece,
@@ -73,20 +73,20 @@ def show(ctx: click.Context) -> None:
     """
     from bpe.explain import common_prefix
 
-    asked, tokenizer, words = settings_of(ctx, Wanted), ctx.params["tokenizer"], ctx.params["words"]
+    asked, tokenizer, words = values.settings(Wanted), values["tokenizer"], values["words"]
     of_tokens = bool(asked.id or asked.search)
     if bool(words) == (of_tokens or asked.curve):
-        raise click.UsageError("give WORD..., or --id or --search, or --curve", ctx)
+        raise click.UsageError("give WORD..., or --id or --search, or --curve")
     if asked.curve:
-        _show_curve(tokenizer, as_json=ctx.params["json"])
+        _show_curve(tokenizer, as_json=values["json"])
         return
-    loaded = options.load_tokenizer(ctx, tokenizer).with_training(_training_of(tokenizer))
+    loaded = options.load_tokenizer(values, tokenizer).with_training(_training_of(tokenizer))
     for what in loaded.not_applied:
         click.echo(f"bpe: show: {tokenizer}: not applied: {what}", err=True)
     merges = _merges(loaded)
     if of_tokens:
         rows = _found_tokens(loaded, asked.id, [*map(_bytes_of, asked.search)], merges)
-        if ctx.params["json"]:
+        if values["json"]:
             show_json(rows)
         else:
             click.echo("\n".join(_token_lines(rows)) or "no token contains that")
@@ -94,7 +94,7 @@ def show(ctx: click.Context) -> None:
     allowed = "all" if "all" in asked.allow_special else asked.allow_special
     explained = [_explain(loaded, _bytes_of(word), merges, allowed=allowed) for word in words]
     root = common_prefix(*(word["tokens"] for word in explained))
-    if ctx.params["json"]:
+    if values["json"]:
         common = {"common_root": root} if len(words) > 1 else {}
         show_json([{**word, **common, "not_applied": loaded.not_applied} for word in explained])
         return

@@ -9,7 +9,7 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
-from pipelines.cli.layers import Origin, choose, forget, settings_of, source
+from pipelines.cli.layers import Origin
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.option import Group, Settings, advanced, option
@@ -31,6 +31,7 @@ from pipelines.settings import (
 
 if TYPE_CHECKING:
     from bpe.models import Model
+    from pipelines.cli.layers import Values
 
 _OF_CHARACTERS = ("end_of_word", "unknown_token", "initial_alphabet")
 _SENTENCEPIECE = "sentencepiece-bpe"
@@ -82,7 +83,7 @@ bpe train --input 'corpus/*.jsonl' --output super --vocab-size 32000 --superword
 bpe train --counts runs --tokenizer model/tokenizer.json --output super --superwords 8000
 """,
 )
-def train(ctx: click.Context) -> None:
+def train(values: Values) -> None:
     """Train a tokenizer on a corpus, or on the counts of bpe count.
 
     Writes DIR/tokenizer.json, and DIR/training.json with every merge and its count. With --input,
@@ -96,12 +97,12 @@ def train(ctx: click.Context) -> None:
     docs/files.md. If they cannot express the tokenizer, they refuse the file, and the summary gives
     the reason.
     """
-    data, counts = settings_of(ctx, Mixture), tuple(map(CountsInput.parse, ctx.params["counts"]))
-    parity, roles = parity_settings(ctx), role_settings(ctx)
-    training, output = train_settings(ctx), settings_of(ctx, OutputSettings)
-    inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
-    pretokens = marked_pretokens(ctx, roles)
-    execution = options.execution(ctx)
+    data, counts = values.settings(Mixture), tuple(map(CountsInput.parse, values["counts"]))
+    parity, roles = parity_settings(values), role_settings(values)
+    training, output = train_settings(values), values.settings(OutputSettings)
+    inputs = values.settings(InputSettings) if values["input"] else None
+    pretokens = marked_pretokens(values, roles)
+    execution = options.execution(values)
     with loading():
         from pipelines.recipes import train as train_tokenizer
 
@@ -116,51 +117,49 @@ def train(ctx: click.Context) -> None:
         share_of=data.share_of,
         share_tokenizer=data.share_tokenizer,
         parity=parity,
-        runs=settings_of(ctx, RunSettings),
+        runs=values.settings(RunSettings),
         mix=data.mix,
-        progress=options.progress(ctx),
+        progress=options.progress(values),
     )
-    show_summary(ctx.params, train=summary)
+    show_summary(values, train=summary)
 
 
-def parity_settings(ctx: click.Context) -> ParitySettings:
+def parity_settings(values: Values) -> ParitySettings:
     """Return the settings of parity; with it, what nobody asked for is as in the authors' program.
 
     Raises:
         click.UsageError: sources or superwords are asked for as well.
         ConfigError: there are no groups.
     """
-    parity = settings_of(ctx, ParitySettings)
+    parity = values.settings(ParitySettings)
     if parity.parity:
         for name in ("mix", "superwords", "boundless"):
-            if ctx.params[name]:
-                raise click.UsageError(f"--parity and --{name} exclude each other: choose one", ctx)
+            if values[name]:
+                raise click.UsageError(f"--parity and --{name} exclude each other: choose one")
         for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
-            if source(ctx, name) is Origin.DEFAULT:
-                ctx.params[name] = value
+            if values.origins[name] is Origin.DEFAULT:
+                values[name] = value
     return parity
 
 
-def train_settings(ctx: click.Context) -> TrainSettings:
+def train_settings(values: Values) -> TrainSettings:
     """Return the vocabulary that the options ask for.
 
     Raises:
         click.UsageError: they do not go together.
         ConfigError: they do not say when training ends.
     """
-    values = ctx.params
-    if source(ctx, "vocab_size") != source(ctx, "max_merges"):
-        choose(ctx, "vocab_size", "max_merges")  # drops what a higher layer replaces
-    return settings_of(
-        ctx,
+    if values.origins["vocab_size"] != values.origins["max_merges"]:
+        values.choose("vocab_size", "max_merges")  # drops what a higher layer replaces
+    return values.settings(
         TrainSettings,
-        model=_model(ctx),
+        model=_model(values),
         initial_alphabet=tuple(values["initial_alphabet"] or ""),
         extend=values.get("tokenizer") or values.get("extend"),
     )
 
 
-def _model(ctx: click.Context) -> Model:
+def _model(values: Values) -> Model:
     """Return the model that the options describe; ignore options of a preset that do not suit it.
 
     Raises:
@@ -168,7 +167,6 @@ def _model(ctx: click.Context) -> Model:
     """
     from bpe.presets import model_of
 
-    values = ctx.params
     is_bpe = values["model"] == "bpe"
     of_characters = values["symbols"] == "characters" or not is_bpe
     for name, fits, partner in (
@@ -177,29 +175,29 @@ def _model(ctx: click.Context) -> Model:
         ("end_of_word", is_bpe, "--model bpe"),
     ):
         if not fits and values[name] is not None:
-            if values[name] and source(ctx, name) > Origin.PRESET:
+            if values[name] and values.origins[name] > Origin.PRESET:
                 flag = f"--{name.replace('_', '-')}"
-                raise click.UsageError(f"{flag} {values[name]} needs {partner}", ctx)
-            forget(ctx, name)
+                raise click.UsageError(f"{flag} {values[name]} needs {partner}")
+            values.forget(name)
     return model_of(
         values["model"],
         symbols=values["symbols"] or ("bytes" if is_bpe else "characters"),
         end_of_word=values["end_of_word"],
-        unknown_token=_unknown(ctx),
+        unknown_token=_unknown(values),
     )
 
 
-def marked_pretokens(ctx: click.Context, roles: RoleSettings | None = None) -> PretokenSettings:
+def marked_pretokens(values: Values, roles: RoleSettings | None = None) -> PretokenSettings:
     """Return how to cut text: for SentencePiece's model, into marked words by default.
 
     Its special tokens come first: unknown, beginning and end of a text.
     """
-    values, pretokens = ctx.params, options.pretoken_settings(ctx)
+    pretokens = values.settings(PretokenSettings)
     if values["model"] != _SENTENCEPIECE:
         return pretokens
     from bpe.formats.cut_at_marks import WORDS
 
-    given = any(source(ctx, name) > Origin.PRESET and values[name] for name in options.OF_CUT)
+    given = any(values.origins[name] > Origin.PRESET and values[name] for name in options.OF_CUT)
     if not given and not values.get("counts"):
         pretokens = replace(
             pretokens,
@@ -208,32 +206,30 @@ def marked_pretokens(ctx: click.Context, roles: RoleSettings | None = None) -> P
             normalizer=("prepend-mark", "mark-spaces"),
             never_split=(),
         )
-    roles = roles or RoleSettings(unk=_unknown(ctx))
+    roles = roles or RoleSettings(unk=_unknown(values))
     first = [token for token in (roles.unk, roles.bos, roles.eos) if token is not None]
     named = dict.fromkeys((*first, *pretokens.special_tokens))
     return replace(pretokens, special_tokens=tuple(named))
 
 
-def role_settings(ctx: click.Context) -> RoleSettings:
+def role_settings(values: Values) -> RoleSettings:
     """Return the roles of special tokens; SentencePiece's model has three by default."""
-    roles = settings_of(ctx, RoleSettings)
-    if ctx.params["model"] != _SENTENCEPIECE:
+    roles = values.settings(RoleSettings)
+    if values["model"] != _SENTENCEPIECE:
         return roles
-    return replace(roles, unk=_unknown(ctx), bos=roles.bos or "<s>", eos=roles.eos or "</s>")
+    return replace(roles, unk=_unknown(values), bos=roles.bos or "<s>", eos=roles.eos or "</s>")
 
 
-def _unknown(ctx: click.Context) -> str | None:
+def _unknown(values: Values) -> str | None:
     """Return the unknown token of the model; for SentencePiece's model, ``--unk`` names it too.
 
     Raises:
         click.UsageError: both are given, and differ.
     """
-    unknown: str | None = ctx.params["unknown_token"]
-    if ctx.params["model"] != _SENTENCEPIECE:
+    unknown: str | None = values["unknown_token"]
+    if values["model"] != _SENTENCEPIECE:
         return unknown
-    role: str | None = ctx.params.get("unk")
+    role: str | None = values.get("unk")
     if unknown and role and unknown != role:
-        raise click.UsageError(
-            f"--unk {role} and --unknown-token {unknown} differ: leave one out", ctx
-        )
+        raise click.UsageError(f"--unk {role} and --unknown-token {unknown} differ: leave one out")
     return unknown or role or "<unk>"

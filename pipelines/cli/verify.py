@@ -9,7 +9,6 @@ import click
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
-from pipelines.cli.layers import settings_of
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_json, show_summary, size_line, summary_json
 from pipelines.settings import Execution, InputSettings
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bpe import Tokenizer
+    from pipelines.cli.layers import Values
 
 SHOWN = 20
 TOKENIZER = "tokenizer.json"
@@ -38,7 +38,7 @@ bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:900
 """,
 )
 @click.argument("path", metavar="PATH")
-def verify(ctx: click.Context) -> None:
+def verify(values: Values) -> None:
     """Verify that ids, an export, counts or a tokenizer are complete and undamaged.
 
     Every file is compared with its record or the manifest (size, SHA-256). Give --input to
@@ -54,14 +54,14 @@ def verify(ctx: click.Context) -> None:
 
     Exit status 0: everything matches; 1: a mismatch, named in the message.
     """
-    path, as_json = ctx.params["path"], ctx.params["json"]
-    inputs = settings_of(ctx, InputSettings) if ctx.params["input"] else None
-    execution = options.execution(ctx)
+    path, as_json = values["path"], values["json"]
+    inputs = values.settings(InputSettings) if values["input"] else None
+    execution = options.execution(values)
     outputs: list[tuple[str | None, str, str]] = [("tokenizer", path, "")]
     if _is_tokenizer_file(path):
         if execution.beam_args:
             raise click.UsageError(
-                "a tokenizer file is read without Beam: omit the arguments after --", ctx
+                "a tokenizer file is read without Beam: omit the arguments after --"
             )
     else:
         with loading():
@@ -72,13 +72,13 @@ def verify(ctx: click.Context) -> None:
         use_storage(execution)
         outputs = [(one.kind, one.directory, one.folder) for one in complete_outputs(path)]
     if inputs is not None and all(kind == "tokenizer" for kind, *_ in outputs):
-        raise click.UsageError("--input goes with encoded output or counts, not a tokenizer", ctx)
+        raise click.UsageError("--input goes with encoded output or counts, not a tokenizer")
     results: dict[str, dict[str, Any]] = {}
     tokenizer: Tokenizer | None = None
     corpora = [directory for kind, directory, _ in outputs if kind == "encoded"]
     for kind, directory, folder in outputs:
         if kind == "tokenizer":
-            tokenizer = _read_tokenizer(ctx, directory)
+            tokenizer = _read_tokenizer(values, directory)
             result = results[folder or "tokenizer"] = _verify_tokenizer(tokenizer, directory)
             if not as_json:
                 click.echo(_as_text(result))
@@ -88,15 +88,16 @@ def verify(ctx: click.Context) -> None:
             directory=directory,
             inputs=InputSettings(patterns=(corpora[0],)) if of_run else inputs,
             execution=execution,
-            progress=options.progress(ctx),
+            progress=options.progress(values),
             tokenizer=tokenizer,
         )
-        results[folder or verified.kind] = summary_json(ctx.params, verify=verified)
+        results[folder or verified.kind] = summary_json(values, verify=verified)
         if not as_json:
-            show_summary(ctx.params, verify=verified)
+            show_summary(values, verify=verified)
     if as_json:
         show_json(results if len(results) > 1 else next(iter(results.values())))
-    ctx.exit(1 if any(result.get("unreachable") for result in results.values()) else 0)
+    if any(result.get("unreachable") for result in results.values()):
+        raise click.exceptions.Exit(1)
 
 
 def _is_tokenizer_file(path: str) -> bool:
@@ -125,7 +126,7 @@ def _verify_tokenizer(tokenizer: Tokenizer, path: str) -> dict[str, Any]:
     }
 
 
-def _read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
+def _read_tokenizer(values: Values, path: str) -> Tokenizer:
     """Read the tokenizer of a file or a directory, and ``training.json`` if it is there.
 
     Raises:
@@ -137,7 +138,7 @@ def _read_tokenizer(ctx: click.Context, path: str) -> Tokenizer:
 
     if not storage.is_local(path):
         path = storage.join(storage.located(path), TOKENIZER)
-    tokenizer = options.load_tokenizer(ctx, path)
+    tokenizer = options.load_tokenizer(values, path)
     if Path(path).is_dir() or Path(path).name == TOKENIZER:
         read_training(path)
     return tokenizer

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from pipelines.cli import columns, options
 from pipelines.cli.command import command
-from pipelines.cli.layers import settings_of
 from pipelines.cli.summary import show_json, too_small, warning_lines
 from pipelines.cli.train import marked_pretokens, train_settings
 from pipelines.option import Natural, Settings, option
 from pipelines.progress import many
 from pipelines.settings import ModelSettings, PretokenSettings, TrainSettings
+
+if TYPE_CHECKING:
+    from pipelines.cli.layers import Values
 
 NOT_HERE = ("extend", "superwords", "boundless", "prune_runs_below")  # two phases, with runs
 
@@ -46,32 +48,32 @@ bpe words --preset notebook 'This is the first document.' 'Is this the first doc
 """,
 )
 @click.argument("words", metavar="[WORD...]", nargs=-1)
-def words(ctx: click.Context) -> None:
+def words(values: Values) -> None:
     """Train on the WORDs, or on lines of standard input; print each merge and each word's tokens.
 
     Each WORD is a separate text. By default, the preset words applies: text is split on whitespace,
     there are at most 200 merges, each pair must occur at least twice, and ties go to the pair that
     occurs first. Other presets and options change this.
     """
-    given = ctx.params["words"] or tuple(sys.stdin.read().splitlines())
+    given = values["words"] or tuple(sys.stdin.read().splitlines())
     if not any(given):
-        raise click.UsageError("no words: give some as arguments, or on standard input", ctx)
-    facts = _facts(ctx, given)
-    size, wanted = facts["vocab_size"], ctx.params["vocab_size"]
+        raise click.UsageError("no words: give some as arguments, or on standard input")
+    facts = _facts(values, given)
+    size, wanted = facts["vocab_size"], values["vocab_size"]
     warnings = [too_small(size, wanted)] if wanted is not None and size > wanted else []
-    if ctx.params["json"]:
+    if values["json"]:
         show_json({**facts, "warnings": warnings})
         return
     click.echo("\n\n".join([_report(facts), *warning_lines(warnings)]))
 
 
-def _facts(ctx: click.Context, texts: tuple[str, ...]) -> dict[str, Any]:
+def _facts(values: Values, texts: tuple[str, ...]) -> dict[str, Any]:
     """Train a tokenizer; return all facts as JSON values, words in the order of the texts."""
     import bpe
     from bpe.explain import Explainer
     from bpe.pair_counts import count_pairs
 
-    asked, cut, settings = settings_of(ctx, Shown), marked_pretokens(ctx), train_settings(ctx)
+    asked, cut, settings = values.settings(Shown), marked_pretokens(values), train_settings(values)
     special = cut.special_tokens
     counts = bpe.count_pretokens(
         texts, pretokenizer=cut.cut, special_tokens=special, track_order=True

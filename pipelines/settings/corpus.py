@@ -185,6 +185,15 @@ class PretokenSettings(Settings):
     never_split: tuple[str, ...] = advanced((), metavar="PATTERN")
     special_tokens: tuple[str, ...] = option((), name="special_token", metavar="TOKEN")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if NO_NORMALIZER in self.normalizer:
+            if len(self.normalizer) > 1:
+                raise ConfigError(
+                    "`normalizer` none goes with no other: leave out the others, or it"
+                )
+            object.__setattr__(self, "normalizer", ())
+
     @property
     def gives_cut(self) -> bool:
         """True if an option says how text is cut, be it as by default."""

@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from bpe import presets
-from pipelines.cli.layers import option_keys
 from pipelines.cli.train import train
 from tests.cli.process import bpe, refused
 
@@ -30,7 +29,7 @@ def training(folder: Path, *arguments: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", presets.names())
 def test_presets_hold_options_alone_and_say_why(name: str) -> None:
     text = presets.path(name).read_text("utf-8")
-    keys = {*option_keys(train), "track_order"}
+    keys = {*train.keys, "track_order"}
     assert set(yaml.safe_load(text)) <= keys
     assert text.startswith("# ")
     assert "docs/systems.md" in text

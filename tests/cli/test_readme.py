@@ -11,7 +11,6 @@ import yaml
 
 from pipelines.cli.count import count
 from pipelines.cli.encode import encode
-from pipelines.cli.layers import option_keys
 from pipelines.cli.run import run
 from pipelines.config import read_config
 from tests.cli.pages import make_folder, run_page
@@ -56,7 +55,7 @@ def test_the_reference_config_names_every_option() -> None:
     named = [
         one[1] for line in lines_of(REFERENCE) if (one := re.match(r"(?:# )?([a-z_]+):", line))
     ]
-    keys = {name for command in (run, count, encode) for name in option_keys(command)}
+    keys = {name for command in (run, count, encode) for name in command.keys}
     assert sorted(named) == sorted(keys)
 
 
@@ -64,9 +63,9 @@ def test_the_reference_config_tells_how_to_append(tmp_path: Path) -> None:
     _, section = re.split(r"^# --- .*docs/appending.*$", REFERENCE, flags=re.MULTILINE)
     lines = "".join(f"{line.removeprefix('# ')}\n" for line in lines_of(section))
     (tmp_path / "append.yaml").write_text(lines)
-    keys = option_keys(encode) | option_keys(count)
+    keys = encode.keys | count.keys
     values = read_config(str(tmp_path / "append.yaml"), keys)
-    assert values.keys() == keys.keys() - option_keys(run).keys()
+    assert values.keys() == keys.keys() - run.keys.keys()
     for param in encode.params:
         default = param.to_info_dict()["default"]
         if param.name in values and default not in (None, ()):
@@ -75,12 +74,12 @@ def test_the_reference_config_tells_how_to_append(tmp_path: Path) -> None:
 
 def test_the_reference_config_holds_defaults_but_for_what_is_marked() -> None:
     chosen = set(re.findall(r"^([a-z_]+):.*# chosen$", REFERENCE, re.MULTILINE))
-    keys = option_keys(run)
+    keys = run.keys
     for name, value in yaml.safe_load(REFERENCE).items():
         assert (name in chosen) == (value not in (keys[name].default, [keys[name].default])), name
 
 
 def test_the_reference_config_names_every_choice() -> None:
     words = set(re.findall(r"[\w-]+(?:\.\w+)*", REFERENCE))
-    for name, spec in option_keys(run).items():
+    for name, spec in run.keys.items():
         assert {*spec.choices} <= words, name

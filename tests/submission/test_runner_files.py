@@ -11,7 +11,6 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 
 from pipelines.cli.count import count
 from pipelines.cli.encode import encode
-from pipelines.cli.layers import beam_args
 from pipelines.cli.options import execution
 from pipelines.cli.run import run
 from pipelines.cli.train import train
@@ -24,7 +23,8 @@ from tests.cluster.processes import HOST
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import click
+    from pipelines.cli.command import Command
+    from pipelines.cli.layers import Values
 
 RUNNERS = ROOT / "configs" / "runners"
 PAGE = ROOT / "docs" / "running.md"
@@ -35,13 +35,13 @@ FILES = {
     "flink-standalone": "external",
     "spark": "loopback",
 }
-COMMANDS: list[click.Command] = [count, train, encode]
+COMMANDS: list[Command] = [count, train, encode]
 
 
-def context(command: click.Command, *arguments: str) -> click.Context:
+def values(command: Command, *arguments: str) -> Values:
     needed = {"count": [], "train": [], "encode": ["--tokenizer", "t.json"]}
     given = ["--input", "in", "--output", "out", *needed[str(command.name)], *arguments]
-    return command.make_context(str(command.name), given)
+    return command.values(command.make_context(str(command.name), given))
 
 
 def test_every_file_is_known() -> None:
@@ -60,15 +60,15 @@ def test_what_commands_of_the_page_name_is_there() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: str(one.name))
 @pytest.mark.parametrize("name", FILES)
-def test_the_files_go_with_every_command(command: click.Command, name: str) -> None:
-    made = execution(context(command, "--config", str(RUNNERS / f"{name}.yaml")))
+def test_the_files_go_with_every_command(command: Command, name: str) -> None:
+    made = execution(values(command, "--config", str(RUNNERS / f"{name}.yaml")))
     runner = "FnApiRunner" if made.runner == "DirectRunner" else made.runner
     workers = workers_of(PipelineOptions([f"--runner={runner}", *made.beam_args]))
     assert workers.kind == FILES[name]
 
 
 def test_a_cluster_of_this_machine_is_as_its_file_says() -> None:
-    made = execution(context(count, "--config", str(RUNNERS / "flink-standalone.yaml")))
+    made = execution(values(count, "--config", str(RUNNERS / "flink-standalone.yaml")))
     assert (made.runner, made.stage) == ("PortableRunner", "none")
     options = flink.flags(f"{HOST}:{service.JOBS}", parallelism=flink.TASKMANAGERS * flink.SLOTS)
     pool = ["--environment_type=EXTERNAL", f"--environment_config={HOST}:{service.POOL}"]
@@ -80,22 +80,22 @@ def test_of_several_files_the_last_one_wins(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(f"workers: 3\nbeam_args: {given}\nshards: 4\n")
     (tmp_path / "b.yaml").write_text("workers: 5\nbeam_args: [--environment_type=PROCESS]\n")
     files = ("--config", str(tmp_path / "a.yaml"), "--config", str(tmp_path / "b.yaml"))
-    found = context(count, *files)
-    assert (found.params["workers"], found.params["shards"]) == (5, 4)
-    made = PipelineOptions([*beam_args(found)]).view_as(PortableOptions)
+    found = values(count, *files)
+    assert (found["workers"], found["shards"]) == (5, 4)
+    made = PipelineOptions([*found["beam_args"]]).view_as(PortableOptions)
     assert (made.job_endpoint, made.environment_type) == ("a:1", "PROCESS")
-    found = context(count, *files, "--workers", "7", "--", "--job_endpoint=b:2")
-    assert found.params["workers"] == 7
-    made = PipelineOptions([*beam_args(found)]).view_as(PortableOptions)
+    found = values(count, *files, "--workers", "7", "--", "--job_endpoint=b:2")
+    assert found["workers"] == 7
+    made = PipelineOptions([*found["beam_args"]]).view_as(PortableOptions)
     assert (made.job_endpoint, made.environment_type) == ("b:2", "PROCESS")
 
 
 def test_a_job_and_its_runner_can_stand_in_two_files(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text("input: in\noutput: out\nworkers: 1\n")
     local = str(RUNNERS / "local.yaml")
-    found = run.make_context("run", [str(tmp_path / "job.yaml"), "--config", local])
-    assert found.params["input"] == ("in",)
-    assert found.params["workers"] == 0
+    found = run.values(run.make_context("run", [str(tmp_path / "job.yaml"), "--config", local]))
+    assert found["input"] == ("in",)
+    assert found["workers"] == 0
 
 
 def test_commands_without_a_runner_say_so(tmp_path: Path) -> None:
