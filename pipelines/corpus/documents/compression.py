@@ -35,8 +35,9 @@ class DamagedDataError(Exception):
 class UnpackedStream:
     """The unpacked bytes of a compressed file, from its beginning.
 
-    Attributes:
-        consumed: bytes of the stored file that were read so far.
+    Args:
+        stored: the file.
+        compression: its compression.
     """
 
     def __init__(self, stored: StoredBytes, compression: Compression) -> None:
@@ -45,7 +46,7 @@ class UnpackedStream:
         self._pieces = self._unpacked()
         self._ready = memoryview(b"")  # unpacked, not yet handed out
         self._damage: DamagedDataError | None = None
-        self.consumed = 0
+        self._consumed = 0  # bytes of the stored file
 
     def read(self, size: int, /) -> bytes:
         """Read the next ``size`` unpacked bytes; fewer only at the end or before damage.
@@ -76,14 +77,14 @@ class UnpackedStream:
         if not data:
             raise DamagedDataError(f"the file is empty, which is no {self._label} data")
         while data:
-            begin, given, member = self.consumed - len(data), 0, self._open_member()
+            begin, given, member = self._consumed - len(data), 0, self._open_member()
             while not member.eof:
                 if member.needs_input:
-                    fed = self.consumed - len(data)
+                    fed = self._consumed - len(data)
                     if not (data := data or self._take()):
                         raise DamagedDataError(
                             f"the {self._label} data is truncated (the file ends after "
-                            f"{self.consumed} bytes): the rest of it is lost"
+                            f"{self._consumed} bytes): the rest of it is lost"
                         )
                 try:
                     piece, data = member.decompress(data, STEP), b""
@@ -124,25 +125,31 @@ class UnpackedStream:
                 break
             pieces += filter(None, [piece[known:]])
             known = max(known - len(piece), 0)
+        self._stored.seek(self._consumed)
         return b"".join(pieces)
 
     def _describe(self, error: Exception, given: int, members: int) -> str:
         if given:
             return (
-                f"the {self._label} data is damaged before byte {self.consumed} of the file "
+                f"the {self._label} data is damaged before byte {self._consumed} of the file "
                 f"({error}): the rest of it is lost, what came before may be wrong"
             )
         if members:
             return (
-                f"what follows the end of the {self._label} data, before byte {self.consumed} of "
+                f"what follows the end of the {self._label} data, before byte {self._consumed} of "
                 f"the file, is not {self._label} ({error})"
             )
         return f"the file is not {self._label} data, or damaged where it begins ({error})"
 
     def _take(self) -> bytes:
         data = self._stored.read(STEP)
-        self.consumed += len(data)
+        self._consumed += len(data)
         return data
+
+
+def unpacked(stored: StoredBytes, compression: Compression) -> UnpackedStream | StoredBytes:
+    """Return the unpacked bytes of a file."""
+    return stored if compression == "none" else UnpackedStream(stored, compression)
 
 
 class _InSteps:

@@ -20,7 +20,7 @@ from pipelines.corpus.documents.block import (
     text_block,
     well_formed,
 )
-from pipelines.corpus.documents.compression import DamagedDataError, UnpackedStream
+from pipelines.corpus.documents.compression import DamagedDataError, UnpackedStream, unpacked
 from pipelines.corpus.documents.stored import LostFileError, StoredBytes
 
 if TYPE_CHECKING:
@@ -74,15 +74,12 @@ def whole_lines(source: FileRange, options: ReadOptions) -> Iterator[Lines]:
     taken = 0
     try:
         with StoredBytes(source) as stored:
-            unpacked = None
-            if source.compression != "none":
-                unpacked = UnpackedStream(stored, source.compression)
-            for piece in _pieces(source, options, unpacked or stored):
-                for place, data, bad in _without_long_lines(source, options, piece):
-                    read = unpacked.consumed if unpacked else stored.tell() - source.start
-                    now = min(read, source.size)
-                    yield Lines(place=place, data=data, bad=bad, input_bytes=now - taken)
-                    taken = now
+            # The line end before the range makes a line begin right at its start.
+            stored.seek(max(source.start - 1, 0))
+            for place, data, bad in _pieces(source, options, unpacked(stored, source.compression)):
+                now = min(stored.tell() - source.start, source.size)
+                yield Lines(place=place, data=data, bad=bad, input_bytes=now - taken)
+                taken = now
             if taken < source.size:
                 yield Lines(place=source.end, data=b"", bad=(), input_bytes=source.size - taken)
     except LostFileError as lost:  # before anything was read of it
@@ -94,99 +91,83 @@ def _pieces(
     source: FileRange, options: ReadOptions, stream: UnpackedStream | StoredBytes
 ) -> Iterator[_Piece]:
     """Yield the whole lines that begin in the range, or in the compressed file."""
-    last = sys.maxsize if isinstance(stream, UnpackedStream) else source.end - 1
-    position = place = source.start  # of the next byte to be read; of the line being read
-    if place > last:
+    place = source.start  # of the line whose end is not read yet
+    # The bytes of this line; of one over the limit, the first ones and the last one, which may be
+    # half a line end, and how many are left out between them.
+    line, left_out = bytearray(), 0
+    try:
+        for position, chunk in _chunks(source, options, stream):
+            if not line:
+                place = position
+            cut = chunk.rfind(b"\n") + 1
+            if cut:
+                data = b"".join((line, memoryview(chunk)[:cut]))
+                line = bytearray()  # a long line is in memory once
+                yield from _without_long_lines(source, options, place, data, left_out)
+                place, left_out = position + cut, 0
+            line += memoryview(chunk)[cut:]
+            if len(line) + left_out > options.max_record_bytes + 1:
+                left_out += len(line)
+                del line[RAW_BYTES:-1]
+                left_out -= len(line)
+    except DamagedDataError as damage:
+        size = len(line) + left_out
+        yield place, b"", (BadRecord.of(source, place, str(damage), bytes(line), size),)
+    except LostFileError as lost:
+        yield place, b"", (BadRecord.lost(source, place, lost.reason, bytes(line)),)
+    else:
+        if line:
+            yield from _without_long_lines(source, options, place, bytes(line), left_out)
+
+
+def _chunks(
+    source: FileRange, options: ReadOptions, stream: UnpackedStream | StoredBytes
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the bytes of the lines that begin in the range, each chunk with its place."""
+    position = max(source.start - 1, 0)
+    end = source.end if source.compression == "none" else sys.maxsize
+    if source.start >= end:
         return
-    is_inside = False  # a line that begins before
-    if isinstance(stream, StoredBytes) and place > 0:
-        is_inside = True
-        # The line end before the range makes a line begin right at its start.
-        position = stream.seek(place - 1)
-    # Of a line whose end is not read yet: its bytes, of one over the limit the first ones; how many
-    # they are, of which one may be half a line end; and its last byte.
-    line, size, end = bytearray(), 0, b""
-    limit = options.max_record_bytes + 1
-
-    def too_long(tail: bytes) -> _Piece:
-        """Return the bad record of the current line, which ends with ``tail``."""
-        last = (end + tail)[-1:]
-        whole = size + len(tail) - (last == b"\r")
-        raw = bytes(line + tail[:RAW_BYTES])[:whole]
-        return place, b"", (_too_long(source, options, place, raw, whole),)
-
-    final = -1
-    while final < 0:
-        try:
-            # Not past the range, except to find the end of its last line.
-            missing = last + 1 - position
-            chunk = stream.read(min(options.block_bytes, missing) if missing > 0 else SEARCH_BYTES)
-        except DamagedDataError as damage:
-            bad = BadRecord.of(source, place, str(damage), bytes(line), size)
-            yield place, b"", (bad,)
-            return
-        except LostFileError as lost:
-            yield place, b"", (BadRecord.lost(source, place, lost.reason, bytes(line)),)
-            return
-        if not chunk:
-            break
+    is_inside = source.start > 0  # of a line that begins before
+    # Not past the range, except to find the end of its last line.
+    while chunk := stream.read(
+        min(options.block_bytes, end - position) if position < end else SEARCH_BYTES
+    ):
+        begin = chunk.find(b"\n") + 1 if is_inside else 0
         if is_inside:
-            begin = chunk.find(b"\n") + 1
             position += begin or len(chunk)
-            if position > last:
+            if position >= end:
                 return
             if begin == 0:
                 continue
             is_inside = False
-            place = position
             chunk = chunk[begin:]
         # The first line end at or after the last byte of the range ends its last line.
-        final = chunk.find(b"\n", max(0, last - position))
-        cut = (final if final >= 0 else chunk.rfind(b"\n")) + 1
+        final = chunk.find(b"\n", max(0, end - 1 - position)) + 1
+        yield position, chunk[:final] if final else chunk
+        if final:
+            return
         position += len(chunk)
-        used = 0
-        if cut and size > limit:
-            used = chunk.find(b"\n") + 1
-            yield too_long(chunk[: used - 1])
-            place += size + used
-            line, size = bytearray(), 0
-        if cut > used:
-            data = b"".join((line, memoryview(chunk)[used:cut]))
-            line, size = bytearray(), 0  # a long line is in memory once
-            place += len(data)
-            yield place - len(data), data, ()
-        if cut < len(chunk):
-            line += memoryview(chunk)[cut:]
-            size += len(chunk) - cut
-            end = chunk[-1:]
-            if size > limit:
-                del line[RAW_BYTES:]
-    else:
-        return
-    if size > limit:
-        yield too_long(b"")
-    elif size:
-        yield place, bytes(line), ()
 
 
-def _without_long_lines(source: FileRange, options: ReadOptions, piece: _Piece) -> Iterator[_Piece]:
-    """Cut ``piece`` at the lines over the limit, which become bad records."""
-    place, data, bad = piece
+def _without_long_lines(
+    source: FileRange, options: ReadOptions, place: int, data: bytes, left_out: int
+) -> Iterator[_Piece]:
+    """Cut lines at those over the limit, which become bad records.
+
+    ``left_out`` bytes of the first line are not in ``data``.
+    """
     begin = 0  # of the lines that are not yielded yet
     position = 0
-    while len(data) - position > options.max_record_bytes:
+    while len(data) + left_out - position > options.max_record_bytes:
         line_end = data.find(b"\n", position) + 1 or len(data)
         line = data[position:line_end].removesuffix(b"\n").removesuffix(b"\r")
-        if len(line) > options.max_record_bytes:
-            long = _too_long(source, options, place + position, line, len(line))
-            yield place + begin, data[begin:position], (long,)
-            begin = line_end
+        size = len(line) + left_out
+        if size > options.max_record_bytes:
+            at, reason = place + position, options.too_long(size)
+            bad = BadRecord.of(source, at, reason, line, size)
+            yield place + begin, data[begin:position], (bad,)
+            begin, place, left_out = line_end, place + left_out, 0
         position = line_end
     if begin == 0 or begin < len(data):
-        yield place + begin, data[begin:], bad
-
-
-def _too_long(
-    source: FileRange, options: ReadOptions, place: int, raw: bytes, size: int
-) -> BadRecord:
-    return BadRecord.of(source, place, options.too_long(size), raw, size)
+        yield place + begin, data[begin:], ()

@@ -18,7 +18,7 @@ from pipelines.corpus.documents.block import (
     ReadOptions,
     well_formed,
 )
-from pipelines.corpus.documents.compression import DamagedDataError, UnpackedStream
+from pipelines.corpus.documents.compression import DamagedDataError, unpacked
 from pipelines.corpus.documents.stored import LostFileError, StoredBytes
 
 if TYPE_CHECKING:
@@ -52,26 +52,22 @@ def read_texts(sources: Sequence[FileRange], options: ReadOptions) -> Iterator[B
 
 
 def _whole(source: FileRange, options: ReadOptions) -> bytes | BadRecord:
-    limit = options.max_record_bytes
+    limit, size = options.max_record_bytes, source.file_size
+    is_packed = source.compression != "none"
     data = b""
     with StoredBytes(source) as stored:
-        if source.compression == "none":
-            size = source.file_size
-            data = stored.read(size if size <= limit else RAW_BYTES)
-        else:
-            stream = UnpackedStream(stored, source.compression)
-            try:
-                data = stream.read(limit + 1)
-                if len(data) <= limit:
-                    stream.read(1)  # nothing, unless the data is damaged after the text
-            except DamagedDataError as damage:
-                return BadRecord.of(source, 0, str(damage), data)
-            size = len(data)
+        stream = unpacked(stored, source.compression)
+        try:
+            data = stream.read(limit + 1 if is_packed or size <= limit else RAW_BYTES)
+            stream.read(1)  # nothing, unless packed data is damaged after the text
+        except DamagedDataError as damage:
+            return BadRecord.of(source, 0, str(damage), data)
+    size = len(data) if is_packed else size
     if size > limit:
         reason = (
-            f"the file has {'at least ' if source.compression != 'none' else ''}{size} bytes of "
-            f"text, more than the {limit} that a record may have: cut it into documents (or read "
-            "it as lines), or raise `max_record_size`"
+            f"the file has {'at least ' if is_packed else ''}{size} bytes of text, more than the "
+            f"{limit} that a record may have: cut it into documents (or read it as lines), or "
+            "raise `max_record_size`"
         )
         return BadRecord.of(source, 0, reason, data, size)
     return data
