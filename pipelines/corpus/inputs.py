@@ -20,7 +20,6 @@ import posixpath
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +45,7 @@ from pipelines.storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -113,11 +112,6 @@ class Matches:
     files: dict[str, Listed] = field(default_factory=dict)
     passed_over: dict[str, str] = field(default_factory=dict)
 
-    def update(self, other: Matches) -> None:
-        """Add the matches of another pattern."""
-        self.files |= other.files
-        self.passed_over |= other.passed_over
-
     def leave_out(self, paths: Iterable[str], reason: str) -> None:
         """Pass these files over."""
         for path in list(paths):
@@ -164,7 +158,8 @@ def find_inputs(settings: InputSettings, *, below: str | None = None) -> Inputs:
         matches = match(pattern, settings.format, changing=below is not None)
         if not matches.files and below is None:
             raise InputError(_nothing(pattern, matches, name))
-        found.update(matches)
+        found.files |= matches.files
+        found.passed_over |= matches.passed_over
         roots.append(f"{matches.root.rstrip('/')}/")
         for path in matches.files:
             if (other := sources.setdefault(path, name)) != name:
@@ -217,15 +212,16 @@ def _tagged(files: list[InputFile], split_size: int) -> list[InputFile]:
     the plan: the split compares the tags before and after reading.
     """
     asked = [
-        i
-        for i, file in enumerate(files)
+        file.path
+        for file in files
         if file.can_be_cut and file.size > split_size and not is_local(file.path)
     ]
     with ThreadPoolExecutor(_REQUESTS) as requests:
-        versions = requests.map(file_version, [files[i].path for i in asked])
-        for i, version in zip(asked, versions, strict=True):
-            files[i] = replace(files[i], version=version)
-    return files
+        versions = dict(zip(asked, requests.map(file_version, asked), strict=True))
+    return [
+        replace(file, version=versions[file.path]) if file.path in versions else file
+        for file in files
+    ]
 
 
 def _nothing(pattern: str, matches: Matches, source: str) -> str:
@@ -282,94 +278,86 @@ def match(pattern: str, asked: str, *, changing: bool = False) -> Matches:
     Args:
         pattern: a file, a directory or a glob.
         asked: the format of all files, or ``auto``.
-        changing: whether files come and go meanwhile, as for `match_below`.
+        changing: whether files come and go meanwhile: then files with names of unfinished files
+            are left out, and text among files of records is passed over.
 
     Raises:
         InputError: the pattern cannot be listed, or matches files of records and text files.
     """
     try:
-        match_in = _match_local if is_local(pattern) else _match_remote
-        return match_in(pattern, asked, changing=changing)
+        exact = _file_at(pattern) if is_local(pattern) else object_at(pattern)
+        if exact is not None:
+            return Matches(posixpath.dirname(exact.path), {exact.path: exact})
+        found = _match_below(pattern, "**", changing=changing, by_name=asked == "auto")
+        if not (found.files or found.passed_over) and is_glob(pattern):
+            found = _match_below(*_cut(pattern), changing=changing, by_name=asked == "auto")
     except OSError as error:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error
+    if asked == "auto":
+        skipped = len(found.root) + 1
+        texts = [path for path in found.files if format_of(path[skipped:]) == "text"]
+        if changing and len(texts) < len(found.files):
+            found.leave_out(texts, TEXT)
+        check_formats(pattern, (path[skipped:] for path in found.files))
+    return found
 
 
-def _match_local(pattern: str, asked: str, *, changing: bool) -> Matches:
-    literal = _absolute(pattern)
-    if literal.is_dir():
-        return match_below(str(literal), "**", asked, named=pattern, changing=changing)
-    if os.path.lexists(literal):
-        status = literal.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise InputError(
-                f"{pattern!r} is neither a file nor a directory (a pipe or device has no size to "
-                "plan by): write it to a file first"
-            )
-        path = str(literal)
-        listed = Listed(path, status.st_size, Version.of_status(status))
-        return Matches(os.path.dirname(path), {path: listed})  # noqa: PTH120 - text
-    folder, glob = cut(pattern)
-    root = _absolute(folder or ".")
-    if is_glob(pattern) and root.is_dir():
-        return match_below(str(root), glob, asked, named=pattern, changing=changing)
-    return Matches(str(root))
+def _file_at(pattern: str) -> Listed | None:
+    """Return the local file of exactly this name; None for a directory, or if there is no file."""
+    path = os.path.abspath(pattern)  # noqa: PTH100 - resolve() would follow symbolic links
+    if os.path.isdir(path) or not os.path.lexists(path):  # noqa: PTH112 - need not be text
+        return None
+    status = os.stat(path)  # noqa: PTH116
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(
+            f"{pattern!r} is neither a file nor a directory (a pipe or device has no size to "
+            "plan by): write it to a file first"
+        )
+    return Listed(path, status.st_size, Version.of_status(status))
 
 
-def _absolute(path: str) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow symbolic links
-
-
-def cut(pattern: str) -> tuple[str, str]:
+def _cut(pattern: str) -> tuple[str, str]:
     """Cut a pattern into the folder before the first wildcard, with its slash, and the glob."""
     fixed = GLOB_CHARACTERS.split(pattern, maxsplit=1)[0]
     folder, slash, _ = fixed.rpartition("/")
     return folder + slash, pattern[len(folder + slash) :]
 
 
-def match_below(root: str, glob: str, asked: str, *, named: str, changing: bool = False) -> Matches:
+def _match_below(root: str, glob: str, *, changing: bool, by_name: bool) -> Matches:
     """Return the files below a folder that match a glob.
 
     Args:
-        root: an absolute path, or a URL.
+        root: the folder, or a URL.
         glob: the pattern for paths relative to ``root``.
-        asked: the format of all files, or ``auto``.
-        named: the pattern, for messages.
-        changing: whether files come and go meanwhile: then files with names of unfinished files
-            are left out, and text among files of records is passed over.
+        changing: as for `match`.
+        by_name: whether names give the formats.
 
     Raises:
-        OSError, InputError: a folder cannot be listed, or the files have formats that do not go
-            together.
+        OSError: a folder cannot be listed.
     """
-    root = root.rstrip("/")
+    local = is_local(root)
+    root = (os.path.abspath(root) if local else root).rstrip("/")  # noqa: PTH100 - as in `_file_at`
     matches, is_match = Matches(root), matcher(glob)
     unfinished = UNFINISHED if changing else ()
-    found = _walked(root, changing=changing) if is_local(root) else _objects(root, glob)
-    for relative, look in found:
+    for relative, entry in _walked(root, changing=changing) if local else _objects(root, glob):
         if not is_match(relative) or relative.endswith(unfinished):
             continue
         # A README.jsonl would be records.
-        about_data = asked != "auto" or suffix_of(relative)[0] in SUFFIXES
-        listed = look() if is_visible(relative, about_data=about_data) else BY_NAME
+        about_data = not by_name or suffix_of(relative)[0] in SUFFIXES
         path = f"{root}/{relative}"
+        listed: Listed | str | None = BY_NAME
+        if is_visible(relative, about_data=about_data):
+            listed = entry if isinstance(entry, Listed) else _look(path, entry, changing=changing)
         if isinstance(listed, str):
             matches.passed_over[path] = listed
         elif listed is not None:
             matches.files[path] = listed
-    if asked == "auto":
-        skipped = len(root) + 1
-        texts = [path for path in matches.files if format_of(path[skipped:]) == "text"]
-        if changing and len(texts) < len(matches.files):
-            matches.leave_out(texts, TEXT)
-        check_formats(named, (path[skipped:] for path in matches.files))
     return matches
 
 
-def _walked(
-    root: str, *, changing: bool
-) -> Iterator[tuple[str, Callable[[], Listed | str | None]]]:
-    """Yield the files below a local folder: the relative path, and a call of `_look`."""
-    folders = [""]  # below root, each with a slash at its end
+def _walked(root: str, *, changing: bool) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """Yield the files below a local folder, each with its relative path; none if it is none."""
+    folders = [""] if os.path.isdir(root + "/") else []  # noqa: PTH112 - each with a slash at its end
     while folders:
         folder = folders.pop()
         try:
@@ -387,7 +375,7 @@ def _walked(
             if entry.is_dir(follow_symlinks=False) and not (is_hidden or entry.name in MARKERS):
                 folders.append(relative + "/")
             else:
-                yield relative, partial(_look, f"{root}/{relative}", entry, changing=changing)
+                yield relative, entry
 
 
 def _look(path: str, entry: os.DirEntry[str], *, changing: bool) -> Listed | str | None:
@@ -407,7 +395,7 @@ def _look(path: str, entry: os.DirEntry[str], *, changing: bool) -> Listed | str
     return TO_FOLDER if stat.S_ISDIR(status.st_mode) else NO_FILE
 
 
-def _objects(root: str, glob: str) -> Iterator[tuple[str, Callable[[], Listed]]]:
+def _objects(root: str, glob: str) -> Iterator[tuple[str, Listed]]:
     """Yield the objects below a folder of a store that the glob may match."""
     listed = objects_below(root, recursive="/" in glob or "**" in glob)
     outputs = tuple(
@@ -419,15 +407,4 @@ def _objects(root: str, glob: str) -> Iterator[tuple[str, Callable[[], Listed]]]
     )
     for one in listed:
         if not one.path.startswith(outputs):
-            yield one.path[len(root) + 1 :], partial(Listed, *one)
-
-
-def _match_remote(pattern: str, asked: str, *, changing: bool) -> Matches:
-    exact = object_at(pattern)
-    if exact is not None:
-        return Matches(posixpath.dirname(pattern), {pattern: exact})
-    found = match_below(pattern, "**", asked, named=pattern, changing=changing)
-    if not (found.files or found.passed_over) and is_glob(pattern):
-        folder, glob = cut(pattern)
-        found = match_below(folder, glob, asked, named=pattern, changing=changing)
-    return found
+            yield one.path[len(root) + 1 :], one
