@@ -174,12 +174,13 @@ def summed(counts: Sequence[Described]) -> dict[str, Any]:
     return {
         "totals": sum((one.totals for one in counts), Totals()),
         "inputs": tuple(sorted(file for one in counts for file in one.inputs)),
-        "prune": _sum(one.prune for one in counts),
-        "cut": _sum(one.cut for one in counts),
+        "prune": added(one.prune for one in counts),
+        "cut": added(one.cut for one in counts),
     }
 
 
-def _sum(losses: Iterable[Any]) -> Any:
+def added(losses: Iterable[Any]) -> Any:
+    """Return the sum of the losses that are not None; None if there are none."""
     known = [loss for loss in losses if loss is not None]
     return functools.reduce(operator.add, known) if known else None
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bpe._inputs_file import INPUTS
-from bpe.counts.files import counts_to_ipc
-from bpe.counts.manifest import CountsManifest, CountsPart, Totals
+from bpe.counts.manifest import CountsManifest, Totals
 from pipelines import storage
 from pipelines.count.directory import StoredCounts, read_manifest, set_of
 from pipelines.count.manifest import AppendedManifest, AppendedSet
@@ -162,18 +161,14 @@ def _merged(some: Sequence[_Set], job: CountJob) -> _Set:
     """Add up sets, and write the sum as one set of the generation of the job."""
     sets = StoredCounts(directory=job.directory, sets={path: one for _, path, one in some})
     shards = sets.load().sorted_counts.split(job.settings.shards)
-    parts = [
-        part
-        for shard, shard_counts in enumerate(shards)
-        for part in write_shard(shard, counts_to_ipc(shard_counts), job)
-    ]
+    written = [write_shard(shard, counts, job) for shard, counts in enumerate(shards)]
     added = AppendedSet(
         generation=job.generation,
         jobs=sum(one.jobs for one, *_ in some),
         set_aside=tuple(aside for one, *_ in some for aside in one.set_aside),
     )
-    parts_only = tuple(part for part in parts if isinstance(part, CountsPart))
-    return _written_set(job.directory, added, replace(sets.manifest, parts=parts_only))
+    parts = tuple(one.part for one in written if one.part)
+    return _written_set(job.directory, added, replace(sets.manifest, parts=parts))
 
 
 def fixed_files(directory: str, manifest: AppendedManifest) -> set[str]:

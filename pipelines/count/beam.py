@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import apache_beam as beam
 
 from bpe._native import add_counts
-from bpe.counts.files import counts_to_ipc
+from bpe.counts.files import counts_from_ipc, counts_to_ipc
 from pipelines.count.results import write_shard
 from pipelines.count.steps import InGroup, added_up
 from pipelines.elements import Step, pack
@@ -76,11 +76,10 @@ class AddCounts(beam.CombineFn):  # type: ignore[misc]
 
 
 def _written(element: tuple[tuple[str, int], bytes], job: CountJob) -> Iterator[bytes]:
-    """Write the file of a shard; yield the packed results."""
+    """Write the file of a shard; yield the packed result."""
     (group, shard), message = element
     job = replace(job.of_group(group), generation=job.plan().get(GENERATION, 0))
-    for result in write_shard(shard, message, job):
-        yield pack(InGroup(group, result))
+    yield pack(InGroup(group, write_shard(shard, counts_from_ipc(message), job)))
 
 
 def merge_shards(

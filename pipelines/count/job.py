@@ -10,6 +10,7 @@ import apache_beam as beam
 
 from bpe.errors import CountsError
 from bpe.run_counting import runs_of
+from pipelines import storage
 from pipelines.corpus.files import check_columns
 from pipelines.corpus.reading import Reading, reading_of
 from pipelines.corpus.splits import changed_inputs, inputs_of
@@ -21,9 +22,8 @@ from pipelines.count.results import Counted, write_counted
 from pipelines.count.steps import (
     FILE_BITS,
     Counters,
+    CountJob,
     count_arrived,
-    count_job,
-    count_plan,
     count_split,
 )
 from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pack, unpack
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from bpe import Tokenizer
     from bpe.counts import Runs
     from pipelines.corpus.splits import Split
-    from pipelines.count.steps import CountJob
     from pipelines.planned import Done
     from pipelines.progress import Progress
 
@@ -127,17 +126,18 @@ class CountRequest(CorpusRequest):
             pretokens = replace(pretokens_of(loaded), special_tokens=tuple(loaded.special_tokens))
             found = runs_of(loaded, **vars(runs))
             sent = deflated({TOKENIZER: tokenizer_json(loaded, path).encode()})
-        job = count_job(*(pretokens, output, settings), runs=found, sources=sources)
-        output = replace(output, directory=job.directory)
+        output = replace(output, directory=storage.located(output.directory))
+        job = CountJob(
+            directory=output.directory,
+            pretokenizer=pretokens.cut,
+            special_tokens=pretokens.special_tokens,
+            settings=settings,
+            runs=found,
+            sources=sources,
+        )
         if isinstance(tokenizer, str):
             refuse_inputs_inside(job.directory, [tokenizer])
-        return cls(
-            inputs=inputs,
-            job=job,
-            output=output,
-            sent=sent,
-            appending=appending,
-        )
+        return cls(inputs=inputs, job=job, output=output, sent=sent, appending=appending)
 
     def started(self) -> CountRequest:
         """Return the request of one run, which means the same in every process."""
@@ -147,7 +147,7 @@ class CountRequest(CorpusRequest):
     @property
     def reading(self) -> Reading:
         """Settings of reading splits."""
-        return reading_of(self.inputs, self.directory, group_by=self.job.group_field)
+        return reading_of(self.inputs, self.directory, group_by=self.job.settings.group_by)
 
     @property
     def shown(self) -> dict[str, str]:
@@ -162,15 +162,15 @@ class CountRequest(CorpusRequest):
             ConfigError: a setting is wrong.
         """
         found = self.find()
-        if self.job.group_field is not None:
-            check_columns(found.files, f"`group_by` {self.job.group_field}")
+        if (field := self.job.settings.group_by) is not None:
+            check_columns(found.files, f"`group_by` {field}")
         splits = self.split(found)
         if self.job.settings.track_order and len(found.files) >> FILE_BITS:
             raise ConfigError(
                 f"{len(found.files)} files are too many to keep the order of documents (ties "
                 "first-seen): put them together, or use other ties"
             )
-        plan = count_plan(self.job, splits=len(splits), reading=self.reading, files=found.files)
+        plan = self.job.plan_of(splits=len(splits), reading=self.reading, files=found.files)
         return self.planned(found, splits, plan)
 
     def appended_to(self) -> tuple[int | None, set[str]]:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe.counts import CutRuns
-from bpe.counts.files import counts_from_ipc, counts_part, counts_to_ipc
+from bpe.counts.files import counts_part
 from bpe.counts.manifest import (
     CountedInput,
     CountsManifest,
-    CountsPart,
     DeadLetters,
     Totals,
-    shard_file,
+    added,
 )
-from bpe.counts.pruning import Losses
+from bpe.counts.pruning import prune
 from pipelines import storage
 from pipelines.corpus.mix import sources_of
 from pipelines.corpus.reading import Reading, check_failures
 from pipelines.count.manifest import CountedGroup, GroupedManifest
+from pipelines.count.steps import PLACE_BITS, InGroup, Shard, check_groups
 from pipelines.errors import JobError
 from pipelines.metrics import add_to_metrics
 from pipelines.output.directory import remove_temporaries
@@ -30,28 +28,23 @@ from pipelines.storage import join
 from pipelines.totals import SetAside as FileSetAside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from bpe._native import SortedCounts
     from pipelines.corpus.splits import FileRange
     from pipelines.count.steps import CountJob
-from pipelines.count.steps import PLACE_BITS, InGroup, Outcome, check_groups
 
 _Kind = TypeVar("_Kind")
 
 
-def write_shard(shard: int, message: bytes, job: CountJob) -> Iterator[Outcome]:
-    """Write the file of a shard; yield its entry of the manifest, its sum, the losses by pruning.
-
-    The pairs of tokens in cut runs, which come after the last shard, have no file: only their
-    `CutRuns` are yielded.
-    """
-    counts = counts_from_ipc(message)
+def write_shard(shard: int, counts: SortedCounts, job: CountJob) -> Shard:
+    """Write the file of a shard, pruned; the pairs in cut runs come after the last shard."""
     if shard == job.settings.shards:
-        yield CutRuns.of(counts)
-        return
+        return Shard(shard, cut=CutRuns.of(counts))
+    occurrences, losses = counts.total(), None
     if job.settings.prune_below > 1:
-        counts, losses = job.pruned(counts)
-        yield losses
+        id_bytes = None if job.runs is None else job.runs.id_bytes
+        counts, losses = prune(counts, job.settings.prune_below, id_bytes=id_bytes)
     part, data = counts_part(
         counts, shard=shard, shards=job.settings.shards, generation=job.generation
     )
@@ -59,63 +52,12 @@ def write_shard(shard: int, message: bytes, job: CountJob) -> Iterator[Outcome]:
     add_to_metrics(
         distinct_pretokens_written=len(counts), parquet_bytes_written=len(data), parts_written=1
     )
-    yield counts.total()
-    yield part
+    return Shard(shard, occurrences=occurrences, part=part, losses=losses)
 
 
 def of_kind(kind: type[_Kind], results: Iterable[object]) -> list[_Kind]:
     """Return the results of one type."""
     return [one for one in results if isinstance(one, kind)]
-
-
-def manifest_of(
-    results: Iterable[Outcome],
-    job: CountJob,
-    *,
-    totals: Totals,
-    files: Sequence[CountedInput] = (),
-    dead_letters: tuple[DeadLetters, ...] = (),
-) -> CountsManifest:
-    """Return the manifest of counts, and write the files of shards without counts.
-
-    Args:
-        results: the results of `write_shard`, in any order.
-        job: the job of the results.
-        totals: the totals of all splits or bundles.
-        files: the files that were read.
-        dead_letters: files of bad records.
-
-    Raises:
-        JobError: the runner lost a result, or a file cannot be written.
-    """
-    found = list(results)
-    there = {one.file for one in of_kind(CountsPart, found)}
-    (empty,) = job.counter(None).drain(1)
-    # The pairs in cut runs come with any document.
-    for shard in range(job.settings.shards if totals.documents else job.drained):
-        if shard_file(shard, job.settings.shards, job.generation) not in there:
-            found += write_shard(shard, counts_to_ipc(empty), job)
-    cuts, lost = of_kind(CutRuns, found), of_kind(Losses, found)
-    if job.drained > job.settings.shards and not cuts:
-        raise JobError("the runner lost the pairs in runs that were cut: use another runner")
-    counted = sum(of_kind(int, found)) + sum(one.occurrences for one in lost)
-    if counted != totals.pretokens:
-        raise JobError(
-            f"the runner returned counts of {counted:,} {job.unit}s of {totals.pretokens:,}: use "
-            "another runner"
-        )
-    return CountsManifest(
-        pretokenizer=job.pretokenizer,
-        special_tokens=job.special_tokens,
-        order_span=len(files) << PLACE_BITS if job.settings.track_order else None,
-        totals=totals,
-        inputs=tuple(files),
-        dead_letters=dead_letters,
-        parts=tuple(sorted(of_kind(CountsPart, found), key=lambda part: part.file)),
-        prune=reduce(operator.add, lost).pruned(job.settings.prune_below) if lost else None,
-        runs=job.runs,
-        cut=reduce(operator.add, cuts) if cuts else None,
-    )
 
 
 def write_files_of(manifest: CountsManifest | GroupedManifest, job: CountJob) -> None:
@@ -138,7 +80,7 @@ class Counted:
 
     totals: Totals
     dead_letters: tuple[DeadLetters, ...] = ()
-    groups: Mapping[str, list[Outcome]]
+    groups: Mapping[str, list[Shard | Totals]]
     set_aside: tuple[FileSetAside, ...] = ()
 
     @classmethod
@@ -162,7 +104,7 @@ class Counted:
                 f"the runner returned the totals of {len(of_splits)} splits of {splits}: use "
                 "another runner"
             )
-        groups: dict[str, list[Outcome]] = {name: [] for name in job.sources}
+        groups: dict[str, list[Shard | Totals]] = {name: [] for name in job.sources}
         for one in of_kind(InGroup, found):
             groups.setdefault(one.group, []).append(one.result)
         of_groups = (one for outcomes in groups.values() for one in of_kind(Totals, outcomes))
@@ -184,14 +126,48 @@ class Counted:
         totals, letters = before + self.totals, [one.file for one in self.dead_letters]
         check_failures(totals.failures, reading, letters, documents=totals.documents)
 
-    def manifest(self, job: CountJob, files: Sequence[CountedInput]) -> CountsManifest:
-        """Return the manifest of counts without groups.
+    def manifest(
+        self, job: CountJob, files: Sequence[CountedInput], group: str | None = None
+    ) -> CountsManifest:
+        """Return the manifest of all counts or of a group; write the files of shards without any.
+
+        Args:
+            job: the job, or that of the group.
+            files: the files that were read.
+            group: the group; None without groups.
 
         Raises:
-            JobError: the runner lost a result.
+            JobError: the runner lost a result, or a file cannot be written.
         """
-        outcomes, dead = self.groups.get("", ()), self.dead_letters
-        return manifest_of(outcomes, job, totals=self.totals, files=files, dead_letters=dead)
+        outcomes = self.groups.get(group or "", [])
+        totals = sum(of_kind(Totals, outcomes), Totals()) if group is not None else self.totals
+        shards = {one.number: one for one in of_kind(Shard, outcomes)}
+        (empty,) = job.counter(None).drain(1)
+        # The pairs in cut runs come with any document.
+        for shard in range(job.settings.shards if totals.documents else job.drained):
+            if shard not in shards:
+                shards[shard] = write_shard(shard, empty, job)
+        if len(shards) < job.drained:
+            raise JobError("the runner lost the pairs in runs that were cut: use another runner")
+        counted = sum(one.occurrences for one in shards.values())
+        if counted != totals.pretokens:
+            raise JobError(
+                f"the runner returned counts of {counted:,} {job.unit}s of {totals.pretokens:,}: "
+                "use another runner"
+            )
+        losses = added(one.losses for one in shards.values())
+        return CountsManifest(
+            pretokenizer=job.pretokenizer,
+            special_tokens=job.special_tokens,
+            order_span=len(files) << PLACE_BITS if job.settings.track_order else None,
+            totals=totals,
+            inputs=tuple(files),
+            dead_letters=() if group is not None else self.dead_letters,
+            parts=tuple(one.part for _, one in sorted(shards.items()) if one.part),
+            prune=losses and losses.pruned(job.settings.prune_below),
+            runs=job.runs,
+            cut=added(one.cut for one in shards.values()),
+        )
 
 
 def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange] = ()) -> None:
@@ -204,21 +180,20 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange] = 
     """
     job.plan()
     inputs = counted_inputs(files)
-    if job.settings.group_by is None:
+    if job.group_by is None:
         write_files_of(counted.manifest(job, inputs), job)
         return
     groups = []
-    for group, outcomes in sorted(counted.groups.items()):
+    for group in sorted(counted.groups):
         group_job = job.of_group(group)
-        totals = sum(of_kind(Totals, outcomes), Totals())
-        manifest = manifest_of(outcomes, group_job, totals=totals, files=inputs)
+        manifest = counted.manifest(group_job, inputs, group)
         write_files_of(replace(manifest, inputs=()), group_job)
         if job.runs is not None:  # whose ids these are: a group's directory is complete by itself
             tokenizer = storage.read(join(job.directory, TOKENIZER))
             storage.write(join(group_job.directory, TOKENIZER), tokenizer)
         groups.append(CountedGroup.of(group, manifest))
     grouped = GroupedManifest(
-        group_by=job.settings.group_by,
+        group_by=job.group_by,
         groups=tuple(groups),
         totals=counted.totals,
         inputs=inputs,

@@ -17,13 +17,10 @@ import pyarrow.compute as pc
 from bpe._codec import to_jsonable
 from bpe._native import add_counts
 from bpe.counting import PretokenCounter
-from bpe.counts import CutRuns
 from bpe.counts.files import counts_from_ipc, counts_to_ipc
-from bpe.counts.manifest import CountsPart, DeadLetters, Totals
-from bpe.counts.pruning import Losses, prune
+from bpe.counts.manifest import DeadLetters, Totals
 from bpe.run_counting import RunCounter
 from bpe.special_tokens import check_special_tokens
-from pipelines import storage
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.groups import by_group
 from pipelines.corpus.mix import sources_of
@@ -42,17 +39,17 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from bpe._native import SortedCounts
-    from bpe.counts import Runs
+    from bpe.counts import CutRuns, Runs
+    from bpe.counts.manifest import CountsPart
+    from bpe.counts.pruning import Losses
     from bpe.pretokenizer import Pretokenizer
     from pipelines.corpus.documents import Block
     from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import Split
     from pipelines.failures import FailureChannel
     from pipelines.progress import SlotWriter
-    from pipelines.settings import OutputSettings, PretokenSettings
 
 AnyCounter = PretokenCounter | RunCounter
-Outcome = CountsPart | CutRuns | Losses | Totals | int  # of the steps, for a manifest
 FLUSH_BYTES = 256 << 20  # of a counter in memory
 # Where order is tracked, a document's place is its file's number and its place in the file.
 FILE_BITS, PLACE_BITS = 22, 40
@@ -66,7 +63,7 @@ class CountJob:
         directory: the output directory.
         pretokenizer: the pre-tokenizer that cuts text.
         special_tokens: special tokens, which are cut out of the text first and not counted.
-        settings: the settings of counts; for a mix, ``group_by`` is not a field, but `SOURCE`.
+        settings: the settings of counts.
         runs: the settings by which runs are found, whose tokenizer is in the directory; None to
             count pre-tokens.
         generation: the generation in names of files, as for `bpe.counts.manifest.shard_file`.
@@ -87,11 +84,16 @@ class CountJob:
         check_special_tokens(self.special_tokens)
         if self.runs is not None and self.settings.track_order:
             raise ConfigError("`track_order` does not work with runs: superwords use other ties")
+        if self.sources and self.settings.group_by is not None:
+            raise ConfigError(
+                f"`group_by` {self.settings.group_by} does not go with `mix`, whose sources are "
+                "counted apart: count by the field with bpe count, then train on these counts"
+            )
 
     @property
-    def group_field(self) -> str | None:
-        """Return the field that names the group of a record; None if no field does."""
-        return None if self.sources else self.settings.group_by
+    def group_by(self) -> str | None:
+        """Return the name of the groups, for folders: a field, or `SOURCE`; None without groups."""
+        return SOURCE if self.sources else self.settings.group_by
 
     @property
     def drained(self) -> int:
@@ -139,19 +141,31 @@ class CountJob:
             tokenizer, merge_pattern=self.runs.merge_pattern, max_run=self.runs.max_run
         )
 
-    def pruned(self, counts: SortedCounts) -> tuple[SortedCounts, Losses]:
-        """Return the counts of a shard without rare units, and the losses by pruning."""
-        id_bytes = None if self.runs is None else self.runs.id_bytes
-        return prune(counts, self.settings.prune_below, id_bytes=id_bytes)
-
     def of_group(self, group: str) -> CountJob:
         """Return the job of a group in its own directory, or of all documents in this one."""
-        if self.settings.group_by is None:
+        if self.group_by is None:
             return self
-        folder = group_folder(self.settings.group_by, group)
+        directory = join(self.directory, group_folder(self.group_by, group))
         settings = replace(self.settings, group_by=None)
-        return replace(
-            self, directory=join(self.directory, folder), settings=settings, sources=(), run=""
+        return replace(self, directory=directory, settings=settings, sources=(), run="")
+
+    def plan_of(
+        self, *, splits: int = 0, reading: Reading | None = None, files: Sequence[InputFile] = ()
+    ) -> Plan:
+        """Return the plan of the count; names of dead letters have the number of ``splits``."""
+        settings = {
+            **self.pretokenizer.settings,
+            "special_tokens": list(self.special_tokens),
+            **to_jsonable(self.settings),
+            "group_by": self.group_by,
+            RUNS: to_jsonable(self.runs),
+            "sources": to_jsonable(sources_of(files, self.sources)) if self.sources else None,
+            **(reading.settings.to_json() if reading else {}),
+        }
+        return Plan(
+            kind="counts",
+            parts=(self.settings.shards, splits),
+            settings={name: value for name, value in settings.items() if value is not None},
         )
 
 
@@ -172,11 +186,30 @@ def tokenizer_of_runs(directory: str, runs: Runs) -> Tokenizer:
 
 
 @dataclass(frozen=True)
+class Shard:
+    """A shard that is written, or the pairs of tokens in cut runs, which have no file.
+
+    Attributes:
+        number: the number of the shard.
+        occurrences: the sum of all counts, those of dropped pre-tokens included.
+        part: the entry of the file in a manifest.
+        losses: the losses by pruning.
+        cut: the pairs in cut runs.
+    """
+
+    number: int
+    occurrences: int = 0
+    part: CountsPart | None = None
+    losses: Losses | None = None
+    cut: CutRuns | None = None
+
+
+@dataclass(frozen=True)
 class InGroup:
     """A result of one group; the group is ``""`` if all documents are counted together."""
 
     group: str
-    result: Outcome
+    result: Shard | Totals
 
 
 class Counters:
@@ -210,7 +243,7 @@ class Counters:
             InputError: there are too many groups.
         """
         groups: Iterable[tuple[str, Block]] = [(source if self._job.sources else "", block)]
-        if self._job.group_field is not None:
+        if self._job.settings.group_by is not None:
             groups = by_group(block)
         for group, documents in groups:
             if group not in self._counters:
@@ -360,67 +393,3 @@ def added_up(messages: Iterable[bytes]) -> SortedCounts:
         return add_counts([counts_from_ipc(one) for one in messages])
     except OverflowError as error:
         raise InputError(f"{error}: the counts of this corpus do not fit 64 bits") from error
-
-
-def count_job(
-    pretokens: PretokenSettings,
-    output: OutputSettings,
-    settings: CountSettings,
-    *,
-    runs: Runs | None = None,
-    sources: tuple[str, ...] = (),
-) -> CountJob:
-    """Return the job of some settings.
-
-    Args:
-        pretokens: the settings of the pre-tokenizer.
-        output: the settings of the output directory.
-        settings: the settings of counts.
-        runs: the settings by which runs are found; None to count pre-tokens.
-        sources: the sources of a mix, which are counted apart.
-
-    Raises:
-        ConfigError: a setting does not work with runs, or with a mix.
-        bpe.BpeError: the pre-tokenizer, the special tokens or the number of shards is wrong.
-    """
-    if sources and settings.group_by is not None:
-        raise ConfigError(
-            f"`group_by` {settings.group_by} does not go with `mix`, whose sources are counted "
-            "apart: count by the field with bpe count, then train on these counts"
-        )
-    if sources:
-        settings = replace(settings, group_by=SOURCE)
-    return CountJob(
-        directory=storage.located(output.directory),
-        pretokenizer=pretokens.cut,
-        special_tokens=pretokens.special_tokens,
-        settings=settings,
-        runs=runs,
-        sources=sources,
-    )
-
-
-def count_plan(
-    job: CountJob,
-    *,
-    splits: int = 0,
-    reading: Reading | None = None,
-    files: Sequence[InputFile] = (),
-) -> Plan:
-    """Return the plan of a count; names of dead letters have the number of ``splits``."""
-    settings = job.settings
-    return Plan(
-        kind="counts",
-        parts=(settings.shards, splits),
-        settings={
-            **job.pretokenizer.settings,
-            "special_tokens": list(job.special_tokens),
-            "track_order": settings.track_order,
-            "shards": settings.shards,
-            **({} if settings.group_by is None else {"group_by": settings.group_by}),
-            **({} if job.runs is None else {RUNS: to_jsonable(job.runs)}),
-            "prune_below": settings.prune_below,
-            **({"sources": to_jsonable(sources_of(files, job.sources))} if job.sources else {}),
-            **(reading.settings.to_json() if reading else {}),
-        },
-    )

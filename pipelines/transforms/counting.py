@@ -8,9 +8,8 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.transforms.window import TimestampCombiner
 
-from bpe._native import add_counts
 from bpe.counting import PretokenCounter
-from bpe.counts.files import count_items, counts_from_ipc, counts_to_ipc
+from bpe.counts.files import count_items, counts_from_ipc
 from bpe.special_tokens import check_special_tokens
 from pipelines.batches import (
     TextCounters,
@@ -142,26 +141,20 @@ def merged(messages: Any) -> Any:
     return messages | "Merge" >> beam.CombinePerKey(AddCounts(FailureChannel()))
 
 
-def gathered(counts: Any, *, shards: int, label: str, every_shard: bool) -> Any:
+def gathered(counts: Any, *, shards: int, label: str) -> Any:
     """Gather ``(pre-token, count)`` pairs in one message (Arrow IPC) for each shard and window.
 
     Args:
         counts: the PCollection of pairs.
         shards: the number of shards.
         label: the name of the transform in errors.
-        every_shard: whether shards without counts have a message; in the global window only.
     """
-    messages = (
+    return merged(
         counts
         | "Gather" >> beam.BatchElements(min_batch_size=_GATHERED, max_batch_size=_GATHERED)
         | "Sort"
         >> beam.FlatMap(sorted_messages, shards, label).with_output_types(tuple[int, bytes])
     )
-    if every_shard:
-        empty = [(shard, counts_to_ipc(add_counts([]))) for shard in range(shards)]
-        seeds = counts.pipeline | "Empty shards" >> beam.Create(empty, reshuffle=False)
-        messages = (messages, seeds) | "All counts" >> beam.Flatten()
-    return merged(messages)
 
 
 class _CountTexts(BatchDoFn):

@@ -12,11 +12,12 @@ from bpe._native import add_counts
 from bpe.counts import require_pretokens
 from bpe.counts.files import count_items, counts_from_ipc
 from bpe.counts.manifest import Totals
+from pipelines import storage
 from pipelines.batches import totals_of
 from pipelines.corpus.inputs import describe_inputs
 from pipelines.count.directory import read_counts, read_counts_manifest, read_shard
-from pipelines.count.results import Counted, of_kind, write_counted, write_shard
-from pipelines.count.steps import count_job, count_plan
+from pipelines.count.results import Counted, write_counted, write_shard
+from pipelines.count.steps import CountJob
 from pipelines.elements import call_once, pack, require_global_window, unpack, with_storage
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
@@ -27,8 +28,6 @@ from pipelines.transforms.counting import checked_pretokens, gathered, shown_pre
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from pipelines.count.steps import CountJob
 
 # Elements have neither order nor fields.
 _UNORDERED = ("track_order", "group_by")
@@ -77,7 +76,12 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         )
         self._pretokens = checked_pretokens(pretokens)
         with job_errors():
-            self._job = count_job(self._pretokens, self._output, CountSettings(**counting))
+            self._job = CountJob(
+                directory=storage.located(path),
+                pretokenizer=self._pretokens.cut,
+                special_tokens=self._pretokens.special_tokens,
+                settings=CountSettings(**counting),
+            )
         self._output = replace(self._output, directory=self._job.directory)
 
     def display_data(self) -> dict[str, Any]:
@@ -89,25 +93,25 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         require_global_window(counts, "WriteCounts writes one directory")
         begin, job = counts.pipeline, replace(self._job, run=uuid.uuid4().hex)
         prepared = begin | "Prepare directory" >> call_once(_prepare, self._output, job)
-        parts = gathered(
-            counts, shards=job.settings.shards, label="WriteCounts", every_shard=True
-        ) | "Write shards" >> beam.FlatMap(
+        shards = gathered(
+            counts, shards=job.settings.shards, label="WriteCounts"
+        ) | "Write shards" >> beam.Map(
             with_storage(_write_shard), job, beam.pvalue.AsSingleton(prepared)
         ).with_output_types(bytes)
-        results, types = beam.pvalue.AsIter(parts), dict[str, Any]
+        results, types = beam.pvalue.AsIter(shards), dict[str, Any]
         return begin | "Write manifest" >> call_once(
             _write_manifest, job, results, *self._totals, types=types
         )
 
 
 def _prepare(_: None, output: OutputSettings, job: CountJob) -> None:
-    prepare(output, replace(count_plan(job), inputs=describe_inputs(()), run=job.run))
+    prepare(output, replace(job.plan_of(), inputs=describe_inputs(()), run=job.run))
 
 
-def _write_shard(element: tuple[int, bytes], job: CountJob, _: None) -> Iterator[bytes]:
+def _write_shard(element: tuple[int, bytes], job: CountJob, _: None) -> bytes:
     job.plan()  # of another job by now: this one ends
-    yield pack(totals_of(counts_from_ipc(element[1])))
-    yield from map(pack, write_shard(*element, job))
+    counts = counts_from_ipc(element[1])
+    return pack((totals_of(counts), write_shard(element[0], counts, job)))
 
 
 def _write_manifest(
@@ -117,12 +121,11 @@ def _write_manifest(
     documents: int,
     text_bytes: int | None,
 ) -> dict[str, Any]:
-    found = [unpack(result) for result in results]
+    written = [unpack(result) for result in results]
+    totals = sum((totals for totals, _ in written), Totals(documents=documents))
     if text_bytes is not None:
-        found = [replace(one, bytes=0) if isinstance(one, Totals) else one for one in found]
-    found.append(Totals(documents=documents, bytes=text_bytes or 0))
-    totals = sum(of_kind(Totals, found), Totals())
-    write_counted(Counted(totals=totals, groups={"": found}), job)
+        totals = replace(totals, bytes=text_bytes)
+    write_counted(Counted(totals=totals, groups={"": [shard for _, shard in written]}), job)
     return read_counts_manifest(job.directory).to_json()
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import apache_beam as beam
 
 import bpe
+from bpe._native import add_counts
+from bpe.counts.files import counts_to_ipc
 from bpe.ties import needs_order
 from pipelines.batches import counts_of_messages
 from pipelines.elements import SUM_UP_COUNTS, require_one_pane
@@ -93,7 +95,11 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
             counts, "TrainTokenizer trains one tokenizer in each window", remedy=SUM_UP_COUNTS
         )
         whole = counts.windowing.is_default()
-        messages = gathered(counts, shards=SHARDS, label="TrainTokenizer", every_shard=whole)
+        messages = gathered(counts, shards=SHARDS, label="TrainTokenizer")
+        if whole:  # so that a worker sees that there are no counts at all
+            empty = (0, counts_to_ipc(add_counts([])))
+            seed = counts.pipeline | "No counts" >> beam.Create([empty], reshuffle=False)
+            messages = (messages, seed) | "All counts" >> beam.Flatten()
         return (
             messages
             | "Messages"
