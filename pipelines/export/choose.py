@@ -21,7 +21,7 @@ from pipelines import storage
 from pipelines.errors import ConfigError
 from pipelines.export.numbers import choice_hashes, range_of
 from pipelines.export.plan import spans_of, stored_pins
-from pipelines.export.source import read_blocks, read_sizes
+from pipelines.export.source import read_blocks
 from pipelines.output.names import TRAIN, VALIDATION, fingerprint, json_bytes
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bpe.splitmix import Hashes
     from pipelines.export.plan import ExportPlan, Pin, Span
-    from pipelines.export.source import IdBlock
+    from pipelines.export.source import Block
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
 
@@ -99,13 +99,11 @@ class Pass:
         """Return the spans of all pinned parts; raise the errors of `pins`."""
         return _spans(self.output, self.run, self.plan.unit_tokens)
 
-    def blocks(
-        self, span: int, *, stopped: Callable[[], bool], ahead: bool = False
-    ) -> Iterator[IdBlock]:
+    def blocks(self, span: int, **how: Any) -> Iterator[Block]:
         """Yield the documents of the span of this number; arguments and errors of `read_blocks`."""
         pins, found = self.pins(), self.spans()[span]
         for file in range(found.first, found.first + found.files):
-            yield from read_blocks(self.plan, pins[file], file, stopped=stopped, ahead=ahead)
+            yield from read_blocks(self.plan, pins[file], file, **how)
 
     def chosen(self) -> Choice:
         """Return the documents that are taken; needs the results of `Measure` and `Choose`.
@@ -128,7 +126,7 @@ class Pass:
         mask: npt.NDArray[np.bool_] = keys < np.uint64(int(self.plan.validation * (1 << 64)))
         return mask
 
-    def takes(self, block: IdBlock, epoch: int | None) -> npt.NDArray[np.bool_]:
+    def takes(self, block: Block, epoch: int | None) -> npt.NDArray[np.bool_]:
         """Return, for each document, True if the epoch of its source takes it; None: validation."""
         mask = self.held_out(block.keys)
         if epoch is None:
@@ -201,19 +199,17 @@ class Measure(Pass):
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents and tokens of a span."""
-        plan, pins, span = self.plan, self.pins(), self.spans()[unit.number]
         halves = np.zeros((2, 2), np.int64)
         histogram = np.zeros(BINS, np.int64)
-        for number in range(span.first, span.first + span.files):
-            for sizes in read_sizes(plan, pins[number], stopped=stopped):
-                mask = self.held_out(sizes.keys)
-                for half, of_half in enumerate((~mask, mask)):
-                    halves[half] += of_half.sum(), sizes.tokens[of_half].sum()
-                if plan.settings.chooses:
-                    bins = range_of(self.hashes(sizes.keys[~mask], span.source), BINS)
-                    histogram += np.bincount(bins, sizes.tokens[~mask], BINS).astype(np.int64)
+        for block in self.blocks(unit.number, read="sizes", stopped=stopped):
+            mask = self.held_out(block.keys)
+            for half, of_half in enumerate((~mask, mask)):
+                halves[half] += of_half.sum(), block.tokens[of_half].sum()
+            if self.plan.settings.chooses:
+                bins = range_of(self.hashes(block.keys[~mask], block.source), BINS)
+                histogram += np.bincount(bins, block.tokens[~mask], BINS).astype(np.int64)
         totals = {"halves": halves.tolist()}
-        if plan.settings.chooses:
+        if self.plan.settings.chooses:
             totals["histogram"] = histogram.tolist()
         return Made(files=(), totals=totals)
 
@@ -292,27 +288,19 @@ class Choose(Pass):
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents of a span below the bin of its source, and list those in the bin."""
-        plan, pins, span = self.plan, self.pins(), self.spans()[unit.number]
-        measured = self.stored(MEASURED)
-        last = measured.bins[span.source]
+        measured, source = self.stored(MEASURED), self.spans()[unit.number].source
+        last = measured.bins[source]
         below = np.zeros(2, np.int64)
         listed: list[tuple[int, int, int, int]] = []
-        files = (
-            range(span.first, span.first + span.files) if _rest(measured.taken[span.source]) else ()
-        )
-        for number in files:
-            for sizes in read_sizes(plan, pins[number], stopped=stopped):
-                training = np.flatnonzero(~self.held_out(sizes.keys))
-                hashes = self.hashes(sizes.keys[training], span.source)
-                tokens = sizes.tokens[training]
-                of = range_of(hashes, BINS)
-                under, inside = of < last, of == last
-                below += under.sum(), tokens[under].sum()
-                rows = (sizes.first + training[inside]).tolist()
-                files_ = [number] * len(rows)
-                listed += zip(
-                    hashes[inside].tolist(), files_, rows, tokens[inside].tolist(), strict=True
-                )
+        ends_here = _rest(measured.taken[source]) > 0
+        reading = self.blocks(unit.number, read="sizes", stopped=stopped)
+        for block in reading if ends_here else ():
+            hashes = self.hashes(block.keys, source)
+            bins = np.where(self.held_out(block.keys), BINS, range_of(hashes, BINS))
+            under, inside = bins < last, bins == last
+            below += under.sum(), block.tokens[under].sum()
+            columns = (hashes, np.full(len(bins), block.file), block.rows, block.tokens)
+            listed += zip(*(column[inside].tolist() for column in columns), strict=True)
         return Made(files=(), totals={"below": below.tolist(), "listed": listed})
 
     def fold(self, records: Sequence[Record]) -> None:

@@ -21,15 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bpe._arrow import to_stream
 from pipelines import storage
-from pipelines.encode.rows import INPUT_IDS, as_bytes, as_lists
 from pipelines.errors import StoppedError
 from pipelines.export.choose import Pass, span_epochs
 from pipelines.export.numbers import range_of, shuffle_hashes
-from pipelines.export.rows import Documents
 from pipelines.output.names import json_bytes
 from pipelines.spill import SpillWriter, read_segment
 from pipelines.stage.record import StoredFile
@@ -43,7 +40,7 @@ if TYPE_CHECKING:
     from pipelines.encode.rows import Numbers
     from pipelines.export.plan import ExportPlan
     from pipelines.export.rows import ExportLayout
-    from pipelines.export.source import IdBlock
+    from pipelines.export.source import Block
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
     from pipelines.stage.stage import Unit
@@ -57,7 +54,6 @@ _PORTION_IDS = 1 << 18  # documents of a bucket are handed out by so many ids,
 _PORTION_DOCUMENTS = 1 << 14  # or so many documents
 _HASH, _EPOCH, _FILE, _ROW = "hash", "epoch", "file", "row"
 _SEGMENT = "segment"  # twice the number of the bucket, and one more but in its head
-_ABOUT = "about"  # the columns of `ExportLayout.about`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +121,7 @@ def _merged_name(group: int, number: int) -> str:
 
 
 def stored_schema(plan: ExportPlan) -> pa.Schema:
-    """Return the schema of documents in the files of the shuffle; ids as bytes (`as_bytes`)."""
+    """Return the schema of documents in the files of the shuffle."""
     return pa.schema(
         [
             pa.field(_HASH, pa.uint64()),
@@ -133,8 +129,7 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
             pa.field(_FILE, pa.int32()),
             pa.field(_ROW, pa.int64()),
             pa.field(_SEGMENT, pa.int32()),
-            pa.field(_ABOUT, pa.struct([*plan.about])),
-            pa.field(INPUT_IDS, pa.large_binary()),
+            *plan.documents,
         ]
     )
 
@@ -225,7 +220,7 @@ class Exchange(Pass):
         stored = StoredFile.of(name, sink.written())
         return Made(files=(stored,), totals={"buckets": counts.tolist()})
 
-    def _taken(self, block: IdBlock, epoch: int | None) -> tuple[pa.RecordBatch, Numbers, Numbers]:
+    def _taken(self, block: Block, epoch: int | None) -> tuple[pa.RecordBatch, Numbers, Numbers]:
         """Return the stored rows, segments and lengths of the documents of a block in an epoch.
 
         Args:
@@ -233,7 +228,7 @@ class Exchange(Pass):
             epoch: the epoch; None: the documents that are held out.
         """
         mask = self.takes(block, epoch)
-        rows, documents = block.rows[mask], block.where(mask)
+        rows = block.rows[mask]
         hashes = shuffle_hashes(
             rows,
             seed=self.plan.settings.shuffle or 0,
@@ -244,9 +239,9 @@ class Exchange(Pass):
         segments = buckets_of(self).segments(hashes, validation=epoch is None)
         epochs, files = (np.full(len(rows), one, np.int32) for one in (epoch or 0, block.file))
         numbers = (hashes, epochs, files, rows, segments.astype(np.int32))
-        stored = (documents.about.to_struct_array(), as_bytes(documents.input_ids))
-        batch = pa.record_batch([*map(pa.array, numbers), *stored], schema=stored_schema(self.plan))
-        return batch, segments, documents.lengths
+        columns = [*map(pa.array, numbers), *block.where(mask).columns]
+        stored = pa.record_batch(columns, schema=stored_schema(self.plan))
+        return stored, segments, block.tokens[mask]
 
     def fold(self, records: Sequence[Record]) -> None:
         """Store the numbers of documents and tokens of each bucket."""
@@ -298,7 +293,7 @@ def bucket_counts(work: str) -> list[tuple[int, int]]:
 
 def bucket_documents(
     stage: Pass, bucket: int, *, stopped: Callable[[], bool]
-) -> Iterator[Documents]:
+) -> Iterator[pa.RecordBatch]:
     """Yield the documents of a bucket in their order; its head is read before the rest.
 
     Memory: the bucket, twice while the bucket is sorted.
@@ -319,7 +314,7 @@ def bucket_documents(
 
 def _sorted(
     tables: list[pa.Table], sources: Numbers, *, layout: ExportLayout
-) -> Iterator[Documents]:
+) -> Iterator[pa.RecordBatch]:
     """Yield documents in order, in portions that depend on the documents alone.
 
     Args:
@@ -331,14 +326,9 @@ def _sorted(
     tables.clear()
     hashes, epochs, files, rows = (table[name].to_numpy() for name in (_HASH, _EPOCH, _FILE, _ROW))
     order = np.lexsort((rows, files, epochs, sources[files], hashes))
-    kind = layout.ids_type
-    lengths = pc.binary_length(table[INPUT_IDS]).to_numpy() // (kind.value_type.bit_width // 8)
-    portion = np.cumsum(lengths[order]) // _PORTION_IDS
+    table = table.select(layout.documents.names)
+    portion = np.cumsum(layout.lengths(table)[order]) // _PORTION_IDS
     portion += np.arange(len(order)) // _PORTION_DOCUMENTS
     bounds = np.flatnonzero(np.diff(portion, prepend=-1, append=portion[-1:] + 1))
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        some = table.take(pa.array(order[begin:end])).combine_chunks()
-        yield Documents(
-            about=pa.RecordBatch.from_struct_array(some[_ABOUT].chunk(0)),
-            input_ids=as_lists(some[INPUT_IDS].chunk(0), kind),
-        )
+        yield from table.take(pa.array(order[begin:end])).combine_chunks().to_batches()

@@ -18,7 +18,7 @@ from pipelines.export.exchange import bucket_documents
 from pipelines.export.formats import PARTS
 from pipelines.export.manifest import RowTotals
 from pipelines.export.outputs import Outputs
-from pipelines.export.rows import row_maker, without_padding
+from pipelines.export.rows import row_maker, split, without_padding
 from pipelines.export.sections import all_sections, units_of
 from pipelines.metrics import add_to_metrics
 from pipelines.stage.stage import Made
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from pipelines.export.choose import PartSection
     from pipelines.export.format import PartWriter
-    from pipelines.export.rows import Documents
     from pipelines.progress import SlotWriter
     from pipelines.stage.stage import Unit
 
@@ -111,8 +110,8 @@ class Make(Pass):
         )
 
     def documents(
-        self, sections: Sequence[PartSection], *, stopped: Callable[[], bool], ahead: bool = False
-    ) -> Iterator[list[Documents]]:
+        self, sections: Sequence[PartSection], *, stopped: Callable[[], bool], read: str = "all"
+    ) -> Iterator[list[pa.RecordBatch]]:
         """Yield the documents of sections, which are of one span or bucket, in their order.
 
         Each list has the next documents of each section.
@@ -122,13 +121,15 @@ class Make(Pass):
             for documents in bucket_documents(self, first.span, stopped=stopped):
                 yield [documents]
             return
-        for block in self.blocks(first.span, stopped=stopped, ahead=ahead):
+        for block in self.blocks(first.span, stopped=stopped, read=read):
             yield [block.where(self.takes(block, one.epoch)) for one in sections]
 
-    def after(self, section: PartSection, *, stopped: Callable[[], bool]) -> Iterator[Documents]:
+    def after(
+        self, section: PartSection, *, stopped: Callable[[], bool]
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the documents of all later sections of a section's half, read on demand."""
         for later in all_sections(self)[section.half][section.number + 1 :]:
-            for (documents,) in self.documents([later], stopped=stopped, ahead=True):
+            for (documents,) in self.documents([later], stopped=stopped, read="ahead"):
                 yield documents
 
 
@@ -162,7 +163,7 @@ class _Part:
         if self._size is not None and section.number:
             self._skip = section.first_row * self._size - section.before
 
-    def add(self, documents: Documents) -> None:
+    def add(self, documents: pa.RecordBatch) -> None:
         """Make rows of the next documents of the section."""
         self.totals["documents"] += len(documents)
         if self._size is not None:
@@ -171,12 +172,13 @@ class _Part:
             documents = self._trimmed(documents)
         self._put(self._maker.add(documents))
 
-    def _trimmed(self, documents: Documents) -> Documents:
+    def _trimmed(self, documents: pa.RecordBatch) -> pa.RecordBatch:
         """Return documents without the ids that end a row of the section before."""
         if self._skip is None:
             return documents
-        before, rest = documents.split(self._skip)
-        self._skip = None if len(rest) else self._skip - before.ids
+        layout = self._stage.plan
+        before, rest = split(documents, self._skip, layout)
+        self._skip = None if len(rest) else self._skip - int(layout.lengths(before).sum())
         return rest
 
     def finish(self) -> None:
@@ -199,11 +201,12 @@ class _Part:
     def _read_on(self, missing: int) -> None:
         """Add ``missing`` ids of later sections, and the empty documents that follow these ids."""
         for documents in self._stage.after(self.section, stopped=self._stopped):
-            taken, rest = documents.split(missing)
+            layout = self._stage.plan
+            taken, rest = split(documents, missing, layout)
             self._put(self._maker.add(taken))
             if len(rest):
                 return
-            missing -= taken.ids
+            missing -= int(layout.lengths(taken).sum())
 
     def _put(self, batches: Iterable[pa.RecordBatch]) -> None:
         for batch in batches:

@@ -6,15 +6,24 @@ Rows depend on the documents and their order alone, not on the blocks in which t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bpe._native import best_fit
 from pipelines.corpus.documents.types import parse_type
-from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, flat, list_type, lists_of
+from pipelines.encode.rows import (
+    ID,
+    INPUT_IDS,
+    NUM_TOKENS,
+    as_bytes,
+    as_lists,
+    flat,
+    list_type,
+    lists_of,
+)
 from pipelines.errors import RecordError
 from pipelines.export.columns import LIST, added_columns
 from pipelines.settings import MAX_PACK, ExportSettings
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 
 CHUNK_INDEX, DOCUMENTS = "chunk_index", "documents"
 OFFSET, LENGTH = "offset", "length"
+ABOUT, BEGIN = "about", "begin"
 # Best-fit packing puts the documents in order among these, which end with the document that takes
 # them past one of the limits: more give fuller rows, and take more memory.
 WINDOW_IDS = 1 << 24
@@ -64,6 +74,26 @@ class ExportLayout:
         return pa.schema([pa.field(ID, pa.string()), *self.passthrough])
 
     @property
+    def documents(self) -> pa.Schema:
+        """Return the columns of documents, or of pieces of them, before they become rows.
+
+        ``about`` has the columns of that name, ``input_ids`` the ids as bytes (`as_bytes`), and
+        ``begin`` the position of the piece in its document, in ids.
+        """
+        about = pa.field(ABOUT, pa.struct([*self.about]))
+        return pa.schema([about, (INPUT_IDS, pa.large_binary()), (BEGIN, pa.int64())])
+
+    def ids(self, documents: pa.RecordBatch) -> tuple[Ids, Numbers]:
+        """Return the ids of all documents, and the offsets of the documents in these ids."""
+        return flat(as_lists(documents[INPUT_IDS], self.ids_type))
+
+    def lengths(self, documents: pa.RecordBatch) -> Numbers:
+        """Return the number of ids of each document or piece."""
+        size = np.dtype(self.id_type).itemsize
+        lengths: Numbers = pc.binary_length(documents[INPUT_IDS]).to_numpy() // size
+        return lengths
+
+    @property
     def piece(self) -> list[pa.Field]:
         """Return the columns about a document, or about each of its pieces in a packed row."""
         columns = []
@@ -90,70 +120,32 @@ class ExportLayout:
         return pa.schema([*described, *ids, *added])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Documents:
-    """Consecutive documents, or pieces of them, in columns of equal length.
+def split(
+    documents: pa.RecordBatch, place: int, layout: ExportLayout
+) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """Return what is before the token id of this number, and the rest.
 
-    Attributes:
-        about: the columns of `ExportLayout.about`.
-        input_ids: the token ids of each document or piece, lists of the layout's type of ids.
-        begins: the position of each piece in its document, in ids; None: whole documents.
+    Empty documents at this place are before, as they belong to the row that ends there.
     """
+    ends = np.cumsum(layout.lengths(documents))
+    at = int(np.searchsorted(ends, place, side="right"))
+    if at == len(ends):
+        return documents, documents.slice(at)
+    within = place - (int(ends[at - 1]) if at else 0)
+    before = documents.slice(0, at + (within > 0))
+    return _cut(before, 0, place, layout), _cut(documents.slice(at), within, None, layout)
 
-    about: pa.RecordBatch
-    input_ids: pa.ListArray
-    begins: Numbers | None = None
 
-    def __len__(self) -> int:
-        return len(self.about)
-
-    @property
-    def lengths(self) -> Numbers:
-        """Return the number of token ids of each document or piece."""
-        lengths: Numbers = np.diff(self.input_ids.offsets.to_numpy()).astype(np.int64)
-        return lengths
-
-    def slice(self, begin: int, end: int) -> Documents:
-        """Return the documents from number ``begin`` to before ``end``, without a copy."""
-        size = end - begin
-        return Documents(
-            about=self.about.slice(begin, size),
-            input_ids=self.input_ids.slice(begin, size),
-            begins=None if self.begins is None else self.begins[begin:end],
-        )
-
-    @property
-    def positions(self) -> Numbers:
-        """Return the position of each piece in its document, in ids."""
-        return np.zeros(len(self), np.int64) if self.begins is None else self.begins
-
-    @property
-    def ids(self) -> int:
-        """Return the number of token ids of all documents or pieces."""
-        return int(self.lengths.sum())
-
-    def split(self, place: int) -> tuple[Documents, Documents]:
-        """Return what is before the token id of this number, and the rest.
-
-        Empty documents at this place are before, as they belong to the row that ends there.
-        """
-        ends = np.cumsum(self.lengths)
-        at = int(np.searchsorted(ends, place, side="right"))
-        if at == len(ends):
-            return self, self.slice(at, at)
-        within = place - (int(ends[at - 1]) if at else 0)
-        before = self.slice(0, at + (within > 0))
-        return before.cut(0, place), self.slice(at, len(ends)).cut(within)
-
-    def cut(self, begin: int, end: int | None = None) -> Documents:
-        """Return all documents, with only the token ids from number ``begin`` to before ``end``."""
-        values, offsets = flat(self.input_ids)
-        bounds = np.clip(offsets, begin, end)
-        return replace(
-            self,
-            input_ids=lists_of(pa.array(values[begin:end]), bounds - begin, self.input_ids.type),
-            begins=self.positions + bounds[:-1] - offsets[:-1],
-        )
+def _cut(
+    documents: pa.RecordBatch, begin: int, end: int | None, layout: ExportLayout
+) -> pa.RecordBatch:
+    """Return all documents, with only the token ids from number ``begin`` to before ``end``."""
+    values, offsets = layout.ids(documents)
+    bounds = np.clip(offsets, begin, end)
+    lists = lists_of(pa.array(values[begin:end]), bounds - begin, layout.ids_type)
+    begins = documents[BEGIN].to_numpy() + bounds[:-1] - offsets[:-1]
+    columns = [documents[ABOUT], as_bytes(lists), pa.array(begins)]
+    return pa.record_batch(columns, schema=layout.documents)
 
 
 class RowMaker(ABC):
@@ -171,7 +163,7 @@ class RowMaker(ABC):
         self.dropped_documents = self.cut = 0
 
     @abstractmethod
-    def add(self, documents: Documents) -> Iterator[pa.RecordBatch]:
+    def add(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Add the next documents; yield the rows that are complete.
 
         Raises:
@@ -195,9 +187,10 @@ def row_maker(layout: ExportLayout) -> RowMaker:
 class _DocumentRows(RowMaker):
     """The maker of a row for each document, or for each chunk of a document."""
 
-    def add(self, documents: Documents) -> Iterator[pa.RecordBatch]:
+    def add(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         size = self._layout.settings.max_tokens
-        about, rows, columns = documents.about, documents.input_ids, dict[str, pa.Array]()
+        about, columns = documents[ABOUT], dict[str, pa.Array]()
+        rows = as_lists(documents[INPUT_IDS], self._layout.ids_type)
         if size is not None:
             values, offsets = flat(rows)
             chunks = np.maximum(-(-np.diff(offsets) // size), 1)  # none for an empty one loses it
@@ -206,7 +199,7 @@ class _DocumentRows(RowMaker):
             rows = lists_of(pa.array(values), np.append(begins, offsets[-1]), rows.type)
             about = about.take(pa.array(document))
             columns[CHUNK_INDEX] = pa.array(index, pa.uint32())
-        columns |= zip(about.schema.names, about.columns, strict=True)
+        columns |= zip(self._layout.about.names, about.flatten(), strict=True)
         yield _batch(self._layout, columns, rows)
 
 
@@ -216,27 +209,24 @@ class _PackedRows(RowMaker):
     def __init__(self, layout: ExportLayout) -> None:
         super().__init__(layout)
         self._size = layout.settings.pack or 0
-        self._held: list[Documents] = []
+        self._held: list[pa.RecordBatch] = []
         self._held_ids = self._held_documents = 0
 
-    def _hold(self, documents: Documents) -> None:
-        self._held.append(documents)
-        self._held_ids += documents.ids
-        self._held_documents += len(documents)
+    def _hold(self, documents: pa.RecordBatch) -> None:
+        if len(documents):
+            self._held.append(documents)
+            self._held_ids += int(self._layout.lengths(documents).sum())
+            self._held_documents += len(documents)
 
-    def _release(self) -> Documents:
-        """Return all documents that are held, and hold none."""
-        held, self._held, self._held_ids, self._held_documents = self._held, [], 0, 0
-        columns = zip(*(one.about.columns for one in held), strict=True)
-        return Documents(
-            about=pa.record_batch([*map(pa.concat_arrays, columns)], schema=self._layout.about),
-            input_ids=pa.concat_arrays([one.input_ids for one in held]),
-            begins=np.concatenate([one.positions for one in held]),
-        )
+    def _release(self) -> pa.RecordBatch:
+        """Return all documents that are held, of which there are some, and hold none."""
+        (documents,) = pa.Table.from_batches(self._held).combine_chunks().to_batches()
+        self._held, self._held_ids, self._held_documents = [], 0, 0
+        return documents
 
     def _rows(
         self,
-        documents: Documents,
+        documents: pa.RecordBatch,
         values: Ids,
         *,
         document: Numbers,
@@ -264,8 +254,8 @@ class _PackedRows(RowMaker):
             values = padded
         columns: dict[str, pa.Array] = {NUM_TOKENS: pa.array(lengths, pa.uint32())}
         if layout.describes:
-            ids, *passthrough = documents.about.take(pa.array(document)).columns
-            places = (documents.positions[document] + begin, length)
+            ids, *passthrough = documents[ABOUT].take(pa.array(document)).flatten()
+            places = (documents[BEGIN].to_numpy()[document] + begin, length)
             described = [ids, *(pa.array(one, pa.uint64()) for one in places), *passthrough]
             columns[DOCUMENTS] = pa.ListArray.from_arrays(
                 pa.array(bounds, pa.int32()),
@@ -286,13 +276,13 @@ class _JoinedRows(_PackedRows):
     held back even when the row is full: an empty document that comes next belongs to the row.
     """
 
-    def add(self, documents: Documents) -> Iterator[pa.RecordBatch]:
+    def add(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         self._hold(documents)
         if self._held_ids > self._size:
             yield self._cut(-(-self._held_ids // self._size) - 1)
         if self._held_documents > MAX_ROW_DOCUMENTS:
             raise RecordError(
-                f"document {documents.about[ID][-1].as_py()!r}: more than {MAX_ROW_DOCUMENTS} "
+                f"document {documents[ABOUT][-1][ID].as_py()!r}: more than {MAX_ROW_DOCUMENTS} "
                 "documents, empty ones among them, fall into one packed row: leave empty documents "
                 "out of the corpus, or encode with `append_token`, which gives each an id"
             )
@@ -301,19 +291,18 @@ class _JoinedRows(_PackedRows):
         is_short = self._held_ids < self._size
         if is_short and self._layout.settings.pack_remainder == "drop" and self._held:
             documents = self._release()
-            self.cut = int((documents.positions[:1] > 0).sum())
+            self.cut = int(documents[BEGIN][0].as_py() > 0)
             self.dropped_documents = len(documents) - self.cut
-            self.left, _ = flat(documents.input_ids)
+            self.left, _ = self._layout.ids(documents)
         elif self._held_documents:
             yield self._cut(1)
 
     def _cut(self, rows: int) -> pa.RecordBatch:
         """Return the first rows of the documents that are held, and hold the rest."""
         size = self._size
-        documents, rest = self._release().split(rows * size)
-        if len(rest):
-            self._hold(rest)
-        values, offsets = flat(documents.input_ids)
+        documents, rest = split(self._release(), rows * size, self._layout)
+        self._hold(rest)
+        values, offsets = self._layout.ids(documents)
         starts, ends = offsets[:-1], offsets[1:]
         first = np.where(ends > starts, starts // size, np.maximum(-(-starts // size) - 1, 0))
         last = np.maximum((ends - 1) // size, first)
@@ -341,13 +330,13 @@ class _BestFitRows(_PackedRows):
     documents of a row in their own order.
     """
 
-    def add(self, documents: Documents) -> Iterator[pa.RecordBatch]:
+    def add(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         while len(documents):
-            ends = np.cumsum(documents.lengths)
+            ends = np.cumsum(self._layout.lengths(documents))
             full = int(np.searchsorted(ends, WINDOW_IDS - self._held_ids)) + 1
             taken = min(full, WINDOW_DOCUMENTS - self._held_documents, len(ends))
             self._hold(documents.slice(0, taken))
-            documents = documents.slice(taken, len(ends))
+            documents = documents.slice(taken)
             if self._held_ids >= WINDOW_IDS or self._held_documents >= WINDOW_DOCUMENTS:
                 yield self._window()
 
@@ -358,7 +347,7 @@ class _BestFitRows(_PackedRows):
     def _window(self) -> pa.RecordBatch:
         """Return the rows of the documents that are held."""
         size, documents = self._size, self._release()
-        values, offsets = flat(documents.input_ids)
+        values, offsets = self._layout.ids(documents)
         lengths = np.diff(offsets)
         self.cut += int((lengths > size).sum())
         document, chunk = numbered(np.maximum(-(-lengths // size), 1))
@@ -425,7 +414,6 @@ def _batch(
 ) -> pa.RecordBatch:
     """Return rows of these ids and columns; without ``num_tokens``, add the lengths of the ids."""
     schema = layout.schema
-    values, offsets = flat(input_ids)
-    ids = lists_of(pa.array(values), offsets, layout.ids_type)
-    columns = {NUM_TOKENS: pa.array(np.diff(offsets), pa.uint32()), **columns, INPUT_IDS: ids}
+    lengths = pc.list_value_length(input_ids).cast(pa.uint32())
+    columns = {NUM_TOKENS: lengths, **columns, INPUT_IDS: input_ids}
     return pa.record_batch([columns[name] for name in schema.names], schema=schema)

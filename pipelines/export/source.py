@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipelines import storage
-from pipelines.encode.rows import ID, INPUT_IDS, NUM_TOKENS, as_bytes, as_lists
+from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS, as_bytes
 from pipelines.errors import InputError, StoppedError
-from pipelines.export.rows import Documents
 from pipelines.failures import one_line
 from pipelines.parquet_writer import batches_of
 from pipelines.storage import join
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from bpe.splitmix import Hashes
     from pipelines.encode.rows import Numbers
     from pipelines.export.plan import ExportPlan, Pin
+    from pipelines.export.rows import ExportLayout
 
 KEY = "key"
 _IN_MEMORY = 256 << 20  # a part of at most so many bytes is read once, hashed, and parsed
@@ -33,16 +33,7 @@ _AHEAD_TOKENS = 1 << 13  # likewise, where only the first documents are needed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sizes:
-    """Keys and token counts of consecutive documents of a part, and the row of the first one."""
-
-    first: int
-    keys: Hashes
-    tokens: Numbers
-
-
-@dataclass(frozen=True, kw_only=True)
-class IdBlock:
+class Block:
     """Consecutive documents of a part.
 
     Attributes:
@@ -50,42 +41,30 @@ class IdBlock:
         file: the number of the part, over all sources.
         rows: the row of each document in the part, from 0.
         keys: the keys of the documents.
-        documents: the documents.
+        tokens: the number of ids of each document.
+        documents: the documents, in the columns of `ExportLayout.documents`.
     """
 
     source: int
     file: int
     rows: Numbers
     keys: Hashes
-    documents: Documents
+    tokens: Numbers
+    documents: pa.RecordBatch
 
-    def where(self, mask: Any) -> Documents:
+    def where(self, mask: Any) -> pa.RecordBatch:
         """Return the documents that a mask of booleans selects."""
-        if mask.all():
-            return self.documents
-        rows, lists = pa.array(np.flatnonzero(mask)), self.documents.input_ids
-        input_ids = as_lists(as_bytes(lists).take(rows), lists.type)
-        return Documents(about=self.documents.about.take(rows), input_ids=input_ids)
-
-
-def read_sizes(plan: ExportPlan, pin: Pin, *, stopped: Callable[[], bool]) -> Iterator[Sizes]:
-    """Yield the keys and token counts of the documents of a part, without reading ids.
-
-    Raises:
-        InputError: the part is missing, has another size, or is damaged.
-        StoppedError: nobody needs the result any more.
-    """
-    first, columns = 0, [KEY, NUM_TOKENS]
-    for batch in _batches(plan, pin, columns, _SIZES_AT_ONCE, verify=False, stopped=stopped):
-        tokens = batch[NUM_TOKENS].to_numpy().astype(np.int64)
-        yield Sizes(first=first, keys=batch[KEY].to_numpy(), tokens=tokens)
-        first += len(batch)
-    _check_sums(plan, pin, documents=first)
+        return self.documents if mask.all() else self.documents.filter(pa.array(mask))
 
 
 def read_blocks(
-    plan: ExportPlan, pin: Pin, file: int, *, stopped: Callable[[], bool], ahead: bool = False
-) -> Iterator[IdBlock]:
+    plan: ExportPlan,
+    pin: Pin,
+    file: int,
+    *,
+    stopped: Callable[[], bool],
+    read: Literal["all", "sizes", "ahead"] = "all",
+) -> Iterator[Block]:
     """Yield the documents of a part, block by block.
 
     Args:
@@ -93,36 +72,52 @@ def read_blocks(
         pin: the part.
         file: the number of the part, over all sources.
         stopped: returns True if nobody needs the result any more; called between blocks.
-        ahead: True if only some of the first documents are needed: blocks are small, and only the
-            pages read are checked. If False, the part must have the SHA-256 of its pin.
+        read: ``all``: the part must have the SHA-256 of its pin; ``sizes``: no ids are read, so
+            ``documents`` has no columns; ``ahead``: as only some of the first documents are
+            needed, blocks are small. With the last two, only the pages read are checked.
 
     Raises:
         InputError: the part is missing, was changed, or is damaged.
         StoppedError: nobody needs the result any more.
     """
-    first = tokens = 0
-    size = _AHEAD_TOKENS if ahead else _BLOCK_TOKENS
-    rows = min(max(size * pin.documents // max(pin.tokens, 1), 1), _SIZES_AT_ONCE)
-    names, about = [ID, *plan.columns, KEY, INPUT_IDS], plan.about
-    for batch in _batches(plan, pin, names, rows, verify=not ahead, stopped=stopped):
-        columns = [
-            batch[column.name]
-            if column.name in batch.schema.names
-            else pa.nulls(len(batch), column.type)
-            for column in about
-        ]
-        yield IdBlock(
+    documents = tokens = 0
+    names, rows = [KEY, NUM_TOKENS], _SIZES_AT_ONCE
+    if read != "sizes":
+        size = _AHEAD_TOKENS if read == "ahead" else _BLOCK_TOKENS
+        rows = min(max(size * pin.documents // max(pin.tokens, 1), 1), rows)
+        names = [KEY, *plan.about.names, INPUT_IDS]
+    for batch in _batches(plan, pin, names, rows, verify=read == "all", stopped=stopped):
+        there = batch.select([]) if read == "sizes" else _documents(plan, batch)
+        sizes = batch[NUM_TOKENS].to_numpy() if read == "sizes" else plan.lengths(there)
+        block = Block(
             source=pin.source,
             file=file,
-            rows=first + np.arange(len(batch)),
+            rows=documents + np.arange(len(batch)),
             keys=batch[KEY].to_numpy(),
-            documents=Documents(
-                about=pa.record_batch(columns, schema=about), input_ids=batch[INPUT_IDS]
-            ),
+            tokens=sizes.astype(np.int64),
+            documents=there,
         )
-        first += len(batch)
-        tokens += len(batch[INPUT_IDS].flatten())
-    _check_sums(plan, pin, documents=first, tokens=tokens)
+        yield block
+        documents += len(batch)
+        tokens += int(block.tokens.sum())
+    for what, number in (("documents", documents), ("tokens", tokens)):
+        if number != getattr(pin, what):
+            directory = plan.directories[pin.source]
+            raise InputError(
+                f"{join(directory, pin.file)}: it holds {number:,} {what}, its manifest says "
+                f"{getattr(pin, what):,}: check it with bpe verify {directory}"
+            )
+
+
+def _documents(layout: ExportLayout, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the documents of the rows of a part, which may lack columns that pass through."""
+    about = [
+        rows[one.name] if one.name in rows.schema.names else pa.nulls(len(rows), one.type)
+        for one in layout.about
+    ]
+    struct = pa.StructArray.from_arrays(about, fields=[*layout.about])
+    begins = pa.array(np.zeros(len(rows), np.int64))
+    return pa.record_batch([struct, as_bytes(rows[INPUT_IDS]), begins], schema=layout.documents)
 
 
 def _batches(
@@ -184,14 +179,3 @@ def _batches(
             raise InputError(
                 f"{name}: damaged: {one_line(error)}: check it with bpe verify {directory}"
             ) from error
-
-
-def _check_sums(plan: ExportPlan, pin: Pin, **found: int) -> None:
-    """Check that a part has the numbers of documents and tokens of its pin."""
-    for what, number in found.items():
-        if number != getattr(pin, what):
-            directory = plan.directories[pin.source]
-            raise InputError(
-                f"{join(directory, pin.file)}: it holds {number:,} {what}, its manifest says "
-                f"{getattr(pin, what):,}: check it with bpe verify {directory}"
-            )

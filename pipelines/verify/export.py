@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pipelines import storage
-from pipelines.encode.rows import flat
 from pipelines.errors import VerificationError
 from pipelines.export.choose import Pass
 from pipelines.export.job import check_others, half_totals, stages
@@ -81,7 +80,7 @@ class Tally(Pass):
                 mask = self.takes(block, epoch)
                 if epoch is not None and (mask & validation).any():
                     raise VerificationError("a document is in training and in validation")
-                ids, _ = flat(block.where(mask).input_ids)
+                ids, _ = self.plan.ids(block.where(mask))
                 half = VALIDATION if epoch is None else TRAIN
                 counts[half] += np.array([mask.sum(), tally(ids)], np.uint64)
         return Made(files=(), totals={half: count.tolist() for half, count in counts.items()})
