@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from pipelines.errors import ConfigError
 from pipelines.export.numbers import choice_hashes, range_of
 from pipelines.export.plan import spans_of, stored_pins
 from pipelines.export.source import read_blocks
-from pipelines.output.names import TRAIN, VALIDATION, fingerprint, json_bytes
+from pipelines.output.names import fingerprint, json_bytes
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
 from pipelines.totals import Limit, Taken
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from bpe.splitmix import Hashes
-    from pipelines.export.plan import ExportPlan, Pin, Span
+    from pipelines.export.plan import ExportPlan, Span
     from pipelines.export.source import Block
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
@@ -43,24 +43,23 @@ MEASURED = "measured.json"
 CHOSEN = "chosen.json"
 
 
+FAN_IN = 256
+
+
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """The documents that an export takes, in numbers.
 
     Attributes:
         taken: the documents and tokens taken of each source.
-        halves: of each span, the documents and tokens of training, and those held out.
+        counts: of each span, the documents and tokens of training, of those held out, and of those
+            that the partial epoch takes.
         bins: of each source, the bin of the histogram in which its partial epoch ends.
-        partial: of each span, the documents and tokens that the partial epoch takes.
     """
 
     taken: tuple[Taken, ...]
-    halves: tuple[tuple[tuple[int, int], tuple[int, int]], ...]
+    counts: tuple[tuple[tuple[int, int], tuple[int, int], tuple[int, int]], ...]
     bins: tuple[int, ...] = ()
-    partial: tuple[tuple[int, int], ...] = ()
-
-
-FAN_IN = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +72,7 @@ class Pass:
         work: the directory of records and results.
         run: the id of the run.
         fan_in: how many files a unit of a shuffle may read.
+        choice: the file of the choice that the stage knows, of the last stage that chooses.
     """
 
     plan: ExportPlan
@@ -81,41 +81,35 @@ class Pass:
     run: str
     fan_in: int = FAN_IN
     name: str = ""
+    choice: ClassVar[str] = CHOSEN
 
     @property
     def directory(self) -> str:
         """Return the directory of the records."""
         return self.work
 
-    def pins(self) -> list[Pin]:
-        """Return the pinned parts of all sources.
+    @property
+    def spans(self) -> list[Span]:
+        """Return the spans of all pinned parts.
 
         Raises:
             InputError: the pinned parts cannot be read.
         """
-        return _pins(self.output, self.run)
-
-    def spans(self) -> tuple[Span, ...]:
-        """Return the spans of all pinned parts; raise the errors of `pins`."""
         return _spans(self.output, self.run, self.plan.unit_tokens)
+
+    @property
+    def chosen(self) -> Choice:
+        """Return the documents that are taken, as far as they are chosen before this stage.
+
+        Raises:
+            InputError: the results of earlier stages cannot be read.
+        """
+        return _chosen(self)
 
     def blocks(self, span: int, **how: Any) -> Iterator[Block]:
         """Yield the documents of the span of this number; arguments and errors of `read_blocks`."""
-        pins, found = self.pins(), self.spans()[span]
-        for file in range(found.first, found.first + found.files):
-            yield from read_blocks(self.plan, pins[file], file, **how)
-
-    def chosen(self) -> Choice:
-        """Return the documents that are taken; needs the results of `Measure` and `Choose`.
-
-        Raises:
-            InputError: the results cannot be read.
-        """
-        return self.stored(CHOSEN) if self.plan.selects else _all_documents(self)
-
-    def stored(self, name: str) -> Choice:
-        """Return the choice that the fold of an earlier stage stored; errors of `chosen`."""
-        return _stored(join(self.work, name), self.run)
+        for file, pin in enumerate(self.spans[span].pins, self.spans[span].first):
+            yield from read_blocks(self.plan, pin, file, **how)
 
     def store(self, name: str, choice: Choice) -> None:
         """Store a choice for later stages."""
@@ -131,13 +125,13 @@ class Pass:
         mask = self.held_out(block.keys)
         if epoch is None:
             return mask
-        mask, taken = ~mask, self.chosen().taken[block.source]
+        mask, taken = ~mask, self.chosen.taken[block.pin.source]
         if not taken.is_partial(epoch):
             return mask
         limit = taken.limit
         if limit is None:
             return np.zeros(len(mask), bool)
-        hashes = self.hashes(block.keys, block.source)
+        hashes = self.hashes(block.keys, block.pin.source)
         last = np.uint64(limit.hash)
         before = hashes < last
         equal = (hashes == last) & (
@@ -153,7 +147,7 @@ class Pass:
 
     def units(self) -> Iterator[Unit]:
         """Yield one unit for each span."""
-        for number in range(len(self.spans())):
+        for number in range(len(self.spans)):
             yield self.unit(number)
 
     def unit(self, number: int, *more: Any, **known: Any) -> Unit:
@@ -170,25 +164,17 @@ class Pass:
 
 
 @lru_cache(maxsize=2)
-def _pins(output: str, run: str) -> list[Pin]:  # noqa: ARG001 - a run has its own
-    return stored_pins(output)
+def _spans(output: str, run: str, unit_tokens: int) -> list[Span]:  # noqa: ARG001 - a run has its own
+    return spans_of(stored_pins(output), unit_tokens)
 
 
 @lru_cache(maxsize=2)
-def _spans(output: str, run: str, unit_tokens: int) -> tuple[Span, ...]:
-    return spans_of(_pins(output, run), unit_tokens)
-
-
-@lru_cache(maxsize=2)
-def _stored(path: str, run: str) -> Choice:  # noqa: ARG001 - the same
-    return from_jsonable(Choice, json.loads(storage.read(path)))
-
-
-@lru_cache(maxsize=2)
-def _all_documents(stage: Pass) -> Choice:
+def _chosen(stage: Pass) -> Choice:
+    if stage.plan.selects:
+        return from_jsonable(Choice, json.loads(storage.read(join(stage.work, stage.choice))))
     available = [(source.documents, source.tokens) for source in stage.plan.sources]
-    halves = [((span.documents, span.tokens), (0, 0)) for span in stage.spans()]
-    return Choice(taken=_asked(stage.plan, available), halves=tuple(halves))
+    counts = [(span.counts, (0, 0), (0, 0)) for span in stage.spans]
+    return Choice(taken=_asked(stage.plan, available), counts=tuple(counts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +192,7 @@ class Measure(Pass):
             for half, of_half in enumerate((~mask, mask)):
                 halves[half] += of_half.sum(), block.tokens[of_half].sum()
             if self.plan.settings.chooses:
-                bins = range_of(self.hashes(block.keys[~mask], block.source), BINS)
+                bins = range_of(self.hashes(block.keys[~mask], block.pin.source), BINS)
                 histogram += np.bincount(bins, block.tokens[~mask], BINS).astype(np.int64)
         totals = {"halves": halves.tolist()}
         if self.plan.settings.chooses:
@@ -219,20 +205,20 @@ class Measure(Pass):
         Raises:
             ConfigError: a source has no training tokens.
         """
-        plan, found = self.plan, self.spans()
+        plan, sources = self.plan, [span.source for span in self.spans]
+        halves = np.array([record.totals["halves"] for record in records], np.int64)
         available = np.zeros((len(plan.sources), 2), np.int64)
-        histograms = np.zeros((len(plan.sources), BINS), np.int64)
-        for span, record in zip(found, records, strict=True):
-            available[span.source] += record.totals["halves"][0]
-            if plan.settings.chooses:
-                histograms[span.source] += record.totals["histogram"]
+        np.add.at(available, sources, halves[:, 0])
         taken = _asked(plan, available.tolist())
-        bins = [
-            int(np.searchsorted(np.cumsum(histograms[number]), _rest(one)))
-            for number, one in enumerate(taken)
-        ]
-        halves = tuple(record.totals["halves"] for record in records)
-        choice = Choice(taken=taken, bins=tuple(bins), halves=halves)
+        bins = list[int]()
+        if plan.settings.chooses:
+            histograms = np.zeros((len(plan.sources), BINS), np.int64)
+            for source, record in zip(sources, records, strict=True):
+                histograms[source] += record.totals["histogram"]
+            tokens = zip(np.cumsum(histograms, axis=1), taken, strict=True)
+            bins = [int(np.searchsorted(ends, _rest(one))) for ends, one in tokens]
+        counts = np.pad(halves, ((0, 0), (0, 1), (0, 0))).tolist()
+        choice = Choice(taken=taken, bins=tuple(bins), counts=counts)
         self.store(MEASURED if plan.settings.chooses else CHOSEN, choice)
 
 
@@ -285,16 +271,17 @@ class Choose(Pass):
     """The second pass, which lists the documents of the bin in which a partial epoch ends."""
 
     name: str = "choose"
+    choice = MEASURED
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents of a span below the bin of its source, and list those in the bin."""
-        measured, source = self.stored(MEASURED), self.spans()[unit.number].source
-        last = measured.bins[source]
+        source = self.spans[unit.number].source
+        last = self.chosen.bins[source]
         below = np.zeros(2, np.int64)
         listed: list[tuple[int, int, int, int]] = []
-        ends_here = _rest(measured.taken[source]) > 0
+        is_partial = _rest(self.chosen.taken[source]) > 0
         reading = self.blocks(unit.number, read="sizes", stopped=stopped)
-        for block in reading if ends_here else ():
+        for block in reading if is_partial else ():
             hashes = self.hashes(block.keys, source)
             bins = np.where(self.held_out(block.keys), BINS, range_of(hashes, BINS))
             under, inside = bins < last, bins == last
@@ -305,91 +292,27 @@ class Choose(Pass):
 
     def fold(self, records: Sequence[Record]) -> None:
         """Find the end of each partial epoch, and count the documents of each span in the epoch."""
-        measured, found = self.stored(MEASURED), self.spans()
-        taken = [*measured.taken]
-        partial = np.array([record.totals["below"] for record in records], np.int64)
+        taken, counts = [*self.chosen.taken], np.array(self.chosen.counts)
+        counts[:, 2] = [record.totals["below"] for record in records]
         for source, one in enumerate(taken):
-            if not (rest := _rest(one)):
-                continue
-            of_source = [number for number, span in enumerate(found) if span.source == source]
+            of_source = [number for number, span in enumerate(self.spans) if span.source == source]
             listed = sorted(
                 (*document, number)
                 for number in of_source
-                for document in map(tuple, records[number].totals["listed"])
+                for document in records[number].totals["listed"]
             )
-            tokens = int(partial[of_source, 1].sum())
+            missing, limit = _rest(one) - int(counts[of_source, 2, 1].sum()), None
             for hash_, file, row, size, number in listed:
-                if tokens >= rest:
+                if missing <= 0:
                     break
-                tokens += size
-                partial[number] += 1, size
-                taken[source] = replace(one, limit=Limit(hash=hash_, file=file, row=row))
-            documents = int(partial[of_source, 0].sum())
+                missing -= size
+                counts[number, 2] += 1, size
+                limit = Limit(hash=hash_, file=file, row=row)
+            documents, tokens = counts[of_source, 2].sum(axis=0).tolist()
             taken[source] = replace(
-                taken[source], documents=one.documents + documents, tokens=one.tokens + tokens
+                one,
+                documents=one.documents + documents,
+                tokens=one.tokens + tokens,
+                limit=limit,
             )
-        counts = tuple(map(tuple, partial.tolist()))
-        self.store(CHOSEN, replace(measured, taken=tuple(taken), partial=counts))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PartSection:
-    """The documents of one part: a span in one half and epoch, or a bucket of a shuffle.
-
-    Attributes:
-        source: the number of the source; -1 for a bucket.
-        epoch: the epoch of the source; None if the documents are held out.
-        span: the number of the span, or of the bucket.
-        documents: the number of documents.
-        tokens: the number of tokens.
-        number: the position among the sections of the half.
-        before: the number of tokens in earlier sections of the half.
-        first_row: with joined rows, the number of the first row that begins in the section.
-        rows: with joined rows, the number of rows that begin in the section, a dropped one too.
-        name: the name of the part below the export, without ending; empty if it makes no part.
-    """
-
-    source: int
-    epoch: int | None
-    span: int
-    documents: int
-    tokens: int
-    number: int = 0
-    before: int = 0
-    first_row: int = 0
-    rows: int = 0
-    name: str = ""
-
-    @property
-    def half(self) -> str:
-        """Return the name of the half: ``train`` or ``validation``."""
-        return VALIDATION if self.epoch is None else TRAIN
-
-
-def span_epochs(stage: Pass) -> list[PartSection]:
-    """Return the sections of an export that is not shuffled, in order, without their places.
-
-    Args:
-        stage: a stage after `Choose`.
-    """
-    found, chosen = stage.spans(), stage.chosen()
-    ordered = []
-    for validation in (False, True):
-        for source, taken in enumerate(chosen.taken):
-            for epoch in [None] if validation else taken.all_epochs:
-                is_partial = epoch is not None and taken.is_partial(epoch)
-                for number, span in enumerate(found):
-                    if span.source == source:
-                        halves = chosen.halves[number]
-                        counts = chosen.partial[number] if is_partial else halves[validation]
-                        documents, tokens = counts
-                        ordered.append(
-                            PartSection(
-                                source=source,
-                                epoch=epoch,
-                                span=number,
-                                documents=documents,
-                                tokens=tokens,
-                            )
-                        )
-    return ordered
+        self.store(CHOSEN, replace(self.chosen, taken=tuple(taken), counts=counts.tolist()))

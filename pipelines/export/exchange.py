@@ -25,7 +25,7 @@ import pyarrow as pa
 from bpe._arrow import to_stream
 from pipelines import storage
 from pipelines.errors import StoppedError
-from pipelines.export.choose import Pass, span_epochs
+from pipelines.export.choose import Pass
 from pipelines.export.numbers import range_of, shuffle_hashes
 from pipelines.output.names import json_bytes
 from pipelines.spill import SpillWriter, read_segment
@@ -137,19 +137,16 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
 @lru_cache(maxsize=2)
 def buckets_of(stage: Pass) -> Buckets:
     """Return the buckets of the chosen documents, which follow from their counts alone."""
-    tokens = [0, 0]
-    documents = 0
-    for one in span_epochs(stage):
-        held_out = one.epoch is None
-        tokens[held_out] += one.tokens
-        documents += one.documents * held_out
+    chosen = stage.chosen
+    documents, held_out = np.sum(chosen.counts, axis=0)[1].tolist()
     training, validation = (
-        min(max(-(-count // stage.plan.unit_tokens), 1), MAX_BUCKETS) for count in tokens
+        min(max(-(-tokens // stage.plan.unit_tokens), 1), MAX_BUCKETS)
+        for tokens in (sum(taken.tokens for taken in chosen.taken), held_out)
     )
     return Buckets(
         training=training,
         validation=validation if documents else 0,
-        spans=len(stage.spans()),
+        spans=len(stage.spans),
         fan_in=stage.fan_in,
     )
 
@@ -202,9 +199,9 @@ class Exchange(Pass):
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Write the documents of a span into a file, by bucket."""
-        span, buckets = self.spans()[unit.number], buckets_of(self)
+        buckets = buckets_of(self)
         name = _spill_name(unit.number)
-        epochs: list[int | None] = [*self.chosen().taken[span.source].all_epochs]
+        epochs: list[int | None] = [*self.chosen.taken[self.spans[unit.number].source].all_epochs]
         epochs += [None] if buckets.validation else []
         counts = np.zeros((2, buckets.count), np.int64)
         with replacing(join(self.work, name), durable=False) as sink:
@@ -232,9 +229,9 @@ class Exchange(Pass):
         hashes = shuffle_hashes(
             rows,
             seed=self.plan.settings.shuffle or 0,
-            source=self.plan.sources[block.source].name,
+            source=self.plan.sources[block.pin.source].name,
             epoch=epoch or 0,
-            file=self.pins()[block.file].file,
+            file=block.pin.file,
         )
         segments = buckets_of(self).segments(hashes, validation=epoch is None)
         epochs, files = (np.full(len(rows), one, np.int32) for one in (epoch or 0, block.file))
@@ -302,7 +299,8 @@ def bucket_documents(
         InputError: a file of the exchange is missing or damaged.
         StoppedError: nobody needs the result any more.
     """
-    buckets, sources = buckets_of(stage), np.array([pin.source for pin in stage.pins()])
+    buckets = buckets_of(stage)
+    sources = np.array([pin.source for span in stage.spans for pin in span.pins])
     for segment in (2 * bucket, 2 * bucket + 1):
         tables = [stored_schema(stage.plan).empty_table()]
         for name in buckets.files(segment):

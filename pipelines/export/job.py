@@ -78,7 +78,7 @@ class MakeAndFold(Make):
         ]
         manifest = ExportManifest(
             **self.plan.head,
-            taken=self.chosen().taken,
+            taken=self.chosen.taken,
             training=half_totals(records, TRAIN),
             validation=half_totals(records, VALIDATION),
             index=tuple(index),

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pipelines.export.choose import PartSection
     from pipelines.export.format import PartWriter
+    from pipelines.export.sections import PartSection
     from pipelines.progress import SlotWriter
     from pipelines.stage.stage import Unit
 
@@ -47,17 +47,13 @@ class Make(Pass):
 
     def units(self) -> Iterator[Unit]:
         """Yield a unit for each section, or for both halves of a span."""
-        for number, sections in enumerate(units_of(all_sections(self))):
-            yield self.unit(number, bytes=self._bytes(sections[0]), work=sections)
-
-    def _bytes(self, section: PartSection) -> int:
-        """Return about how many bytes of the sources a section is made from."""
-        pins = self.pins()
-        if section.source >= 0:
-            span = self.spans()[section.span]
-            return sum(pin.bytes for pin in pins[span.first : span.first + span.files])
-        tokens = max(sum(source.tokens for source in self.plan.sources), 1)
-        return sum(pin.bytes for pin in pins) * section.tokens // tokens
+        units = units_of(all_sections(self))
+        sizes = [sum(pin.bytes for pin in span.pins) for span in self.spans]
+        of_bucket = sum(sizes) // max(len(units), 1)  # about
+        for number, sections in enumerate(units):
+            is_span = self.plan.settings.shuffle is None
+            size = sizes[sections[0].span] if is_span else of_bucket
+            yield self.unit(number, bytes=size, work=sections)
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
         """Write the files of a unit's parts."""
@@ -117,7 +113,7 @@ class Make(Pass):
         Each list has the next documents of each section.
         """
         first = sections[0]
-        if first.source < 0:
+        if self.plan.settings.shuffle is not None:
             for documents in bucket_documents(self, first.span, stopped=stopped):
                 yield [documents]
             return

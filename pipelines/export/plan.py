@@ -53,21 +53,25 @@ class Pin:
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """Consecutive pinned parts of one source.
+    """Consecutive pinned parts of one source, at least one.
 
     Attributes:
-        source: the number of the source.
         first: the number of the first part, over all sources.
-        files: the number of parts.
-        documents: the number of documents in the parts.
-        tokens: the number of tokens in the parts.
+        pins: the parts.
     """
 
-    source: int
     first: int
-    files: int
-    documents: int
-    tokens: int
+    pins: list[Pin]
+
+    @property
+    def source(self) -> int:
+        """Return the number of the source."""
+        return self.pins[0].source
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of documents and tokens in the parts."""
+        return sum(pin.documents for pin in self.pins), sum(pin.tokens for pin in self.pins)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,21 +384,16 @@ def _pad(settings: ExportSettings, tokenizer: Tokenizer) -> int | None:
     return tokenizer.special_tokens[str(token)]
 
 
-def spans_of(pins: Sequence[Pin], unit_tokens: int) -> tuple[Span, ...]:
+def spans_of(pins: Sequence[Pin], unit_tokens: int) -> list[Span]:
     """Return spans of at most ``unit_tokens`` tokens, or of one part that has more tokens."""
-    found: list[Span] = []
+    found, tokens = list[Span](), 0
     for number, pin in enumerate(pins):
-        last = found[-1] if found else None
-        if last is None or last.source != pin.source or last.tokens + pin.tokens > unit_tokens:
-            last = Span(source=pin.source, first=number, files=0, documents=0, tokens=0)
-            found.append(last)
-        found[-1] = replace(
-            last,
-            files=last.files + 1,
-            documents=last.documents + pin.documents,
-            tokens=last.tokens + pin.tokens,
-        )
-    return tuple(found)
+        tokens += pin.tokens
+        if not found or found[-1].source != pin.source or tokens > unit_tokens:
+            found.append(Span(first=number, pins=[]))
+            tokens = pin.tokens
+        found[-1].pins.append(pin)
+    return found
 
 
 def write_pins(directory: str, pins: Sequence[Pin]) -> None:

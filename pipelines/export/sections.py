@@ -7,38 +7,62 @@ same however the documents are divided.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pipelines.export.choose import PartSection, span_epochs
 from pipelines.export.exchange import bucket_counts, buckets_of
 from pipelines.output.names import DATA, TRAIN, VALIDATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pipelines.export.choose import Pass
     from pipelines.settings import ExportSettings
 
-    Sections = Mapping[str, Sequence[PartSection]]
+
+@dataclass(frozen=True)
+class PartSection:
+    """The documents of one part: a span in one half and epoch, or a bucket of a shuffle.
+
+    Attributes:
+        epoch: the epoch of the source, 0 for a bucket; None if the documents are held out.
+        span: the number of the span, or of the bucket.
+        documents: the number of documents.
+        tokens: the number of tokens.
+        number: the position among the sections of the half.
+        before: the number of tokens in earlier sections of the half.
+        first_row: with joined rows, the number of the first row that begins in the section.
+        rows: with joined rows, the number of rows that begin in the section, a dropped one too.
+        name: the name of the part below the export, without ending; empty if it makes no part.
+    """
+
+    epoch: int | None
+    span: int
+    documents: int
+    tokens: int
+    number: int = 0
+    before: int = 0
+    first_row: int = 0
+    rows: int = 0
+    name: str = ""
+
+    @property
+    def half(self) -> str:
+        """Return the name of the half: ``train`` or ``validation``."""
+        return VALIDATION if self.epoch is None else TRAIN
 
 
-def units_of(sections: Sections) -> Iterator[tuple[PartSection, ...]]:
-    """Yield the sections of each unit: one, or both halves of a span that is read once."""
-    held_out = {one.span: one for one in sections[VALIDATION] if one.source >= 0}
-    for section in sections[TRAIN]:
-        other = None
-        if section.source >= 0 and section.epoch == 0:
-            other = held_out.pop(section.span, None)
-        yield (section,) if other is None else (section, other)
-    for section in sections[VALIDATION]:
-        if section.source < 0 or section.span in held_out:
-            yield (section,)
+def units_of(sections: Mapping[str, Sequence[PartSection]]) -> list[list[PartSection]]:
+    """Return the sections of each unit: one, or both halves of a span that is read once."""
+    units: dict[tuple[int, int], list[PartSection]] = {}
+    for section in (*sections[TRAIN], *sections[VALIDATION]):
+        units.setdefault((section.epoch or 0, section.span), []).append(section)
+    return [*units.values()]
 
 
 @lru_cache(maxsize=2)
-def all_sections(stage: Pass) -> Sections:
+def all_sections(stage: Pass) -> Mapping[str, Sequence[PartSection]]:
     """Return the sections of each half of an export, in their final order.
 
     Args:
@@ -48,24 +72,31 @@ def all_sections(stage: Pass) -> Sections:
         InputError: the results of earlier stages cannot be read.
     """
     settings = stage.plan.settings
-    if settings.shuffle is None:
-        found = span_epochs(stage)
-    else:
-        training = buckets_of(stage).training
-        found = [
-            PartSection(
-                source=-1,
-                epoch=0 if number < training else None,
-                span=number,
-                documents=documents,
-                tokens=tokens,
-            )
-            for number, (documents, tokens) in enumerate(bucket_counts(stage.work))
-        ]
+    found = _of_spans(stage) if settings.shuffle is None else _of_buckets(stage)
+    found = [one for one in found if one.documents]
     return {
-        half: _placed([one for one in found if one.documents and one.half == half], half, settings)
+        half: _placed([one for one in found if one.half == half], half, settings)
         for half in (TRAIN, VALIDATION)
     }
+
+
+def _of_spans(stage: Pass) -> list[PartSection]:
+    chosen, found = stage.chosen, list[PartSection]()
+    for source, taken in enumerate(chosen.taken):
+        for epoch in (*taken.all_epochs, None):
+            kind = 1 if epoch is None else 2 if taken.is_partial(epoch) else 0
+            for number, span in enumerate(stage.spans):
+                if span.source == source:
+                    found.append(PartSection(epoch, number, *chosen.counts[number][kind]))
+    return found
+
+
+def _of_buckets(stage: Pass) -> list[PartSection]:
+    training = buckets_of(stage).training
+    return [
+        PartSection(0 if number < training else None, number, *counts)
+        for number, counts in enumerate(bucket_counts(stage.work))
+    ]
 
 
 def _placed(

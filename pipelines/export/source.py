@@ -37,7 +37,7 @@ class Block:
     """Consecutive documents of a part.
 
     Attributes:
-        source: the number of the source.
+        pin: the part.
         file: the number of the part, over all sources.
         rows: the row of each document in the part, from 0.
         keys: the keys of the documents.
@@ -45,7 +45,7 @@ class Block:
         documents: the documents, in the columns of `ExportLayout.documents`.
     """
 
-    source: int
+    pin: Pin
     file: int
     rows: Numbers
     keys: Hashes
@@ -90,7 +90,7 @@ def read_blocks(
         there = batch.select([]) if read == "sizes" else _documents(plan, batch)
         sizes = batch[NUM_TOKENS].to_numpy() if read == "sizes" else plan.lengths(there)
         block = Block(
-            source=pin.source,
+            pin=pin,
             file=file,
             rows=documents + np.arange(len(batch)),
             keys=batch[KEY].to_numpy(),

@@ -72,7 +72,7 @@ class Tally(Pass):
         return attempt(lambda: self._count(unit, stopped))
 
     def _count(self, unit: Unit, stopped: Callable[[], bool]) -> Made:
-        taken = self.chosen().taken[self.spans()[unit.number].source]
+        taken = self.chosen.taken[self.spans[unit.number].source]
         counts = {half: np.zeros(2, np.uint64) for half in (TRAIN, VALIDATION)}
         for block in self.blocks(unit.number, stopped=stopped):
             validation = self.held_out(block.keys)
