@@ -52,11 +52,11 @@ class FlatPart(PartWriter):
         if self._counts_first:
             if self.tokens > _MAX_IDS:
                 raise ConfigError(
-                    f"`header` {self.layout.settings.header}: {self.file} would hold "
+                    f"`header` {self.layout.settings.header}: {self.name}.bin would hold "
                     f"{self.tokens:,} ids, and this header counts to {_MAX_IDS:,}: leave it out"
                 )
             header = np.zeros(_HEADER, "<i4")
             header[:3] = *_KINDS[self.layout.id_type], self.tokens
             for values in (header, *self._held):
                 self.put(self._sink, values)
-        self.close(self._sink)
+        self.close("bin", self._sink)

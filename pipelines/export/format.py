@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pipelines.stage.record import StoredFile
+
 if TYPE_CHECKING:
-    import contextlib
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager, ExitStack
 
     import numpy.typing as npt
     import pyarrow as pa
 
-    from pipelines.export.outputs import Outputs
+    from pipelines.export.manifest import ExportHeader
     from pipelines.export.rows import ExportLayout
     from pipelines.storage import HashingFile
 
@@ -22,16 +25,26 @@ class PartWriter(ABC):
     """The writer of a part.
 
     Args:
-        name: the name of the part's files, below the export, without ending.
+        name: the name of the part's files, below the directory, without ending.
         layout: the layout of the rows.
-        outputs: the files of the part.
+        opened: returns a context manager of a file by its name, complete when the block ends.
         stack: the stack that closes the files, also after an error.
+
+    Attributes:
+        files: the files that are complete.
     """
 
     def __init__(
-        self, name: str, layout: ExportLayout, *, outputs: Outputs, stack: contextlib.ExitStack
+        self,
+        name: str,
+        layout: ExportLayout,
+        *,
+        opened: Callable[[str], AbstractContextManager[HashingFile]],
+        stack: ExitStack,
     ) -> None:
-        self.name, self.layout, self.outputs, self._stack = name, layout, outputs, stack
+        self.name, self.layout, self._opened, self._stack = name, layout, opened, stack
+        self.files: list[StoredFile] = []
+        self.rows = self.tokens = 0
 
     @abstractmethod
     def add(self, batch: pa.RecordBatch) -> None:
@@ -43,17 +56,22 @@ class PartWriter(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Write the rest of the part, and add its files to the outputs."""
+        """Write the rest of the part."""
 
-    def one_file(self, ending: str) -> Any:
-        """Return the sink of a part's file with this ending; the stack closes the sink."""
-        self.file, self.rows, self.tokens = f"{self.name}.{ending}", 0, 0
-        return self._stack.enter_context(self.outputs.file(self.file))
+    @staticmethod
+    def index(files: Sequence[StoredFile], header: ExportHeader) -> bytes:  # noqa: ARG004 - of formats that have one
+        """Return the contents of ``index.json``, which lists the files; empty without one."""
+        return b""
 
-    def close(self, sink: HashingFile) -> None:
-        """Close the file of the part, and add the file to the outputs."""
+    def one_file(self, ending: str) -> HashingFile:
+        """Return the sink of the part's file with this ending; `close` or the stack closes it."""
+        return self._stack.enter_context(self._opened(f"{self.name}.{ending}"))
+
+    def close(self, ending: str, sink: HashingFile) -> None:
+        """Close a file of the part that has all rows since the last one, and list the file."""
         self._stack.close()
-        self.outputs.add(self.file, sink, rows=self.rows, tokens=self.tokens)
+        holds = {"rows": self.rows, "tokens": self.tokens}
+        self.files.append(StoredFile.of(f"{self.name}.{ending}", sink.written(), **holds))
 
     def put(self, sink: HashingFile, values: npt.NDArray[Any]) -> None:
         """Append the bytes of an array to a file."""

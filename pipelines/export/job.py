@@ -15,7 +15,7 @@ from pipelines import storage
 from pipelines.errors import InputError, VerificationError
 from pipelines.export.choose import FAN_IN, Choose, Measure
 from pipelines.export.exchange import Exchange, Merge
-from pipelines.export.formats import INDEXES
+from pipelines.export.formats import PARTS
 from pipelines.export.make import Make
 from pipelines.export.manifest import ExportManifest, HalfTotals, RowTotals, read_export
 from pipelines.export.plan import (
@@ -90,12 +90,11 @@ class MakeAndFold(Make):
 def index_files(header: ExportHeader, records: Sequence[Record]) -> dict[str, bytes]:
     """Return the contents of the index files by name; empty for formats without an index."""
     found = {}
-    of_format = INDEXES.get(header.settings.to)
     for half, name in ((TRAIN, EXPORT_INDEX), (VALIDATION, f"{VALIDATION}/{EXPORT_INDEX}")):
         files = [file for record in records for file in files_of(record, half)]
-        if of_format is not None and (files or half == TRAIN):
-            found[name] = of_format(files, header)
-    return found
+        if files or half == TRAIN:
+            found[name] = PARTS[header.settings.to].index(files, header)
+    return {name: contents for name, contents in found.items() if contents}
 
 
 def files_of(record: Record, half: str) -> list[StoredFile]:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pipelines.encode.rows import INPUT_IDS, flat
+from pipelines.encode.rows import INPUT_IDS, as_bytes
 from pipelines.export.shards import ShardedPart, base_name
 from pipelines.output.names import fingerprint
 
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from pipelines.encode.rows import Ids, Numbers
     from pipelines.export.manifest import ExportHeader
     from pipelines.stage.record import StoredFile
 
@@ -34,43 +31,32 @@ class LitdataPart(ShardedPart):
 
     ending = "bin"
 
-    def sizes(self, batch: pa.RecordBatch) -> Numbers:
-        """Return the size in bytes of each row's ids."""
-        _, offsets = flat(batch.column(INPUT_IDS))
-        return np.diff(offsets) * self.id_type.itemsize
+    def samples(self, batch: pa.RecordBatch) -> pa.LargeBinaryArray:
+        """Return the ids of each row."""
+        return as_bytes(batch.column(INPUT_IDS))
 
-    def samples(self, batch: pa.RecordBatch) -> Ids:
-        """Return the ids of all rows."""
-        ids, _ = flat(batch.column(INPUT_IDS))
-        return ids.astype(self.id_type, copy=False)
-
-
-def litdata_index(files: Sequence[StoredFile], header: ExportHeader) -> bytes:
-    """Return the contents of ``index.json``, which lists the chunks.
-
-    Args:
-        files: the chunks.
-        header: the settings of the export.
-    """
-    chunks = [
-        {
-            "chunk_bytes": one.bytes,
-            "chunk_size": one.rows,
-            "dim": one.tokens,
-            "filename": base_name(one),
+    @staticmethod
+    def index(files: Sequence[StoredFile], header: ExportHeader) -> bytes:
+        """Return the contents of ``index.json``, which lists the chunks."""
+        chunks = [
+            {
+                "chunk_bytes": one.bytes,
+                "chunk_size": one.rows,
+                "dim": one.tokens,
+                "filename": base_name(one),
+            }
+            for one in files
+        ]
+        config = {
+            "chunk_bytes": header.settings.shard_size,
+            "chunk_size": None,
+            "compression": None,
+            "data_format": [_TYPES[header.id_type]],
+            "data_spec": _ONE_LEAF,
+            "encryption": None,
+            "item_loader": "TokensLoader",
         }
-        for one in files
-    ]
-    config = {
-        "chunk_bytes": header.settings.shard_size,
-        "chunk_size": None,
-        "compression": None,
-        "data_format": [_TYPES[header.id_type]],
-        "data_spec": _ONE_LEAF,
-        "encryption": None,
-        "item_loader": "TokensLoader",
-    }
-    # litdata keeps copies of chunks for as long as this text is the same.
-    updated = fingerprint([chunks, header.fingerprint])
-    value = {"chunks": chunks, "config": config, "updated_at": updated}
-    return json.dumps(value, sort_keys=True).encode()
+        # litdata keeps copies of chunks for as long as this text is the same.
+        updated = fingerprint([chunks, header.fingerprint])
+        value = {"chunks": chunks, "config": config, "updated_at": updated}
+        return json.dumps(value, sort_keys=True).encode()

@@ -9,28 +9,32 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from bpe.splitmix import mix64
 from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS
 from pipelines.export.choose import Pass
 from pipelines.export.exchange import bucket_documents
 from pipelines.export.formats import PARTS
 from pipelines.export.manifest import RowTotals
-from pipelines.export.outputs import Outputs
 from pipelines.export.rows import row_maker, split, without_padding
 from pipelines.export.sections import all_sections, units_of
 from pipelines.metrics import add_to_metrics
 from pipelines.stage.stage import Made
+from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
+    from pipelines.encode.rows import Ids
     from pipelines.export.format import PartWriter
     from pipelines.export.sections import PartSection
     from pipelines.progress import SlotWriter
+    from pipelines.stage.record import StoredFile
     from pipelines.stage.stage import Unit
 
 
@@ -55,26 +59,16 @@ class Make(Pass):
             size = sizes[sections[0].span] if is_span else of_bucket
             yield self.unit(number, bytes=size, work=sections)
 
-    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
-        """Write the files of a unit's parts."""
-        outputs = partial(Outputs, self.output, again=False)
-        return self.write(unit, outputs, slot=slot, stopped=stopped)
-
-    def write(
-        self,
-        unit: Unit,
-        outputs: Callable[[], Outputs],
-        *,
-        slot: SlotWriter,
-        stopped: Callable[[], bool],
+    def make(
+        self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool], again: str = ""
     ) -> Made:
-        """Write the rows of a unit.
+        """Write the files of a unit's parts.
 
         Args:
             unit: a unit of the stage.
-            outputs: returns the outputs of one part.
             slot: the slot for the progress of the unit.
             stopped: returns True if nobody needs the result any more.
+            again: a temporary directory for files that are only compared; their ids are tallied.
 
         Returns:
             The files of the part for training, then those for validation. Totals: ``documents`` of
@@ -83,7 +77,7 @@ class Make(Pass):
         sections: Sequence[PartSection] = unit.work
         with ExitStack() as stack:
             parts = [
-                _Part(section, self, outputs(), stack.enter_context(ExitStack()), stopped)
+                _Part(section, self, stack.enter_context(ExitStack()), stopped, again)
                 for section in sections
             ]
             done, total = 0, max(sum(section.documents for section in sections), 1)
@@ -97,11 +91,11 @@ class Make(Pass):
         slot.update(documents=done, bytes=unit.bytes)
         add_to_metrics(documents_read=done, bytes_read=unit.bytes)
         return Made(
-            files=tuple(file for part in parts for file in part.outputs.files),
+            files=tuple(file for part in parts for file in part.files),
             totals={
                 "documents": done,
                 "halves": {part.section.half: part.totals for part in parts},
-                "files": {part.section.half: len(part.outputs.files) for part in parts},
+                "files": {part.section.half: len(part.files) for part in parts},
             },
         )
 
@@ -133,31 +127,40 @@ class _Part:
     """The writer of a section's rows, whose files a stack closes.
 
     Attributes:
-        totals: `RowTotals` and the totals of the outputs, complete after `finish`.
+        totals: `RowTotals`, complete after `finish`; where files are compared, the ``tally`` of
+            the ids that are in the part, or dropped with its last row.
     """
 
     def __init__(
         self,
         section: PartSection,
         stage: Make,
-        outputs: Outputs,
         stack: ExitStack,
         stopped: Callable[[], bool],
+        again: str,
     ) -> None:
-        self.section, self.outputs = section, outputs
-        self._stage, self._stopped = stage, stopped
+        self.section, self._stage, self._stopped = section, stage, stopped
         settings = stage.plan.settings
         self._size = settings.pack if settings.joins else None
         self._maker = row_maker(stage.plan)
         self._writer: PartWriter | None = None
         if section.name:
-            part = PARTS[settings.to]
-            self._writer = part(section.name, stage.plan, outputs=outputs, stack=stack)
-        self.totals = {**vars(RowTotals())}
+            self._writer = PARTS[settings.to](
+                section.name,
+                stage.plan,
+                opened=lambda name: replacing(join(again or stage.output, name), durable=not again),
+                stack=stack,
+            )
+        self.totals = {**vars(RowTotals()), **({"tally": 0} if again else {})}
         # Of joined rows: ids that end a row of the section before; None: all from here on are ours.
         self._skip: int | None = None
         if self._size is not None and section.number:
             self._skip = section.first_row * self._size - section.before
+
+    @property
+    def files(self) -> list[StoredFile]:
+        """Return the complete files of the part."""
+        return [] if self._writer is None else self._writer.files
 
     def add(self, documents: pa.RecordBatch) -> None:
         """Make rows of the next documents of the section."""
@@ -184,12 +187,11 @@ class _Part:
             end = (section.first_row + section.rows) * self._size
             self._read_on(end - section.before - section.tokens)
         self._put(self._maker.finish())
-        self.outputs.see(self._maker.left)
+        self._tally(self._maker.left)
         self.totals |= {
             "dropped_tokens": len(self._maker.left),
             "dropped_documents": self._maker.dropped_documents,
             "cut": self._maker.cut,
-            **self.outputs.totals,
         }
         if self._writer is not None:
             self._writer.finish()
@@ -207,9 +209,18 @@ class _Part:
     def _put(self, batches: Iterable[pa.RecordBatch]) -> None:
         for batch in batches:
             ids, _, padding = without_padding(batch.column(INPUT_IDS), batch.column(NUM_TOKENS))
-            self.outputs.see(ids)
+            self._tally(ids)
             self.totals["rows"] += len(batch)
             self.totals["tokens"] += len(ids)
             self.totals["padding"] += len(padding)
             if self._writer is not None:
                 self._writer.add(batch)
+
+    def _tally(self, ids: Ids) -> None:
+        if "tally" in self.totals:
+            self.totals["tally"] = (self.totals["tally"] + tally(ids)) % (1 << 64)
+
+
+def tally(ids: Ids) -> int:
+    """Return a checksum of 64 bits of some ids, which does not depend on their order."""
+    return int(mix64(ids.astype(np.uint64) + np.uint64(1)).sum(dtype=np.uint64))

@@ -13,17 +13,15 @@ import json
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipelines.encode.rows import INPUT_IDS, flat
+from pipelines.encode.rows import INPUT_IDS, as_bytes
 from pipelines.export.shards import ShardedPart, base_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
-    import pyarrow as pa
-
-    from pipelines.encode.rows import Numbers
     from pipelines.export.manifest import ExportHeader
     from pipelines.export.rows import ExportLayout
     from pipelines.stage.record import StoredFile
@@ -41,42 +39,31 @@ class MdsPart(ShardedPart):
         """Return the configuration in each shard, as JSON."""
         return _config(self.layout)
 
-    def sizes(self, batch: pa.RecordBatch) -> Numbers:
-        """Return the size in bytes of each sample."""
-        lengths = np.diff(flat(batch.column(INPUT_IDS))[1])
-        sizes: Numbers = 4 + 1 + _shape_bytes(lengths) + lengths * self.id_type.itemsize
-        return sizes
+    def samples(self, batch: pa.RecordBatch) -> pa.LargeBinaryArray:
+        """Return the samples of rows: the size of the column, then the column."""
+        ids, kind = batch.column(INPUT_IDS), pa.large_binary()
+        lengths, numbers = np.unique(pc.list_value_length(ids), return_inverse=True)
+        heads = pa.array([_head(one, self.id_type.itemsize) for one in lengths.tolist()], kind)
+        nothing = pa.scalar(b"", kind)
+        return pc.binary_join_element_wise(heads.take(pa.array(numbers)), as_bytes(ids), nothing)
 
-    def samples(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
-        """Return the samples of all rows: the size of the column, then the column."""
-        ids, offsets = flat(batch.column(INPUT_IDS))
-        data = ids.astype(self.id_type, copy=False).tobytes()
-        pieces: list[bytes] = []
-        begin = 0
-        for length in np.diff(offsets).tolist():
-            end = begin + length * self.id_type.itemsize
-            array = _shape(length) + data[begin:end]
-            pieces += (len(array).to_bytes(4, "little"), array)
-            begin = end
-        return np.frombuffer(b"".join(pieces), np.uint8)
-
-
-def mds_index(files: Sequence[StoredFile], header: ExportHeader) -> bytes:
-    """Return the contents of ``index.json``, which lists the shards."""
-    shards = [
-        {
-            **json.loads(_config(header)),
-            "raw_data": {
-                "basename": base_name(one),
-                "bytes": one.bytes,
-                "hashes": {"sha256": one.sha256},
-            },
-            "samples": one.rows,
-            "zip_data": None,
-        }
-        for one in files
-    ]
-    return json.dumps({"shards": shards, "version": 2}, sort_keys=True).encode()
+    @staticmethod
+    def index(files: Sequence[StoredFile], header: ExportHeader) -> bytes:
+        """Return the contents of ``index.json``, which lists the shards."""
+        shards = [
+            {
+                **json.loads(_config(header)),
+                "raw_data": {
+                    "basename": base_name(one),
+                    "bytes": one.bytes,
+                    "hashes": {"sha256": one.sha256},
+                },
+                "samples": one.rows,
+                "zip_data": None,
+            }
+            for one in files
+        ]
+        return json.dumps({"shards": shards, "version": 2}, sort_keys=True).encode()
 
 
 def _config(layout: ExportLayout) -> bytes:
@@ -94,11 +81,8 @@ def _config(layout: ExportLayout) -> bytes:
     return json.dumps(value, sort_keys=True).encode()
 
 
-def _shape_bytes(lengths: Numbers) -> Numbers:
-    """Return the number of bytes that the size of each array takes."""
-    return np.where(lengths < 1 << 8, 1, np.where(lengths < 1 << 16, 2, 4))
-
-
-def _shape(length: int) -> bytes:
+def _head(length: int, itemsize: int) -> bytes:
+    """Return the bytes before the ids of a sample: the size of the column and of the array."""
     code, size = (0, 1) if length < 1 << 8 else (1, 2) if length < 1 << 16 else (2, 4)
-    return bytes([_ONE_DIMENSION | code]) + length.to_bytes(size, "little")
+    shape = bytes([_ONE_DIMENSION | code]) + length.to_bytes(size, "little")
+    return (len(shape) + length * itemsize).to_bytes(4, "little") + shape

@@ -52,13 +52,13 @@ class MegatronPart(PartWriter):
 
     def finish(self) -> None:
         """Write the index."""
-        self.close(self._sink)
+        self.close("bin", self._sink)
         lengths = np.concatenate(self._lengths)
         ends = np.cumsum(lengths, dtype="<i8") * np.dtype(self._kind).itemsize
         documents = np.concatenate([*self._firsts, [self.rows]]).astype("<i8")
-        with self.outputs.file(f"{self.name}.idx") as index:
-            index.write(_HEAD.pack(_MAGIC, _VERSION, self._code, self.rows, len(documents)))
-            self.put(index, lengths)
-            self.put(index, ends - lengths.astype("<i8") * np.dtype(self._kind).itemsize)
-            self.put(index, documents)
-        self.outputs.add(f"{self.name}.idx", index, rows=self.rows, tokens=self.tokens)
+        index = self.one_file("idx")
+        index.write(_HEAD.pack(_MAGIC, _VERSION, self._code, self.rows, len(documents)))
+        self.put(index, lengths)
+        self.put(index, ends - lengths.astype("<i8") * np.dtype(self._kind).itemsize)
+        self.put(index, documents)
+        self.close("idx", index)

@@ -36,4 +36,4 @@ class ParquetPart(PartWriter):
     def finish(self) -> None:
         """Write the footer."""
         self._writer.close()
-        self.close(self._sink)
+        self.close("parquet", self._sink)

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pipelines.encode.rows import INPUT_IDS, flat
+from pipelines.encode.rows import INPUT_IDS, as_lists, flat
 from pipelines.export.format import PartWriter
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from pipelines.encode.rows import Numbers
     from pipelines.stage.record import StoredFile
 
 
@@ -29,41 +27,34 @@ class ShardedPart(PartWriter):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._held: list[pa.RecordBatch] = []
-        self._used = self._head
-        self._shards = 0
+        self._held: list[pa.LargeBinaryArray] = []
+        self._empty = 4 + 4 + len(self.config)  # the size in bytes of a file without samples
+        self._used = self._empty
 
     @property
     def config(self) -> bytes:
         """Return the bytes between the table of offsets and the samples."""
         return b""
 
-    @property
-    def _head(self) -> int:
-        """Return the size in bytes of a file without samples."""
-        return 4 + 4 + len(self.config)
-
     @abstractmethod
-    def sizes(self, batch: pa.RecordBatch) -> Numbers:
-        """Return the size in bytes of each sample."""
-
-    @abstractmethod
-    def samples(self, batch: pa.RecordBatch) -> npt.NDArray[Any]:
-        """Return all samples, one after the other."""
+    def samples(self, batch: pa.RecordBatch) -> pa.LargeBinaryArray:
+        """Return the samples of rows."""
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows; write files that are full."""
-        limit = self.layout.settings.shard_size
-        ends = np.cumsum(self.sizes(batch) + 4)  # with its entry in the table
+        limit, samples = self.layout.settings.shard_size, self.samples(batch)
+        _, offsets = flat(batch.column(INPUT_IDS))
+        ends = np.cumsum(pc.binary_length(samples).to_numpy() + 4)  # with its entry in the table
         begin = before = 0
         while begin < len(batch):
-            room = limit - self._used
-            end = int(np.searchsorted(ends, before + room, side="right"))
-            if end <= begin and self._used == self._head:  # larger than a file may be
+            end = int(np.searchsorted(ends, before + limit - self._used, side="right"))
+            if end <= begin and not self._held:  # larger than a file may be
                 end = begin + 1
             if end > begin:
-                self._held.append(batch.slice(begin, end - begin))
+                self._held.append(samples.slice(begin, end - begin))
                 self._used += int(ends[end - 1]) - before
+                self.rows += end - begin
+                self.tokens += int(offsets[end] - offsets[begin])
                 begin, before = end, int(ends[end - 1])
             if begin < len(batch):
                 self._write()
@@ -74,17 +65,16 @@ class ShardedPart(PartWriter):
             self._write()
 
     def _write(self) -> None:
-        (batch,) = pa.Table.from_batches(self._held).combine_chunks().to_batches()
-        ids, _ = flat(batch.column(INPUT_IDS))
-        name = f"{self.name}.{self._shards:05d}.{self.ending}"
-        count, offsets = len(batch), np.append(0, np.cumsum(self.sizes(batch)))
-        with self.outputs.file(name) as sink:
-            self.put(sink, np.append(count, self._head + 4 * count + offsets).astype("<u4"))
-            sink.write(self.config)
-            self.put(sink, self.samples(batch))
-        self.outputs.add(name, sink, rows=count, tokens=len(ids))
-        self._held, self._used = [], self._head
-        self._shards += 1
+        ending = f"{len(self.files):05d}.{self.ending}"
+        sizes = np.concatenate([pc.binary_length(samples) for samples in self._held])
+        offsets = self._empty + 4 * self.rows + np.append(0, np.cumsum(sizes))
+        sink = self.one_file(ending)
+        self.put(sink, np.append(self.rows, offsets).astype("<u4"))
+        sink.write(self.config)
+        for samples in self._held:
+            self.put(sink, flat(as_lists(samples, pa.list_(pa.uint8())))[0])
+        self.close(ending, sink)
+        self._held, self._used, self.rows, self.tokens = [], self._empty, 0, 0
 
 
 def base_name(file: StoredFile) -> str:

@@ -12,7 +12,7 @@ import json
 import tempfile
 import uuid
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +21,8 @@ from pipelines import storage
 from pipelines.errors import VerificationError
 from pipelines.export.choose import Pass
 from pipelines.export.job import check_others, half_totals, stages
-from pipelines.export.make import Make
+from pipelines.export.make import Make, tally
 from pipelines.export.manifest import read_export
-from pipelines.export.outputs import Outputs, tally
 from pipelines.export.plan import plan_again
 from pipelines.output.check_files import check_names
 from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, json_bytes
@@ -113,13 +112,12 @@ class Compare(Make):
         """Return the directory of the records of the comparisons."""
         return self.work
 
-    def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
+    def make(self, unit: Unit, **how: Any) -> Made:
         """Make the files of a unit again, in a temporary directory, and compare the files."""
 
         def compared() -> Made:
             with tempfile.TemporaryDirectory(prefix="bpe-verify-") as folder:
-                outputs = partial(Outputs, folder, again=True)
-                made = self.write(unit, outputs, slot=slot, stopped=stopped)
+                made = Make.make(self, unit, **how, again=folder)
                 for file in made.files:
                     if file != _recorded(self.output, self.run).get(file.file):
                         with storage.open_binary(join(folder, file.file)) as again:
