@@ -24,7 +24,7 @@ from pipelines import storage
 from pipelines.corpus.inputs import check_sources, find_inputs
 from pipelines.count.directory import read_counts_manifest
 from pipelines.count.job import CountRequest
-from pipelines.encode.discard import discard_parts
+from pipelines.encode.fold import discard_parts
 from pipelines.encode.job import EncodeRequest
 from pipelines.encode.manifest import read_header
 from pipelines.encode.passthrough import find_passthrough

@@ -1,4 +1,4 @@
-"""Write the manifest of an encoded corpus, and remove files of earlier appending jobs."""
+"""Write the manifest of an encoded corpus, and remove files that are not needed any more."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pipelines.corpus.reading import check_failures
 from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.manifest import Part, read_encoded, read_header, records_of
 from pipelines.output.directory import plan_of_run, remove_temporaries
+from pipelines.output.lock import locked
 from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipelines.encode.steps import EncodeJob
+    from pipelines.progress import Progress
     from pipelines.stage.record import Record
 
 
@@ -119,3 +121,25 @@ def tidy(directory: str, generation: int, *, prune: bool) -> None:
                 file = f"{folder}/{entry.name}"
                 if parse_part(file) and file not in named:
                     storage.remove(join(directory, file))
+
+
+def discard_parts(directory: str, progress: Progress) -> None:
+    """Remove the parts after their export is verified; plan and records stay.
+
+    The manifest is marked first, so that a call after a killed one removes the remaining parts.
+
+    Raises:
+        InputError: the directory holds no complete corpus.
+        OutputError: a file cannot be written or removed.
+    """
+    root = storage.located(directory)
+    with locked(root):
+        manifest = read_encoded(root, discarded=True)
+        if not manifest.discarded:
+            marked = replace(manifest, discarded=True).files()
+            storage.write(join(root, MANIFEST), marked[MANIFEST])
+        for part in manifest.parts:
+            storage.remove(join(root, part.file))
+    progress.log(
+        f"encode: {root}: its {len(manifest.parts):,} parts are removed: the export is verified"
+    )

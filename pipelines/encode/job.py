@@ -16,12 +16,8 @@ from typing import TYPE_CHECKING, Any
 from bpe._codec import from_jsonable
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.splits import (
-    changed_inputs,
-    splits_with,
-)
+from pipelines.corpus.splits import changed_inputs, splits_with
 from pipelines.elements import OncePerProcess
-from pipelines.encode.arrived import encode_arrived, settled_columns
 from pipelines.encode.fold import tidy, write_manifest
 from pipelines.encode.manifest import (
     TokenizerFile,
@@ -30,17 +26,19 @@ from pipelines.encode.manifest import (
     records_of,
     unit_name,
 )
-from pipelines.encode.passthrough import find_passthrough
-from pipelines.encode.steps import EncodeJob, encode_job, encode_split, tokenizer_of
+from pipelines.encode.passthrough import find_passthrough, settled_columns
+from pipelines.encode.steps import (
+    EncodeJob,
+    encode_arrived,
+    encode_job,
+    encode_split,
+    tokenizer_of,
+)
 from pipelines.encode.tokens import check_tokens, in_tokens
 from pipelines.errors import InputError
 from pipelines.failures import FailureChannel
 from pipelines.option import split_arguments, takes
-from pipelines.output.directory import (
-    decide,
-    plan_of_run,
-    refuse_inputs_inside,
-)
+from pipelines.output.directory import decide, plan_of_run, refuse_inputs_inside
 from pipelines.output.names import (
     GENERATION,
     MANIFEST,
@@ -49,13 +47,7 @@ from pipelines.output.names import (
     Plan,
     read_manifest_object,
 )
-from pipelines.planned import (
-    CorpusRequest,
-    Planned,
-    absolute,
-    deflated,
-    planned_splits,
-)
+from pipelines.planned import CorpusRequest, Planned, absolute, deflated, planned_splits
 from pipelines.run import metric
 from pipelines.settings import (
     AppendSettings,

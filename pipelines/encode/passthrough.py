@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from bpe._codec import from_jsonable
 from pipelines.corpus.documents import READERS, PassthroughColumn
 from pipelines.corpus.documents.types import parse_type, type_text, undecided, unify
 from pipelines.corpus.files import check_columns
 from pipelines.corpus.splits import whole_file
 from pipelines.encode.rows import OWN
 from pipelines.errors import ConfigError
+from pipelines.output.names import read_plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -73,6 +75,34 @@ def find_passthrough(
     return tuple(
         PassthroughColumn(name=name, type=_written(name, found.settled(name))) for name in wanted
     )
+
+
+def settled_columns(
+    directory: str, files: Sequence[InputFile], encoding: EncodeSettings, *, begins: bool
+) -> tuple[PassthroughColumn, ...]:
+    """Return the columns that pass through, with the types that the first job gave them.
+
+    Args:
+        directory: the directory of the output.
+        files: the input files, from which types that are not given are found.
+        encoding: the settings that name the columns.
+        begins: whether this is the first job.
+
+    Raises:
+        ConfigError, InputError: the errors of `find_passthrough`.
+    """
+    given = dict(map(name_and_type, encoding.keep))
+    if not begins:
+        then = from_jsonable(
+            tuple[PassthroughColumn, ...], read_plan(directory).get("settings", {}).get("keep", [])
+        )
+        if [column.name for column in then] == list(given) and all(
+            given[column.name] in (None, column.field.type) for column in then
+        ):
+            return then
+    if all(kind is not None for kind in given.values()):  # whatever files there are
+        return find_passthrough((), encoding)
+    return find_passthrough(files, encoding)
 
 
 def name_and_type(text: str) -> tuple[str, pa.DataType | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from bpe.splitmix import numbers_at
 from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents.block import use_good_rows, without
 from pipelines.corpus.documents.types import type_text
+from pipelines.corpus.files import check_columns
 from pipelines.corpus.keys import document_keys, seed64
 from pipelines.corpus.reading import Reading, SplitReader, text_bytes
 from pipelines.encode.manifest import (
@@ -34,6 +35,7 @@ from pipelines.encode.tokens import end_ids, id_type, unknown_id
 from pipelines.metrics import add_to_metrics
 from pipelines.output.names import TOKENIZER, fingerprint
 from pipelines.parquet_writer import RowWriter
+from pipelines.readable import readable
 from pipelines.settings import MAX_ROW_TOKENS
 from pipelines.stage.record import StoredFile
 from pipelines.stage.stage import Made
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from bpe.counts.manifest import DeadLetters
     from pipelines.corpus.documents import Block
     from pipelines.corpus.splits import Split
+    from pipelines.encode.drift import Gauge
     from pipelines.progress import SlotWriter
     from pipelines.settings import EncodeSettings
 
@@ -262,6 +265,36 @@ def encode_split(
         made = write_part(split, job, tokenizer, rows(), finish=reader.finish, again=again)
     add_to_metrics(cache_hits=encoder.cache_use.hits, cache_misses=encoder.cache_use.misses)
     return made
+
+
+def encode_arrived(
+    split: Split,
+    job: EncodeJob,
+    tokenizer: Tokenizer,
+    stopped: Callable[[], bool],
+    *,
+    gauge: Gauge,
+    slot: SlotWriter | None = None,
+) -> Made:
+    """Encode the readable files of a split.
+
+    The totals list the files set aside, and the measured fit of the tokenizer. Arguments and
+    errors are those of `encode_split`; ``gauge`` measures the fit.
+    """
+
+    def made(some: Split) -> Made:
+        for column in job.settings.keep:
+            check_columns(some.pieces, f"`keep` {column.name}")
+        measure = gauge.measure()
+        part = encode_split(
+            *(some, job, tokenizer, stopped),
+            observe=lambda block: measure.add(block.texts, block.plain.flatten().to_numpy()),
+            slot=slot,
+        )
+        return replace(part, totals={**part.totals, "measured": to_jsonable(measure.finish())})
+
+    part, aside = readable(split, made, directory=job.directory, stopped=stopped)
+    return replace(part, totals={**part.totals, "set_aside": to_jsonable(aside)})
 
 
 def write_part(
