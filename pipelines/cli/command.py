@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import textwrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
@@ -60,16 +62,17 @@ class Command(click.Command):
         *,
         specs: Mapping[str, Option],
         params: Sequence[click.Parameter],
-        example: str,
         **attributes: Any,
     ) -> None:
         settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-        lines = "\n".join(f"  {line}" for line in example.strip().splitlines())
+        attributes["help"], _, example = inspect.cleandoc(attributes["help"]).partition(
+            "\n\nExample:\n"
+        )
         super().__init__(
             name,
             params=[*map(DeclaredOption, specs.values()), *params],
             context_settings=settings | {"allow_extra_args": True},
-            epilog=f"\b\nExample:\n{lines}",
+            epilog=f"\b\nExample:\n{textwrap.indent(textwrap.dedent(example), '  ')}",
             **attributes,
         )
         self.specs = specs

@@ -53,22 +53,15 @@ class Comparison(Settings):
     *(InputSettings, Execution, Comparison, options.Config, options.Messages),
     optional=["input"],
     cls=JobCommand,
-    short_help="Compare two tokenizers, or several on a corpus.",
-    example="""
-bpe compare old/tokenizer.json new/tokenizer.json
-bpe compare old/tokenizer.json new/tokenizer.json --counts counts
-bpe compare model/tokenizer.json cl100k_base.tiktoken --input 'corpus/*.jsonl' --by lang
-bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --output compared.json
-""",
 )
 @click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1)
 def compare(values: Values) -> None:
-    """Compare tokenizers; the first is the baseline.
+    """Compare two tokenizers, or several on a corpus.
 
-    A TOKENIZER is a tokenizer.json or a directory with one, a .tiktoken file, a .model file of
-    SentencePiece, vocab.json with merges.txt next to it, or the name of a published vocabulary.
-    Append :PRETOKENIZER if the file does not record one, and prepend NAME= to name it in the
-    result: small=mine.tiktoken:cl100k.
+    The first is the baseline. A TOKENIZER is a tokenizer.json or a directory with one, a .tiktoken
+    file, a .model file of SentencePiece, vocab.json with merges.txt next to it, or the name of a
+    published vocabulary. Append :PRETOKENIZER if the file does not record one, and prepend NAME= to
+    name it in the result: small=mine.tiktoken:cl100k.
 
     Without --input, the result is what changed from the first TOKENIZER to the second: tokens
     gained and lost, merges moved. Tokens and merges are compared by their bytes, not by their ids.
@@ -78,6 +71,12 @@ def compare(values: Values) -> None:
     With --input, each TOKENIZER encodes the corpus as bpe encode does, but no ids are written. The
     result also lists the pieces of text for which the tokenizers' numbers of tokens differ most,
     added up over the corpus.
+
+    Example:
+        bpe compare old/tokenizer.json new/tokenizer.json
+        bpe compare old/tokenizer.json new/tokenizer.json --counts counts
+        bpe compare model/tokenizer.json cl100k_base.tiktoken --input 'corpus/*.jsonl' --by lang
+        bpe compare old=a.json new=b.json mine.tiktoken:cl100k --input corpus --output compared.json
     """
     with loading():
         from pipelines.compare.tokenizers import parse_tokenizers

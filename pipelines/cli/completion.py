@@ -18,20 +18,19 @@ VARIABLE = "_BPE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 
 
-@command(
-    short_help="Print the completion script of a shell.",
-    example="""
-eval "$(bpe completion bash)"
-echo 'eval "$(bpe completion zsh)"' >> ~/.zshrc
-bpe completion fish > ~/.config/fish/completions/bpe.fish
-""",
-)
+@command()
 @click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 def completion(values: Values) -> None:
-    """Print the completion script for SHELL (bash 4.4 or newer, zsh or fish).
+    """Print the completion script of a shell.
 
-    Evaluate it when the shell starts, as in the examples. In zsh, run autoload -Uz compinit &&
-    compinit first. The shell then completes commands, options and their values.
+    SHELL is bash (4.4 or newer), zsh or fish. Evaluate it when the shell starts, as in the
+    examples. In zsh, run autoload -Uz compinit && compinit first. The shell then completes
+    commands, options and their values.
+
+    Example:
+        eval "$(bpe completion bash)"
+        echo 'eval "$(bpe completion zsh)"' >> ~/.zshrc
+        bpe completion fish > ~/.config/fish/completions/bpe.fish
     """
     shell_class = get_completion_class(values["shell"])
     if shell_class is not None:  # click knows all three

@@ -59,28 +59,28 @@ class Conversion(Settings):
 
 @command(
     *(options.VocabularyPath, options.FileSettings, Conversion, options.JsonResult),
-    short_help="Convert a tokenizer to another file format.",
-    example="""
-bpe convert r50k_base.tiktoken gpt2/tokenizer.json
-bpe convert model/tokenizer.json model/vocab.json
-bpe convert model/tokenizer.json model.tiktoken --leave-out special-tokens
-bpe convert mine.tiktoken mine.json --pretokenizer cl100k --special-token '<|end|>=5000'
-bpe convert super/tokenizer.json hf/tokenizer.json --approximate --counts super/runs
-""",
 )
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
 def convert(values: Values) -> None:
-    """Write the tokenizer in FROM to TO, in the format of its file name.
+    """Convert a tokenizer to another file format.
 
-    The formats are tokenizer.json (Hugging Face), *.tiktoken, *.model (SentencePiece's BPE), and
-    *vocab.json with *merges.txt (name either; both are written). Ids, merges and pre-tokenization
-    stay the same. If TO cannot hold something that ids depend on, the command fails and names it,
-    unless you give its name to --leave-out. Roles, and the pre-tokenizer of a .tiktoken file, are
-    only reported. The command prints the options that you need to load TO.
+    Writes the tokenizer in FROM to TO, in the format of its file name. The formats are
+    tokenizer.json (Hugging Face), *.tiktoken, *.model (SentencePiece's BPE), and *vocab.json with
+    *merges.txt (name either; both are written). Ids, merges and pre-tokenization stay the same. If
+    TO cannot hold something that ids depend on, the command fails and names it, unless you give its
+    name to --leave-out. Roles, and the pre-tokenizer of a .tiktoken file, are only reported. The
+    command prints the options that you need to load TO.
 
     Superwords are written into a tokenizer.json for Hugging Face if the ids are then the same.
     Otherwise the command fails; --approximate writes another tokenizer with the same tokens.
+
+    Example:
+        bpe convert r50k_base.tiktoken gpt2/tokenizer.json
+        bpe convert model/tokenizer.json model/vocab.json
+        bpe convert model/tokenizer.json model.tiktoken --leave-out special-tokens
+        bpe convert mine.tiktoken mine.json --pretokenizer cl100k --special-token '<|end|>=5000'
+        bpe convert super/tokenizer.json hf/tokenizer.json --approximate --counts super/runs
     """
     from bpe import formats
     from bpe.files import write_atomically

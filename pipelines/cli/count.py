@@ -47,23 +47,22 @@ class Runs(Settings):
     *(options.VocabularyPath, options.Preset, options.Config, options.Messages),
     changes={"vocabulary_path": {"needs": "runs"}},
     cls=JobCommand,
-    short_help="Count the pre-tokens of a corpus.",
-    example="""
-bpe count --input 'corpus/*.jsonl.gz' --output counts --pretokenizer cl100k
-bpe count --append --input 'landing/*.jsonl' --output counts
-bpe count --runs --tokenizer words/tokenizer.json --input 'corpus/*.jsonl.gz' --output runs
-""",
 )
 def count(values: Values) -> None:
-    """Count the pre-tokens (roughly, words) of a corpus.
+    """Count the pre-tokens of a corpus.
 
-    Writes Parquet files with the columns pretoken and count to DIR/data, and DIR/manifest.json.
-    bpe train --counts DIR trains on these counts.
+    A pre-token is, roughly, a word. Writes Parquet files with the columns pretoken and count to
+    DIR/data, and DIR/manifest.json. bpe train --counts DIR trains on these counts.
 
     With --runs, it counts runs of a tokenizer's tokens instead. Superwords, tokens across word
     boundaries, are learned from them: bpe train --counts DIR --tokenizer FILE --superwords N.
 
     With --append, only new and changed files are counted. bpe train can use the counts at any time.
+
+    Example:
+        bpe count --input 'corpus/*.jsonl.gz' --output counts --pretokenizer cl100k
+        bpe count --append --input 'landing/*.jsonl' --output counts
+        bpe count --runs --tokenizer words/tokenizer.json --input 'corpus/*.jsonl.gz' --output runs
     """
     inputs, pretokens = values.settings(InputSettings), values.settings(PretokenSettings)
     output, execution = values.settings(OutputSettings), options.execution(values)

@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 @command(
     *(Execution, options.Config),
     leave_out=options.NO_RUNNER,
-    short_help="Decode Parquet files of token ids into documents.",
-    example="""
-bpe decode ids > documents.jsonl
-bpe decode ids | head -n 3
-bpe decode s3://bucket/ids --storage-option endpoint_override=http://storage:9000
-""",
 )
 @click.argument("directory", metavar="DIR")
 def decode(values: Values) -> None:
-    """Decode the token ids in DIR (from bpe encode) into documents.
+    """Decode Parquet files of token ids into documents.
 
-    Prints one JSON object per document, {"id": ..., "text": ...}, in the order of the parts. Always
-    runs in this process.
+    DIR is a directory that bpe encode wrote. Prints one JSON object per document, {"id": ...,
+    "text": ...}, in the order of the parts. Always runs in this process.
+
+    Example:
+        bpe decode ids > documents.jsonl
+        bpe decode ids | head -n 3
+        bpe decode s3://bucket/ids --storage-option endpoint_override=http://storage:9000
     """
     with loading():
         from pipelines import decode as job

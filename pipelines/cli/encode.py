@@ -42,22 +42,21 @@ class Encoder(Settings):
     *(InputSettings, EncodeSettings, OutputSettings, AppendSettings, DriftSettings, Execution),
     *(Encoder, options.VocabularyPath, options.Config, options.Messages),
     cls=JobCommand,
-    short_help="Encode a corpus into Parquet files of token ids.",
-    example="""
-bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
-bpe encode --input corpus --tokenizer model/tokenizer.json --output ids \\
-    --append-token '<|endoftext|>'
-bpe encode --append --input 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
-""",
 )
 def encode(values: Values) -> None:
-    """Encode a corpus into Parquet files of token ids, one row per document.
+    r"""Encode a corpus into Parquet files of token ids.
 
-    Writes Parquet files to DIR/data, with the columns id, kept columns, key (a hash of the id),
-    input_ids and num_tokens. DIR/manifest.json comes last and marks the job as complete. Special
-    tokens in documents are plain text, unless --allow-special names them.
+    Writes Parquet files to DIR/data, one row per document, with the columns id, kept columns, key
+    (a hash of the id), input_ids and num_tokens. DIR/manifest.json comes last and marks the job as
+    complete. Special tokens in documents are plain text, unless --allow-special names them.
 
     With --append, only new and changed files are encoded, into parts of their own.
+
+    Example:
+        bpe encode --input 'corpus/*.jsonl' --tokenizer model/tokenizer.json --output ids
+        bpe encode --input corpus --tokenizer model/tokenizer.json --output ids \
+            --append-token '<|endoftext|>'
+        bpe encode --append --input 'landing/*.jsonl' --tokenizer model/tokenizer.json --output ids
     """
     with loading():
         from pipelines.encode.job import EncodeRequest

@@ -38,22 +38,21 @@ class Page(Settings):
 
 @command(
     *(Page, options.FileSettings, options.Messages),
-    short_help="Write an HTML report on a tokenizer, counts, ids or an export.",
-    example="""
-bpe report model
-bpe report ids --output ids.html
-bpe report model --compare compared.json
-bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
-""",
 )
 @click.argument("path", metavar="PATH")
 def report(values: Values) -> None:
-    """Write an HTML report on PATH: one file, to open in a browser.
+    """Write an HTML report on a tokenizer, counts, ids or an export.
 
-    PATH is an output directory of bpe count, train, encode, export or run, a tokenizer file in any
-    format that bpe convert reads, or a file written by bpe compare --output. The report loads
-    nothing over the network and runs no script. Pictures need matplotlib (the extra pictures);
-    without it, the report has tables instead.
+    The report is one file, to open in a browser. PATH is an output directory of bpe count, train,
+    encode, export or run, a tokenizer file in any format that bpe convert reads, or a file written
+    by bpe compare --output. The report loads nothing over the network and runs no script. Pictures
+    need matplotlib (the extra pictures); without it, the report has tables instead.
+
+    Example:
+        bpe report model
+        bpe report ids --output ids.html
+        bpe report model --compare compared.json
+        bpe report o200k_base.tiktoken --pretokenizer o200k --output o200k.html
     """
     with loading():
         from pipelines.report import report as write_report

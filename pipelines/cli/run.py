@@ -80,17 +80,10 @@ class Stages(Settings):
     cls=_Chain,
     optional=["input"],
     leave_out=[one.name for one in declared(InputSettings).values() if one.name != "input"],
-    short_help="Count, train, encode and export, as configured in a YAML file.",
-    example="""
-bpe run configs/demo.yaml
-bpe run configs/demo.yaml --output elsewhere --set vocab_size=4096 --set export.shuffle=2
-bpe run configs/demo.yaml --resume
-bpe run configs/demo.yaml --config configs/runners/prism.yaml
-""",
 )
 @click.argument("job", metavar="CONFIG.yaml", is_eager=True)
 def run(values: Values) -> None:
-    """Count a corpus, train a tokenizer, encode the corpus and export it, as CONFIG.yaml says.
+    """Count, train, encode and export, as configured in a YAML file.
 
     The file sets options of the four commands by name, such as vocab_size: 32000. A key in the
     section encode or export is for that stage only. The sections count and train are one: a key in
@@ -100,6 +93,12 @@ def run(values: Values) -> None:
     section export, it also writes DIR/export; with superwords or boundless, DIR/words and DIR/runs.
     With group_by, DIR/counts has a folder for each group; with mix, for each source. The shares of
     mix are in bytes for the training, and in tokens for the export.
+
+    Example:
+        bpe run configs/demo.yaml
+        bpe run configs/demo.yaml --output elsewhere --set vocab_size=4096 --set export.shuffle=2
+        bpe run configs/demo.yaml --resume
+        bpe run configs/demo.yaml --config configs/runners/prism.yaml
     """
     words, ids, rows = (
         stage_values(values, _Chain.stages, name) for name in ("train", "encode", "export")

@@ -51,25 +51,25 @@ class Wanted(Settings):
 
 @command(
     *(options.VocabularyPath, options.FileSettings, Wanted, options.JsonResult),
-    short_help="Show how a word merges, step by step, and its ids.",
-    example="""
-bpe show model/tokenizer.json lowest ' the'
-bpe show model/tokenizer.json --id 270 --id 271
-bpe show model/tokenizer.json --search ing
-bpe show model --curve
-bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
-""",
 )
 @click.argument("tokenizer", metavar="FILE")
 @click.argument("words", metavar="[WORD...]", nargs=-1)
 def show(values: Values) -> None:
-    r"""Show how each WORD merges into tokens, one merge per line, and the tokens' ids and bytes.
+    r"""Show how a word merges, step by step, and its ids.
 
-    FILE is a tokenizer.json or its directory, a .tiktoken file, a .model file of SentencePiece,
-    vocab.json with merges.txt next to it, or the name of a published vocabulary. The rank of a
-    merge is its position in training; its count is shown if training.json is next to FILE. Merges
-    of superwords, which cross pre-tokens, follow those of words. A space is shown as ␣, and a byte
-    that is not valid UTF-8 on its own as \xNN.
+    One merge is shown per line, then the ids and bytes of the tokens. FILE is a tokenizer.json or
+    its directory, a .tiktoken file, a .model file of SentencePiece, vocab.json with merges.txt next
+    to it, or the name of a published vocabulary. The rank of a merge is its position in training;
+    its count is shown if training.json is next to FILE. Merges of superwords, which cross
+    pre-tokens, follow those of words. A space is shown as ␣, and a byte that is not valid UTF-8 on
+    its own as \xNN.
+
+    Example:
+        bpe show model/tokenizer.json lowest ' the'
+        bpe show model/tokenizer.json --id 270 --id 271
+        bpe show model/tokenizer.json --search ing
+        bpe show model --curve
+        bpe show r50k_base.tiktoken --pretokenizer gpt2 lowest
     """
     from bpe.explain import common_prefix
 

@@ -71,20 +71,9 @@ class Mixture(Settings):
     *(options.Preset, options.Config, options.Messages),
     optional=["input"],
     cls=JobCommand,
-    short_help="Train a tokenizer on a corpus or on counts.",
-    example="""
-bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000
-bpe train --counts english:60% --counts german:40% --output model --vocab-size 32000
-bpe train --input web=web --input code=code --mix web=70% --mix code=30% \\
-    --output model --vocab-size 32000
-bpe train --parity --counts english --counts german --output fair --vocab-size 32000
-bpe train --input 'corpus/*.jsonl' --extend model/tokenizer.json --output more --vocab-size 40000
-bpe train --input 'corpus/*.jsonl' --output super --vocab-size 32000 --superwords 8000
-bpe train --counts runs --tokenizer model/tokenizer.json --output super --superwords 8000
-""",
 )
 def train(values: Values) -> None:
-    """Train a tokenizer on a corpus, or on the counts of bpe count.
+    r"""Train a tokenizer on a corpus or on counts.
 
     Writes DIR/tokenizer.json, and DIR/training.json with every merge and its count. With --input,
     the counts stay in DIR/counts (with --mix, in a folder for each source). The roles of tokens
@@ -96,6 +85,17 @@ def train(values: Values) -> None:
     Hugging Face's libraries open tokenizer.json and give the same ids, with the exceptions in
     docs/files.md. If they cannot express the tokenizer, they refuse the file, and the summary gives
     the reason.
+
+    Example:
+        bpe train --input 'corpus/*.jsonl' --output model --vocab-size 32000
+        bpe train --counts english:60% --counts german:40% --output model --vocab-size 32000
+        bpe train --input web=web --input code=code --mix web=70% --mix code=30% \
+            --output model --vocab-size 32000
+        bpe train --parity --counts english --counts german --output fair --vocab-size 32000
+        bpe train --input 'corpus/*.jsonl' --extend model/tokenizer.json --output more \
+            --vocab-size 40000
+        bpe train --input 'corpus/*.jsonl' --output super --vocab-size 32000 --superwords 8000
+        bpe train --counts runs --tokenizer model/tokenizer.json --output super --superwords 8000
     """
     data, counts = values.settings(Mixture), tuple(map(CountsInput.parse, values["counts"]))
     parity, roles = parity_settings(values), role_settings(values)

@@ -28,31 +28,31 @@ TOKENIZER = "tokenizer.json"
     optional=["input"],
     leave_out=["split_size", "max_failures"],
     cls=JobCommand,
-    short_help="Verify an output directory or a tokenizer file.",
-    example="""
-bpe verify ids
-bpe verify ids --input 'corpus/*.jsonl'
-bpe verify model/tokenizer.json
-bpe verify training-data --input ids
-bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:9000
-""",
 )
 @click.argument("path", metavar="PATH")
 def verify(values: Values) -> None:
-    """Verify that ids, an export, counts or a tokenizer are complete and undamaged.
+    """Verify an output directory or a tokenizer file.
 
-    Every file is compared with its record or the manifest (size, SHA-256). Give --input to
-    compare with the inputs, and --format and related options as in the job. Every document of
-    encoded output is then encoded again; it must appear exactly once and have the same ids. If the
-    tokenizer is lossless, the ids must also decode to the original bytes. Counts are counted again,
-    and must be the same. To compare an export with its sources, give them as to bpe export:
-    --input [NAME=]IDS. Every part is then made again.
+    Ids, an export, counts or a tokenizer must be complete and undamaged. Every file is compared
+    with its record or the manifest (size, SHA-256). Give --input to compare with the inputs, and
+    --format and related options as in the job. Every document of encoded output is then encoded
+    again; it must appear exactly once and have the same ids. If the tokenizer is lossless, the ids
+    must also decode to the original bytes. Counts are counted again, and must be the same. To
+    compare an export with its sources, give them as to bpe export: --input [NAME=]IDS. Every part
+    is then made again.
 
     Of a directory of bpe train or bpe run, everything is verified. Unfinished output is an error: a
     killed job, a missing file, or a file of another run. A tokenizer file is read in full, and
     tokens that do not encode to themselves are listed.
 
     Exit status 0: everything matches; 1: a mismatch, named in the message.
+
+    Example:
+        bpe verify ids
+        bpe verify ids --input 'corpus/*.jsonl'
+        bpe verify model/tokenizer.json
+        bpe verify training-data --input ids
+        bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:9000
     """
     path, as_json = values["path"], values["json"]
     inputs = values.settings(InputSettings) if values["input"] else None

@@ -40,20 +40,20 @@ class Shown(Settings):
     *(options.Preset, Shown, options.Config, options.JsonResult),
     leave_out=NOT_HERE,
     changes={"preset": {"default": "words"}},
-    short_help="Train on words; print every merge and how each word is split.",
-    example="""
-bpe words low lower lowest
-bpe words low lower lowest --encode lowly
-bpe words --preset notebook 'This is the first document.' 'Is this the first document?'
-""",
 )
 @click.argument("words", metavar="[WORD...]", nargs=-1)
 def words(values: Values) -> None:
-    """Train on the WORDs, or on lines of standard input; print each merge and each word's tokens.
+    """Train on words; print every merge and how each word is split.
 
-    Each WORD is a separate text. By default, the preset words applies: text is split on whitespace,
-    there are at most 200 merges, each pair must occur at least twice, and ties go to the pair that
-    occurs first. Other presets and options change this.
+    Trains on the WORDs, or on lines of standard input. Each WORD is a separate text. By default,
+    the preset words applies: text is split on whitespace, there are at most 200 merges, each pair
+    must occur at least twice, and ties go to the pair that occurs first. Other presets and options
+    change this.
+
+    Example:
+        bpe words low lower lowest
+        bpe words low lower lowest --encode lowly
+        bpe words --preset notebook 'This is the first document.' 'Is this the first document?'
     """
     given = values["words"] or tuple(sys.stdin.read().splitlines())
     if not any(given):
