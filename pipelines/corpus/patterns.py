@@ -28,6 +28,9 @@ MARKERS = frozenset(
         "__pycache__",
     }
 )
+_WILDCARDS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+# Two stars and a slash are a token of their own where a name begins.
+_TOKEN = re.compile(r"(?<![^/])\*\*/|\*\*|\[(?P<not>!?)(?P<members>\]?[^\]]*)\]|.", re.DOTALL)
 # README and README.md in any case, README_fr.md and LICENSE-MIT in capitals alone: license_plates
 # is a corpus.
 _ABOUT_DATA = re.compile(r"(README|LICEN[CS]E).*|((?i:readme|licen[cs]e))(\..*)?", re.DOTALL)
@@ -53,41 +56,20 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 @functools.lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    pieces = []
-    place = 0
-    while place < len(pattern):
-        if pattern.startswith("**/", place) and (place == 0 or pattern[place - 1] == "/"):
-            pieces.append("(?:.*/)?")
-            place += 3
-        elif pattern.startswith("**", place):
-            pieces.append(".*")
-            place += 2
-        elif pattern[place] == "*":
-            pieces.append("[^/]*")
-            place += 1
-        elif pattern[place] == "?":
-            pieces.append("[^/]")
-            place += 1
-        elif (members := re.compile(r"\[(!?)(\]?[^\]]*)\]").match(pattern, place)) and members[2]:
-            pieces.append(f"(?!/)[{'^' if members[1] else ''}{_escaped(members[2])}]")
-            place = members.end()
-        else:
-            pieces.append(re.escape(pattern[place]))
-            place += 1
     try:
-        return re.compile("".join(pieces), re.DOTALL)
+        return re.compile(_TOKEN.sub(_translated, pattern), re.DOTALL)
     except re.error as error:
         raise InputError(f"{pattern!r} is not a valid pattern: {error}") from error
 
 
-def _escaped(members: str) -> str:
-    """Escape the members of a set, but for the minus of a range."""
-    return re.sub(
-        r"(.)-(.)|(.)",
-        lambda found: "-".join(re.escape(end) for end in found.groups() if end is not None),
-        members,
-        flags=re.DOTALL,
-    )
+def _translated(token: re.Match[str]) -> str:
+    """Return a token of a pattern as a regular expression."""
+    if token["members"]:
+        # The minus of a range is not escaped.
+        ranges = re.findall(r"(.)-(.)|(.)", token["members"], re.DOTALL)
+        members = "".join("-".join(map(re.escape, filter(None, ends))) for ends in ranges)
+        return f"(?!/)[{'^' if token['not'] else ''}{members}]"
+    return _WILDCARDS.get(token[0]) or re.escape(token[0])
 
 
 def is_visible(relative: str, *, about_data: bool) -> bool:
