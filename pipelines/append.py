@@ -16,10 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus.inputs import find_inputs, summary_of
-from pipelines.corpus.splits import earlier_pieces
+from pipelines.corpus.splits import earlier_pieces, versions_of
 from pipelines.errors import InputError
 from pipelines.output.names import BASE, read_plan
-from pipelines.storage import Version
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pipelines.corpus.files import InputFile
     from pipelines.corpus.inputs import Inputs
     from pipelines.settings import AppendSettings, InputSettings
+    from pipelines.storage import Version
 
 
 def find_arrived(
@@ -64,7 +64,7 @@ def find_arrived(
             )
         base = base_of(directory, earlier)
     found = find_inputs(inputs, below=base)
-    known = {} if earlier is None else _versions(earlier)
+    known = {} if earlier is None else versions_of(earlier)
     now, waiting = time.time(), dict[str, str]()
     files: dict[str, InputFile] = {}
     outdated: list[str] = []
@@ -110,15 +110,6 @@ def base_of(directory: str, pieces: pa.Table | None = None) -> str:
         return ""
     row = pieces.select(["path", "name"]).slice(0, 1).to_pylist()[0]
     return os.fsdecode(row["path"]).removesuffix(row["name"])
-
-
-def _versions(pieces: pa.Table) -> dict[str, tuple[int, Version | None]]:
-    """Return the size and version of each file, by name."""
-    columns = pieces.select(["name", "file_size", "modified", "tag"]).to_pydict().values()
-    return {
-        name: (size, None if modified is None else Version(modified, tag))
-        for name, size, modified, tag in zip(*columns, strict=True)
-    }
 
 
 def _is_as(file: InputFile, known: tuple[int, Version | None]) -> bool:

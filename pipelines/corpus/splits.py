@@ -326,18 +326,22 @@ def changed_inputs(directory: str, files: Sequence[InputFile], *, generation: in
     table = _stored(directory)
     if table is None or int(table.schema.metadata[_GENERATION]) != generation:
         return list(range(len(files)))
-    table = table.filter(pc.equal(table["generation"], generation))
-    columns = table.select(["file_index", "name", "modified", "tag"]).to_pydict().values()
-    then = {
-        index: Version(modified, tag)
-        for index, name, modified, tag in zip(*columns, strict=True)
-        if modified is not None and index < len(files) and files[index].name == name
-    }
+    then = versions_of(table.filter(pc.equal(table["generation"], generation)))
     return [
         index
         for index, file in enumerate(files)
-        if file.version is None or index not in then or not file.version.may_be(then[index])
+        for _, known in [then.get(file.name, (0, None))]
+        if file.version is None or known is None or not file.version.may_be(known)
     ]
+
+
+def versions_of(pieces: pa.Table) -> dict[str, tuple[int, Version | None]]:
+    """Return the size and version of each file of stored pieces, by name."""
+    columns = pieces.select(["name", "file_size", "modified", "tag"]).to_pydict().values()
+    return {
+        name: (size, None if modified is None else Version(modified, tag))
+        for name, size, modified, tag in zip(*columns, strict=True)
+    }
 
 
 def splits_with(splits: Iterable[Split], files: Sequence[int]) -> list[Split]:
