@@ -153,8 +153,7 @@ def version_of(path: str, file: Any) -> Version:
     return Version.of_store(modified, tag)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """An entry of a directory; a symbolic link is neither a file nor a directory."""
 
     name: str
@@ -171,21 +170,12 @@ def entries(directory: str) -> list[Entry]:
     try:
         if is_local(directory):
             with os.scandir(directory) as found:
-                listed = [
-                    Entry(
-                        name=one.name,
-                        is_file=one.is_file(follow_symlinks=False),
-                        is_directory=one.is_dir(follow_symlinks=False),
-                    )
-                    for one in found
-                ]
+                follow = {"follow_symlinks": False}
+                listed = [Entry(e.name, e.is_file(**follow), e.is_dir(**follow)) for e in found]
         else:
+            types = pafs.FileType
             listed = [
-                Entry(
-                    name=name,
-                    is_file=info.type == pafs.FileType.File,
-                    is_directory=info.type == pafs.FileType.Directory,
-                )
+                Entry(name, info.type == types.File, info.type == types.Directory)
                 for name, info in _listed(directory, recursive=False)
                 if name
             ]
@@ -195,7 +185,7 @@ def entries(directory: str) -> list[Entry]:
         raise OutputError(f"{directory} is a file: name a directory") from error
     except OSError as error:
         raise OutputError(f"{directory}: cannot list: {reason(error)}") from error
-    return sorted(listed, key=lambda entry: entry.name)
+    return sorted(listed)
 
 
 def _listed(directory: str, *, recursive: bool) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -395,7 +395,7 @@ def contents(directory: str, plan: Mapping[str, Any]) -> Iterator[storage.Entry]
             continue
         inner = {"kind": kind} if of_group else {}
         for one in contents(join(directory, entry.name), inner):
-            yield replace(one, name=f"{entry.name}/{one.name}")
+            yield one._replace(name=f"{entry.name}/{one.name}")
 
 
 def refuse_inputs_inside(directory: str, reads: Iterable[str]) -> None:

@@ -19,8 +19,6 @@ from pipelines.storage import (
 )
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
     from pipelines.corpus.splits import FileRange
@@ -96,20 +94,13 @@ class StoredBytes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
+    def __exit__(self, kind: object, *_: object) -> None:
+        with contextlib.closing(self):
             if kind is None:
                 path = self._source.path
                 with reading(path):  # a local file is the one that is open, whatever its name is of
                     now = version_of(path, self._raw) if is_local(path) else file_version(path)
                 self._check_version(self._version, now)
-        finally:
-            self.close()
 
     def close(self) -> None:
         """Close the file."""

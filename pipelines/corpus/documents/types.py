@@ -11,20 +11,25 @@ import io
 import json
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_DEPTH = 50
 _NESTED = re.compile(r"(list|large_list|map|struct)\s*<(.*)>", re.DOTALL)
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _FIELD = re.compile(rf"\s*({_STRING}|[A-Za-z_][A-Za-z_0-9]*)\s*:(.*)", re.DOTALL)
 _PIECE = re.compile(rf"{_STRING}|.", re.DOTALL)
-_WITH_ARGUMENTS = re.compile(
-    r"timestamp\[(?P<unit>s|ms|us|ns), ?tz=(?P<zone>[^\]]+)\]"
-    r"|(?P<decimal>decimal128|decimal256)\((?P<digits>\d{1,2}), ?(?P<scale>-?\d{1,2})\)"
-    r"|fixed_size_binary\[(?P<width>\d{1,9})\]"
-)
+_WITH_ARGUMENTS: dict[str, Callable[..., pa.DataType]] = {
+    r"timestamp\[(s|ms|us|ns), ?tz=([^\]]+)\]": pa.timestamp,
+    r"decimal128\((\d{1,2}), ?(-?\d{1,2})\)": lambda *two: pa.decimal128(*map(int, two)),
+    r"decimal256\((\d{1,2}), ?(-?\d{1,2})\)": lambda *two: pa.decimal256(*map(int, two)),
+    r"fixed_size_binary\[(\d{1,9})\]": lambda width: pa.binary(int(width)),
+}
 
 
 def type_text(kind: pa.DataType) -> str:
@@ -117,13 +122,9 @@ def _type(text: str, depth: int = 0) -> pa.DataType:
         if len(items) != (2 if opening == "map" else 1):
             raise ValueError(f"{opening} holds {'two types' if opening == 'map' else 'one type'}")
         return make(*items)
-    if match := _WITH_ARGUMENTS.fullmatch(text):
-        if match["unit"]:
-            return pa.timestamp(match["unit"], match["zone"])
-        if match["decimal"]:
-            make = pa.decimal128 if match["decimal"] == "decimal128" else pa.decimal256
-            return make(int(match["digits"]), int(match["scale"]))
-        return pa.binary(int(match["width"]))
+    for pattern, with_arguments in _WITH_ARGUMENTS.items():
+        if match := re.fullmatch(pattern, text):
+            return with_arguments(*match.groups())
     try:
         return pa.int64() if text == "int" else pa.type_for_alias(text)
     except ValueError:
