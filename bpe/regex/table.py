@@ -213,7 +213,7 @@ def _symbols(sources: list[str]) -> _Symbols:
 
 
 class _Next(NamedTuple):
-    """What comes next.
+    """A condition on what follows.
 
     Attributes:
         source: a class of characters; "" for none.
