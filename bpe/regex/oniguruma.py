@@ -93,7 +93,7 @@ class _Writer:
             return "|".join([self._node(first), *map(self._next_branch, others)])
         if isinstance(node, Repeat):
             written = self._node(node.node)
-            if not _QUANTIFIER.fullmatch(node.source) or _holds_place(node.node):
+            if not _QUANTIFIER.fullmatch(node.source) or is_nullable(node.node):
                 self._fail(node.at)
             return written + node.source
         if isinstance(node, Group) and node.opening in _OPENINGS:
@@ -149,19 +149,6 @@ class _Writer:
         if inner_items and any(operator in written for operator in _OPERATORS):
             self._fail(node.at)
         return written + "]"
-
-
-def _holds_place(node: Node) -> bool:
-    """Return whether a node is an unrepeated anchor, or a group with a branch of such."""
-    if not isinstance(node, Group):
-        return isinstance(node, Anchor)
-    branches = node.node.nodes if isinstance(node.node, Choice) else (node.node,)
-    return node.looks_around or any(map(_is_of_anchors, branches))
-
-
-def _is_of_anchors(branch: Node) -> bool:
-    elements = branch.nodes if isinstance(branch, Sequence) else (branch,)
-    return bool(elements) and all(map(_holds_place, elements))
 
 
 def other_characters(pattern: str) -> str | None:
