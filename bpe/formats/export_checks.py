@@ -166,24 +166,6 @@ def cuts_as(parts: Parts, name: str) -> bool:
     return Pretokenizer.of(cut.name, cut.pattern) == Pretokenizer(name)
 
 
-def require_byte_level(parts: Parts, *, kind: str) -> None:
-    """Check that a model is byte-level and has no superwords.
-
-    Raises:
-        TokenizerError: the model is another one, or has superwords.
-    """
-    if parts.superwords:
-        raise TokenizerError(
-            f"{kind} cannot hold superwords, which merge pre-tokens: write a tokenizer.json, or "
-            "`approximate` them"
-        )
-    if not isinstance(parts.model, ByteLevel):
-        raise TokenizerError(
-            f"{kind} can hold byte-level tokenizers only, and this one is "
-            f"{type(parts.model).__name__}: write a tokenizer.json"
-        )
-
-
 class Ordinary:
     """The tokens of a byte-level tokenizer that text can produce, and its merges.
 
@@ -191,9 +173,22 @@ class Ordinary:
         tokens: the bytes of each id; None for gaps and for ids that text can never produce.
         table: the same.
         merges: the merges that happen.
+
+    Raises:
+        TokenizerError: the model is another one, or has superwords; ``kind`` names the format.
     """
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, *, kind: str) -> None:
+        if parts.superwords:
+            raise TokenizerError(
+                f"{kind} cannot hold superwords, which merge pre-tokens: write a tokenizer.json, "
+                "or `approximate` them"
+            )
+        if not isinstance(parts.model, ByteLevel):
+            raise TokenizerError(
+                f"{kind} can hold byte-level tokenizers only, and this one is "
+                f"{type(parts.model).__name__}: write a tokenizer.json"
+            )
         atomic = parts.atomic_ids
         self.tokens: Sequence[bytes | None] = [
             None if id_ in atomic else token for id_, token in enumerate(parts.tokens)

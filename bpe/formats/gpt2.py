@@ -15,7 +15,6 @@ from bpe.formats.export_checks import (
     check_losses,
     cuts_as,
     named_tokens,
-    require_byte_level,
 )
 from bpe.formats.format import Format, SpecialIds, TokenizerFiles, with_ids
 from bpe.formats.strict_json import Entry, read_bytes, read_json, read_text
@@ -101,8 +100,7 @@ def write(parts: Parts, path: Path, leave_out: Collection[str], *_: str) -> Toke
     Raises:
         TokenizerError: the files would silently lose something; the message names what.
     """
-    require_byte_level(parts, kind=_KIND)
-    ordinary = Ordinary(parts)
+    ordinary = Ordinary(parts, kind=_KIND)
     _check_tokens(parts, ordinary)
     known: dict[LossName, Loss | None] = {}
     if not cuts_as(parts, "gpt2"):

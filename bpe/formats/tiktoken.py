@@ -22,7 +22,6 @@ from bpe.formats.export_checks import (
     check_losses,
     cuts_as,
     named_tokens,
-    require_byte_level,
 )
 from bpe.formats.format import Format, SpecialIds, TokenizerFiles, id_limit, with_ids
 from bpe.formats.published import of_contents
@@ -157,8 +156,7 @@ def write(parts: Parts, path: Path, leave_out: Collection[str], *_: str) -> Toke
     Raises:
         TokenizerError: the file would silently lose something; the message names what.
     """
-    require_byte_level(parts, kind=_KIND)
-    ordinary = Ordinary(parts)
+    ordinary = Ordinary(parts, kind=_KIND)
     _check_merges(parts, ordinary)
     data = b"".join(
         base64.b64encode(token) + b" %d\n" % id_
