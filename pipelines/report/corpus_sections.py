@@ -1,15 +1,15 @@
-"""Sections of the report about counts and encoded documents."""
+"""Sections of the report about counts, encoded documents, exports and comparisons."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipelines.report import charts
 from pipelines.report.page import DASH, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from bpe import Tokenizer
     from pipelines.export.manifest import ExportManifest
@@ -132,6 +132,11 @@ def export(export: ExportManifest) -> Facts:
         "halves": {name: half for name, half in halves.items() if half.documents},
         "tokens": max(sum(one.tokens for one in export.taken), 1),
     }
+
+
+def comparison(result: Mapping[str, Any], number: int) -> Facts:
+    """Return the result of a comparison, and the number of it where the page has several."""
+    return {**result, "key": "comparison" if number == 1 else f"comparison-{number}"}
 
 
 def _power(power: int) -> str:

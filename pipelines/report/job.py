@@ -6,17 +6,17 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import jinja2
+
 from pipelines import storage
 from pipelines.compare.result import read_comparison
-from pipelines.errors import OutputError
+from pipelines.errors import InputError, OutputError
 from pipelines.failures import job_errors
 from pipelines.output.names import REPORT, read_plan
 from pipelines.progress import UNSEEN
 from pipelines.report import charts, corpus_sections, job_sections, tokenizer_sections
-from pipelines.report.comparison_sections import comparison_section
-from pipelines.report.material import gather
+from pipelines.report.material import find_sources, gather
 from pipelines.report.page import page, section
-from pipelines.report.sources import find_sources
 from pipelines.run import options
 from pipelines.settings import Execution
 from pipelines.storage import join
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from pipelines.progress import Progress
-    from pipelines.report.page import Facts
+    from pipelines.report.page import Facts, Section
 
 # In their order; each is left out where there is nothing to say. Comparisons come between the two.
 _OF_TOKENIZER_AND_CORPUS: tuple[Callable[..., Facts | None], ...] = (
@@ -109,10 +109,7 @@ def report(
         with progress.stage("page", None):
             every = [
                 *(section(one, **vars(material)) for one in _OF_TOKENIZER_AND_CORPUS),
-                *(
-                    comparison_section(read_comparison(file), number=number, path=file)
-                    for number, file in enumerate(compared, 1)
-                ),
+                *(_comparison(file, number) for number, file in enumerate(compared, 1)),
                 *(section(one, **vars(material)) for one in _OF_JOBS),
             ]
             sections = [one for one in every if one is not None]
@@ -127,6 +124,21 @@ def report(
         pictures=pictures,
         seconds=time.monotonic() - began,
     )
+
+
+def _comparison(path: str, number: int) -> Section | None:
+    """Return the section of a comparison of the page, from 1.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    result = read_comparison(path)
+    try:
+        return section(corpus_sections.comparison, result=result, number=number)
+    except (LookupError, TypeError, ValueError, AttributeError, jinja2.UndefinedError) as error:
+        raise InputError(
+            f"{path}: damaged: {type(error).__name__}: {error}: make it again with bpe compare"
+        ) from error
 
 
 def _named(path: str, directory: str) -> str:

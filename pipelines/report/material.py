@@ -1,14 +1,19 @@
-"""Read the material of a report from the outputs in a directory."""
+"""The material of a report: the outputs in a directory, a tokenizer, or a comparison."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bpe.formats import ENDINGS
+from pipelines import storage
+from pipelines.compare.result import is_comparison
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError
 from pipelines.export.manifest import read_export
-from pipelines.output.names import TOKENIZER
+from pipelines.output.names import OF_WORDS, RUNS, TOKENIZER
+from pipelines.output.state import complete_outputs
 from pipelines.report.counted_facts import read_counted_facts
 from pipelines.report.encoded_facts import read_encoded_facts
 from pipelines.storage import join
@@ -37,6 +42,43 @@ class Material:
     export: ExportManifest | None = None
 
 
+def find_sources(path: str) -> dict[str, str]:
+    """Find the contents of ``path``: a job's directory, a tokenizer or a comparison.
+
+    Returns:
+        The path of each source that is there, by name: ``tokenizer``, a file; ``trained``, the same
+        where ``training.json`` is of it; ``counts``, ``encoded`` and ``export``, directories;
+        ``comparison``, a file that ``bpe compare --output`` wrote. And always ``directory``: the
+        named one, or that of the named file.
+
+    Raises:
+        InputError: the path has no source, or an incomplete output.
+        ConfigError: the filesystem of the path cannot be used here.
+    """
+    directory, outputs = storage.located(path), dict[str, str]()
+    tokenizer = join(directory, TOKENIZER)
+    if _is_file(directory):
+        tokenizer, directory = directory, directory.rpartition("/")[0]
+        if is_comparison(tokenizer):
+            return {"directory": directory, "comparison": tokenizer}
+        is_trained = tokenizer == join(directory, TOKENIZER)
+    else:
+        found = complete_outputs(directory)
+        named = [one for one in found if one.folder not in (OF_WORDS, RUNS)]
+        outputs = {str(one.kind): one.directory for one in named}
+        is_trained = outputs.pop("tokenizer", None) is not None
+    if storage.exists(tokenizer):
+        outputs |= {"tokenizer": tokenizer} | ({"trained": tokenizer} if is_trained else {})
+    return {"directory": directory, **outputs}
+
+
+def _is_file(path: str) -> bool:
+    """Return whether a path is a file with an ending of tokenizer files."""
+    name = path.rpartition("/")[2]
+    is_folder = storage.is_local(path) and Path(path).is_dir()
+    return name.endswith(ENDINGS) and not is_folder and storage.exists(path)
+
+
 def gather(
     sources: Mapping[str, str],
     tokenizer: Tokenizer | None,
@@ -45,7 +87,7 @@ def gather(
     """Read the material of a report.
 
     Args:
-        sources: the paths to read, from `pipelines.report.sources.find_sources`.
+        sources: the paths to read, from `find_sources`.
         tokenizer: the tokenizer of the sources, if already loaded.
         progress: the display of the progress.
 
@@ -54,29 +96,24 @@ def gather(
     """
     if tokenizer is None and "tokenizer" in sources:
         tokenizer = load_tokenizer(sources["tokenizer"])
-    training = read_training(sources["tokenizer"]) if "training" in sources else None
+    training = read_training(sources["trained"]) if "trained" in sources else None
     if tokenizer is not None and training is not None:
         tokenizer = tokenizer.with_training(training)
-    counts = encoded = None
-    if "counts" in sources:
-        counts = _counts(sources["counts"], tokenizer, progress)
-    if "encoded" in sources:
-        if tokenizer is None:
-            raise InputError(
-                f"{sources['encoded']}: no tokenizer.json in the folder of the manifest"
-            )
-        encoded = _encoded(sources["encoded"], tokenizer, progress)
     return Material(
         directory=sources["directory"],
         tokenizer=tokenizer,
         training=training,
-        counts=counts,
-        encoded=encoded,
+        counts=_counts(sources.get("counts"), tokenizer, progress),
+        encoded=_encoded(sources.get("encoded"), tokenizer, progress),
         export=read_export(sources["export"]) if "export" in sources else None,
     )
 
 
-def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> CountedFacts:
+def _counts(
+    directory: str | None, tokenizer: Tokenizer | None, progress: Progress
+) -> CountedFacts | None:
+    if directory is None:
+        return None
     with progress.stage("counts", None, unit="parts") as stage:
         facts = read_counted_facts(directory, advance=stage.advance)
     runs = facts.manifest.runs  # their keys are ids of a tokenizer
@@ -88,7 +125,13 @@ def _counts(directory: str, tokenizer: Tokenizer | None, progress: Progress) -> 
     return facts
 
 
-def _encoded(directory: str, tokenizer: Tokenizer, progress: Progress) -> EncodedFacts:
+def _encoded(
+    directory: str | None, tokenizer: Tokenizer | None, progress: Progress
+) -> EncodedFacts | None:
+    if directory is None:
+        return None
+    if tokenizer is None:
+        raise InputError(f"{directory}: no tokenizer.json in the folder of the manifest")
     manifest = read_encoded(directory)
     if tokenizer.sha256 != manifest.tokenizer.sha256:
         raise InputError(
