@@ -9,7 +9,6 @@ import importlib.util
 import io
 import math
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,8 @@ from pipelines.report.page import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from pipelines.report.counted_facts import Sums
 
 # Colours that are replaced by those of the page, light or dark.
 _INK, _GRID, _SERIES, _SECOND = "#010203", "#040506", "#070809", "#0a0b0c"
@@ -157,29 +158,22 @@ def bars(
     )
 
 
-def lengths(
-    name: str, *, counts: Sequence[Mapping[int, int]], axis: str, legend: Sequence[str]
-) -> Chart:
+def lengths(name: str, *, sums: Mapping[int, Sums], axis: str, legend: Sequence[str]) -> Chart:
     """Return bars of the lengths from 1 on; those of 24 and more share the last one.
 
     Args:
         name: as of `Chart`.
-        counts: as of `bars`, by length.
+        sums: by length.
         axis: what the lengths are.
-        legend: as of `bars`.
+        legend: as of `bars`; of distinct ones, and of their occurrences where there are two.
     """
-    sizes = range(1, min(max(counts[0], default=0), _WIDEST) + 1)
-    binned = [Counter[int]() for _ in counts]
-    for bins, kind in zip(binned, counts, strict=True):
-        for size, times in kind.items():
-            bins[min(size, _WIDEST)] += times
-    return bars(
-        name,
-        labels=[f"{size}+" if size == _WIDEST else str(size) for size in sizes],
-        counts=[[bins[size] for size in sizes] for bins in binned],
-        axis=axis,
-        legend=legend,
-    )
+    sizes = range(1, min(max(sums, default=0), _WIDEST) + 1)
+    counts = [[0] * len(sizes) for _ in legend]
+    for size, one in sums.items():
+        for column, amount in zip(counts, one, strict=False):
+            column[min(size, _WIDEST) - 1] += amount
+    labels = [f"{size}+" if size == _WIDEST else str(size) for size in sizes]
+    return bars(name, labels=labels, counts=counts, axis=axis, legend=legend)
 
 
 def thinned(

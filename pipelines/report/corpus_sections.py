@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pipelines.report import charts
+from pipelines.report.counted_facts import Sums
 from pipelines.report.page import DASH, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from bpe import Tokenizer
     from pipelines.export.manifest import ExportManifest
@@ -30,31 +33,35 @@ _SHARES = {
 
 def counted(counts: CountedFacts, tokenizer: Tokenizer | None = None) -> Facts:
     """Return the counts: of pre-tokens, or of runs of the tokens of a tokenizer."""
-    text: Callable[[bytes], bytes] = bytes
     name, unit = ("pre-token", "bytes") if counts.manifest.runs is None else ("run", "tokens")
-    if counts.id_bytes is not None and tokenizer is not None:
-        text = _run_text(tokenizer, counts.id_bytes)
-    powers = range(max(counts.frequencies, default=-1) + 1)
-    per_power = [counts.frequencies.get(power, (0, 0)) for power in powers]
-    distinct, times = ([one[of] for one in per_power] for of in (0, 1))
+    per_power = [
+        counts.powers.get(power, Sums()) for power in range(max(counts.powers, default=-1) + 1)
+    ]
+
+    def text(key: bytes) -> bytes:
+        if counts.id_bytes is None or tokenizer is None:
+            return key
+        ids = np.frombuffer(key, f"<u{counts.id_bytes}").tolist()
+        return b"".join(map(tokenizer.token_bytes, ids))
+
     legend = (f"of distinct {name}s", "of the corpus")
     return {
         "key": f"{name}s",
         "name": name,
         "unit": unit,
         "scale": counts.manifest.scale,
-        "rare": counts.frequencies.get(0, (0, 0))[0],
-        "distinct": max(sum(distinct), 1),
+        "rare": counts.powers.get(0, Sums()).distinct,
+        "distinct": max(counts.distinct, 1),
         "frequencies": charts.bars(
             f"{name.capitalize()} frequencies",
-            labels=[*map(_power, powers)],
-            counts=[distinct, times],
+            labels=[*map(_power, range(len(per_power)))],
+            counts=[[one.distinct for one in per_power], [one.times for one in per_power]],
             axis=f"occurrences of the {name}",
             legend=legend,
         ),
         "lengths": charts.lengths(
             f"{name.capitalize()} lengths",
-            counts=[counts.distinct_lengths, counts.lengths],
+            sums=counts.lengths,
             axis=f"{unit} of the {name}",
             legend=legend,
         ),
@@ -63,25 +70,14 @@ def counted(counts: CountedFacts, tokenizer: Tokenizer | None = None) -> Facts:
     }
 
 
-def _run_text(tokenizer: Tokenizer, id_bytes: int) -> Callable[[bytes], bytes]:
-    """Gives the text of a run, whose key is the ids of its tokens."""
-    token = tokenizer.token_bytes
-
-    def text(key: bytes) -> bytes:
-        ids = (key[at : at + id_bytes] for at in range(0, len(key), id_bytes))
-        return b"".join(token(int.from_bytes(one, "little")) for one in ids)
-
-    return text
-
-
 def text_scripts(counts: CountedFacts) -> Facts | None:
     """Of which scripts the counted text is."""
     kinds = counts.kinds
     if counts.manifest.runs is not None:
         return None
     return {
-        "total": max(sum(bytes_ for _, _, bytes_ in kinds.values()), 1),
-        "kinds": sorted(kinds.items(), key=lambda item: (-item[1][2], item[0])),
+        "total": max(sum(one.bytes for one in kinds.values()), 1),
+        "kinds": sorted(kinds.items(), key=lambda item: (-item[1].bytes, item[0])),
     }
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from bpe._native import add_counts
 from bpe.counts.files import counts_table
@@ -18,8 +17,35 @@ if TYPE_CHECKING:
     from bpe.counts.manifest import CountsManifest
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
+_Group = TypeVar("_Group", int, str)
 _ROWS = 65536  # read at a time
 _TOP = 40
+
+
+class Sums(NamedTuple):
+    """Sums over some pre-tokens, runs or tokens.
+
+    Attributes:
+        distinct: how many there are.
+        times: their occurrences.
+        bytes: the bytes, or tokens of runs, of all occurrences.
+        unused: how many of them do not occur.
+    """
+
+    distinct: int = 0
+    times: int = 0
+    bytes: int = 0
+    unused: int = 0
+
+
+def add_to_sums(
+    sums: dict[_Group, Sums], groups: Iterable[_Group], counts: Iterable[int], sizes: Iterable[int]
+) -> dict[_Group, Sums]:
+    """Add the occurrences and sizes of some keys to the sums of their groups; return all sums."""
+    for group, count, size in zip(groups, counts, sizes, strict=True):
+        distinct, times, bytes_, unused = sums.get(group, (0, 0, 0, 0))
+        sums[group] = Sums(distinct + 1, times + count, bytes_ + count * size, unused + (not count))
+    return sums
 
 
 @dataclass(kw_only=True)
@@ -31,12 +57,9 @@ class CountedFacts:
         manifest: the manifest; one for all sets of shards.
         is_appended: whether files were appended.
         are_many: whether there are several sets of shards: one pre-token may be in each.
-        lengths: occurrences of each length: of a pre-token in bytes, of a run in tokens.
-        distinct_lengths: distinct pre-tokens or runs of each length.
-        frequencies: for each n: distinct ones that occur 2^n to 2^(n+1) - 1 times, and the
-            occurrences of these.
-        kinds: for each kind of `kind_of`: distinct pre-tokens, occurrences, bytes of these; empty
-            of runs.
+        lengths: by length: of a pre-token in bytes, of a run in tokens.
+        powers: by n of those that occur 2^n to 2^(n+1) - 1 times.
+        kinds: by the kind of `kind_of`; empty of runs.
         frequent: (occurrences, key of the counts), the most frequent ones first.
         longest: (length, occurrences, key), the longest first.
     """
@@ -45,10 +68,9 @@ class CountedFacts:
     manifest: CountsManifest
     is_appended: bool
     are_many: bool
-    lengths: Counter[int] = field(default_factory=Counter)
-    distinct_lengths: Counter[int] = field(default_factory=Counter)
-    frequencies: dict[int, tuple[int, int]] = field(default_factory=dict)
-    kinds: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    lengths: dict[int, Sums] = field(default_factory=dict)
+    powers: dict[int, Sums] = field(default_factory=dict)
+    kinds: dict[str, Sums] = field(default_factory=dict)
     frequent: list[tuple[int, bytes]] = field(default_factory=list)
     longest: list[tuple[int, int, bytes]] = field(default_factory=list)
 
@@ -60,23 +82,17 @@ class CountedFacts:
     @property
     def distinct(self) -> int:
         """Return the number of distinct pre-tokens or runs."""
-        return self.distinct_lengths.total()
+        return sum(one.distinct for one in self.lengths.values())
 
     def add(self, keys: list[bytes], counts: list[int]) -> None:
         """Add some keys and their counts; no key may be added twice."""
         sizes = [len(key) // (self.id_bytes or 1) for key in keys]
         self.frequent = _top(self.frequent, zip(counts, keys, strict=True))
         self.longest = _top(self.longest, zip(sizes, counts, keys, strict=True))
-        for key, count, size in zip(keys, counts, sizes, strict=True):
-            self.lengths[size] += count
-            self.distinct_lengths[size] += 1
-            power = count.bit_length() - 1
-            distinct, times = self.frequencies.get(power, (0, 0))
-            self.frequencies[power] = (distinct + 1, times + count)
-            if self.id_bytes is None:
-                kind = kind_of(key)
-                distinct, times, bytes_ = self.kinds.get(kind, (0, 0, 0))
-                self.kinds[kind] = (distinct + 1, times + count, bytes_ + count * size)
+        add_to_sums(self.lengths, sizes, counts, sizes)
+        add_to_sums(self.powers, [count.bit_length() - 1 for count in counts], counts, sizes)
+        if self.id_bytes is None:
+            add_to_sums(self.kinds, map(kind_of, keys), counts, sizes)
 
 
 def _top(rows: list[_Row], more: Iterable[_Row]) -> list[_Row]:

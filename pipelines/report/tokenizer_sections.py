@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bpe.models import ByteLevel, CharacterLevel, WordPiece
 from pipelines.report import charts
+from pipelines.report.counted_facts import add_to_sums
 from pipelines.report.writing_systems import kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bpe import Tokenizer
     from bpe.training_report import Training
     from pipelines.report.encoded_facts import EncodedFacts
@@ -151,45 +155,36 @@ def proven_ties(training: Training) -> list[int]:
 def lengths(tokenizer: Tokenizer, encoded: EncodedFacts | None = None) -> Facts:
     """Return the lengths of tokens, and the longest ones."""
     ids = ordinary(tokenizer)
-    counts = [Counter[int](), Counter[int]()]
-    for id_, data in ids.items():
-        counts[0][len(data)] += 1
-        counts[1][len(data)] += 0 if encoded is None else int(encoded.tokens[id_])
-    longest = sorted(ids.items(), key=lambda item: (-len(item[1]), item[0]))[:_LONGEST]
+    sizes = [*map(len, ids.values())]
     return {
         "bars": charts.lengths(
             "Token lengths",
-            counts=counts[:1] if encoded is None else counts,
+            sums=add_to_sums({}, sizes, _times(ids, encoded), sizes),
             axis="bytes of the token",
             legend=["percent"] if encoded is None else ["of the vocabulary", "of the corpus"],
         ),
-        "longest": longest,
+        "longest": sorted(ids.items(), key=lambda item: (-len(item[1]), item[0]))[:_LONGEST],
     }
 
 
 def scripts(tokenizer: Tokenizer, encoded: EncodedFacts | None = None) -> Facts:
     """Return the scripts that the vocabulary covers, and how well."""
-    tokens: Counter[str] = Counter()
-    unused: Counter[str] = Counter()
-    times: Counter[str] = Counter()
-    bytes_: Counter[str] = Counter()
-    for id_, data in ordinary(tokenizer).items():
-        text = plain(tokenizer, data)
-        kind = kind_of(text)
-        tokens[kind] += 1
-        if encoded is not None:
-            count = int(encoded.tokens[id_])
-            unused[kind] += count == 0
-            times[kind] += count
-            bytes_[kind] += count * len(text)
+    ids = ordinary(tokenizer)
+    texts = [plain(tokenizer, data) for data in ids.values()]
+    sums = add_to_sums({}, map(kind_of, texts), _times(ids, encoded), map(len, texts))
     return {
         "is_of_bytes": isinstance(tokenizer.model, ByteLevel),
-        "kinds": sorted(tokens, key=lambda kind: (-times[kind], -tokens[kind], kind)),
-        "tokens": tokens,
-        "unused": unused,
-        "times": times,
-        "bytes": bytes_,
+        "kinds": sorted(
+            sums.items(), key=lambda item: (-item[1].times, -item[1].distinct, item[0])
+        ),
+        "all": len(ids),
+        "all_used": sum(one.times for one in sums.values()) or 1,
     }
+
+
+def _times(ids: Iterable[int], encoded: EncodedFacts | None) -> list[int]:
+    """Return the occurrences of some ids; 0 of each without a corpus."""
+    return [0 if encoded is None else int(encoded.tokens[id_]) for id_ in ids]
 
 
 def special(tokenizer: Tokenizer) -> Facts | None:
@@ -199,21 +194,19 @@ def special(tokenizer: Tokenizer) -> Facts | None:
 
 def frequencies(tokenizer: Tokenizer, encoded: EncodedFacts) -> Facts:
     """Return how often tokens occur in an encoded corpus; the most frequent and the rarest."""
-    counts = sorted((int(n) for n in encoded.tokens if n > 0), reverse=True)
-    half, sum_, total = 0, 0, sum(counts)
-    while 2 * sum_ < total:
-        half, sum_ = half + 1, sum_ + counts[half]
+    counts = np.sort(encoded.tokens[encoded.tokens > 0])[::-1]
+    sums = np.cumsum(counts)
     ids = ordinary(tokenizer)
     rows = encoded.most_frequent(ids, tokenizer, len(ids))
     used = [row for row in rows if row[2]]
     return {
         "curve": charts.line(
             "Occurrences of tokens",
-            points=[(rank, count) for rank, count in enumerate(counts, 1)],
+            points=[(rank, count) for rank, count in enumerate(counts.tolist(), 1)],
             axes=("rank of the token", "occurrences"),
             logarithmic=(True, True),
         ),
-        "half": half,
+        "half": int(np.searchsorted(2 * sums, sums[-1])) + 1 if len(sums) else 0,
         "of": len(ids),
         "never": len(rows) - len(used),
         "frequent": used[:_LONGEST],
