@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
+import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from bpe._codec import to_jsonable
 from bpe.files import CHECKSUM
-from pipelines.report.bad_records import MOST_READ, read_reasons
+from pipelines import storage
+from pipelines.errors import InputError
+from pipelines.output.names import dead_letters_in
+from pipelines.storage import join
 from pipelines.timings import read_timing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from bpe.training_report import Training
     from pipelines.export.manifest import ExportManifest
@@ -18,7 +26,10 @@ if TYPE_CHECKING:
     from pipelines.report.encoded_facts import EncodedFacts
     from pipelines.report.page import Facts
 
-_LISTED = 50  # files of a manifest
+_MOST_READ = 10_000  # bad records
+# What differs between records of one reason: a byte, a position; not the 8 of UTF-8.
+_HEX_BYTE = re.compile(r"\b0x[0-9a-f]+")
+_NUMBER = re.compile(r"(?<![\w-])\d[\d,]*")
 
 
 def dead_letters(
@@ -26,11 +37,11 @@ def dead_letters(
 ) -> Facts | None:
     """Return the reasons of the bad records; None if there are no bad records."""
     jobs = [
-        (stage, failures, read_reasons(job.directory))
+        (stage, failures, _reasons(job.directory))
         for stage, job in (("count", counts), ("encode", encoded))
         if job is not None and (failures := job.manifest.totals.failures)
     ]
-    return {"jobs": jobs, "most_read": MOST_READ} if jobs else None
+    return {"jobs": jobs, "most_read": _MOST_READ} if jobs else None
 
 
 def throughput(
@@ -92,5 +103,32 @@ def _manifest(of: str, value: Mapping[str, Any], *, is_appended: bool) -> Facts:
         "is_appended": is_appended,
         "simple": {name: one for name, one in value.items() if name not in lists},
         "lists": lists,
-        "listed": _LISTED,
     }
+
+
+def _reasons(directory: str) -> dict[str, list[tuple[str, str, str]]]:
+    """Return file, place and reason of the first 10,000 bad records, the most frequent first.
+
+    Reasons that differ only in numbers are one. Damaged lines are left out.
+    """
+    reasons: dict[str, list[tuple[str, str, str]]] = {}
+    for record in islice(_records(directory), _MOST_READ):
+        reason = str(record.get("reason"))
+        place = f"{record.get('unit') or 'place'} {record.get('place')}"
+        alike = reasons.setdefault(_NUMBER.sub("N", _HEX_BYTE.sub("0xNN", reason)), [])
+        alike.append((str(record.get("file")), place, reason))
+    return dict(sorted(reasons.items(), key=lambda item: (-len(item[1]), item[0])))
+
+
+def _records(directory: str) -> Iterator[dict[str, Any]]:
+    """Yield the bad records in a directory; leave out lines that are no JSON object."""
+    for name in dead_letters_in(directory):
+        with (
+            contextlib.suppress(OSError, InputError),
+            storage.open_binary(join(directory, name)) as file,
+        ):
+            for line in io.BufferedReader(file):
+                with contextlib.suppress(ValueError, RecursionError):
+                    value = json.loads(line)
+                    if isinstance(value, dict):
+                        yield value
