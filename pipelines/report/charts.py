@@ -132,16 +132,14 @@ def bars(
         legend: what the percents of each kind are.
     """
     heights = [[100 * one / max(sum(kind), 1) for one in kind] for kind in counts]
-    is_one = len(heights) == 1
 
     def draw(ax: Any) -> None:
-        positions = range(len(labels))
-        for kind, colour, side, of in zip(
-            heights, (_SERIES, _SECOND), (-1, 1), legend, strict=False
-        ):
-            at = positions if is_one else [position + 0.2 * side for position in positions]
-            ax.bar(at, kind, color=colour, width=0.8 if is_one else 0.38, label=of)
-        if not is_one:
+        positions, step = range(len(labels)), 0.8 / len(heights)
+        colours = (_SERIES, _SECOND)
+        for place, (kind, of) in enumerate(zip(heights, legend, strict=True)):
+            at = np.array(positions) + (place - (len(heights) - 1) / 2) * step
+            ax.bar(at, kind, color=colours[place], width=0.95 * step, label=of)
+        if len(heights) > 1:
             ax.legend(frameon=False, labelcolor=_INK)
         widest = max(map(len, labels)) + 2
         most = min(_MOST_LABELS, _LABEL_CHARACTERS // widest)
@@ -152,7 +150,7 @@ def bars(
     return _chart(
         name,
         draw,
-        axes=(axis, legend[0] if is_one else "percent"),
+        axes=(axis, legend[0] if len(legend) == 1 else "percent"),
         heads=(axis, *legend),
         rows=[(label, *map(number, row)) for label, *row in zip(labels, *heights, strict=True)],
     )
@@ -196,11 +194,9 @@ def _chart(
     heads: Sequence[str],
     rows: Sequence[Sequence[object]],
 ) -> Chart:
-    svg = _svg(name, draw, axes) if rows and has_matplotlib() else Markup("")
-    return Chart(name=name, svg=svg, heads=heads, rows=rows)
-
-
-def _svg(name: str, draw: Callable[[Any], None], axes: tuple[str, str]) -> Markup:
+    """Return a chart, whose picture ``draw`` draws on the axes that it is called with."""
+    if not (rows and has_matplotlib()):
+        return Chart(name=name, svg=Markup(""), heads=heads, rows=rows)
     import matplotlib as mpl  # noqa: PLC0415  # an extra, and slow to import
     from matplotlib.figure import Figure  # noqa: PLC0415
 
@@ -216,10 +212,9 @@ def _svg(name: str, draw: Callable[[Any], None], axes: tuple[str, str]) -> Marku
         for along in (ax.xaxis, ax.yaxis):
             _plain_numbers(along)
         file = io.StringIO()
-        figure.savefig(
-            file, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None}
-        )
-    return _in_page(file.getvalue(), name)
+        none = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(file, format="svg", transparent=True, bbox_inches="tight", metadata=none)
+    return Chart(name=name, svg=_in_page(file.getvalue(), name), heads=heads, rows=rows)
 
 
 def _plain_numbers(axis: Any) -> None:
@@ -237,11 +232,7 @@ def _plain_numbers(axis: Any) -> None:
 
 def _in_page(svg: str, name: str) -> Markup:
     """Return an SVG file for a page: no head, no names of groups, the page's colours."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
-    svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
-    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg[svg.index("<svg") :])
     for colour, of_page in _OF_PAGE.items():
         svg = svg.replace(colour, of_page)
     named = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(name)}" ', 1)
