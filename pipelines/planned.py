@@ -21,9 +21,9 @@ from pipelines.corpus.inputs import Inputs, describe_inputs, find_inputs
 from pipelines.corpus.splits import plan_splits, read_splits, straggler, write_splits
 from pipelines.errors import InputError, OutputError
 from pipelines.formats import FILE_FORMATS
-from pipelines.output.directory import decide, plan_of_run, prepare, run_of, write_files
+from pipelines.output.directory import decide, plan_of_run, prepare, write_files
 from pipelines.output.lock import locked
-from pipelines.output.names import read_plan
+from pipelines.output.names import RUN, read_plan
 from pipelines.progress import many, size_text
 from pipelines.settings import AppendSettings
 from pipelines.stage.job import run_job
@@ -48,14 +48,12 @@ class Planned(Inputs):
     Attributes:
         plan: the plan of the job, as it is stored in the output directory.
         others: paths of files that the workers read besides the inputs.
-        keep: names in the output directory that the job reads or manages itself.
         splits: the splits of the inputs.
         not_applied: requests of the tokenizer's file that the job leaves out.
     """
 
     plan: Plan
     others: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
     splits: tuple[Split, ...] = ()
     not_applied: tuple[str, ...] = ()
 
@@ -201,7 +199,10 @@ class CorpusRequest(Job):
     def begin(self) -> bool:
         """Plan the job and prepare its directory, once a run; return whether there is work."""
         directory = self.directory
-        if run_of(directory) == self.run and read_splits(directory, self.run) is not None:
+        if (
+            read_plan(directory).get(RUN) == self.run
+            and read_splits(directory, self.run) is not None
+        ):
             return True
         planned = self.plan()
         if self.keep(planned):
@@ -299,7 +300,7 @@ def run_once(
         lock=not held,
         ready=allowed,
     ) as result:
-        complete = run_of(job.directory) != job.run
+        complete = read_plan(job.directory).get(RUN) != job.run
         if complete:
             progress.log(f"{job.name}: {job.directory} is complete")
         seconds = time.monotonic() - began

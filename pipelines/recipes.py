@@ -246,7 +246,7 @@ def count_and_train(
 
         where: dict[str, Any] = {"execution": execution, "progress": progress}
         with locked(directory):
-            decide(request.output, planned.plan, reads=planned.reads, keep=planned.keep)
+            decide(request.output, planned.plan, reads=planned.reads)
             if counting_job is not None:
                 out = _in_training(counting_job.output, directory)
                 summary = run_once(replace(counting_job, output=out), ready=begin, **where)

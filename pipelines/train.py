@@ -29,23 +29,23 @@ from pipelines.metrics import add_to_metrics
 from pipelines.mix import complete_manifest, effective_mix
 from pipelines.output.directory import (
     decide,
-    is_folder,
     plan_of_run,
     prepare,
     refuse_links,
     remove_ours,
     remove_temporaries,
-    run_of,
 )
 from pipelines.output.names import (
     COUNTS,
     MANIFEST,
     OF_WORDS,
+    RUN,
     RUNS,
     TOKENIZER,
     TRAINING,
     Plan,
     fingerprint,
+    read_plan,
 )
 from pipelines.planned import Planned
 from pipelines.progress import SlotWriter
@@ -150,12 +150,17 @@ class TrainRequest(Job):
         keep = [*([COUNTS] if len(others) < len(directories) else []), *phases]
         refuse_links(self.directory, keep)
         return Planned(
-            plan=Plan(kind="tokenizer", settings=settings, run=self.run, then=self.then),
+            plan=Plan(
+                kind="tokenizer",
+                settings=settings,
+                run=self.run,
+                then=self.then,
+                keep=tuple(keep),
+            ),
             others=(
                 *(join(source, MANIFEST) for source in (*others, *held_out)),
                 *([training.extend] if training.extend else ()),
             ),
-            keep=tuple(keep),
         )
 
     def check_counts(self) -> None:
@@ -194,19 +199,17 @@ class TrainRequest(Job):
         Raises:
             JobError: the training cannot be done; the class says why.
         """
-        if run_of(self.directory) == self.run:
+        if read_plan(self.directory).get(RUN) == self.run:
             return True
         planned = self.plan()
-        others = [
-            name
-            for name in (COUNTS, OF_WORDS, RUNS)
-            if name not in planned.keep and is_folder(self.directory, name)
-        ]
+        entries = storage.entries(self.directory)
+        folders = {entry.name for entry in entries if entry.is_directory}
+        others = folders.intersection((COUNTS, OF_WORDS, RUNS)).difference(planned.plan.keep)
         if self.output.overwrite and others:
-            decide(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
+            decide(self.output, planned.plan, reads=planned.reads)
             for name in others:  # they are not those of the new tokenizer
                 remove_ours(self.folder(name))
-        prepare(self.output, planned.plan, reads=planned.reads, keep=planned.keep)
+        prepare(self.output, planned.plan, reads=planned.reads)
         return True
 
     def steps(self, begun: Any, failures: FailureChannel) -> Any:

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.errors import VerificationError
-from pipelines.output.directory import contents, final_name, is_rows
-from pipelines.output.names import DATA, DEAD_LETTERS, VALIDATION, generation_of, parse_part
+from pipelines.output.directory import contents, final_name
+from pipelines.output.names import (
+    DATA,
+    DEAD_LETTERS,
+    VALIDATION,
+    generation_of,
+    is_rows,
+    parse_part,
+)
 from pipelines.storage import join
 
 if TYPE_CHECKING:

@@ -9,8 +9,6 @@ is not in the list of the job is refused, so that files of others are never remo
 from __future__ import annotations
 
 import os
-import re
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -20,36 +18,18 @@ from pipelines import storage
 from pipelines.errors import OutputError
 from pipelines.output.names import (
     BASE,
-    COUNTS,
-    DATA,
-    DEAD_LETTERS,
-    DRIFT,
-    ENCODED,
-    EXPORT_INDEX,
-    EXPORTED,
     FOLDERS_OF,
+    LAYOUTS,
     MANIFEST,
-    OF_WORDS,
-    PINS,
     PLAN,
-    PLAN_VERSIONS,
-    RECORDS,
-    RECORDS_FILE,
     REPORT,
     ROLES_FILES,
     RUN,
-    RUNS,
-    SPLITS,
     THEN,
     TIMINGS,
     TOKENIZER,
-    TRAINING,
-    VALIDATION,
-    WORK,
     dead_letters_in,
-    generation_of,
     group_folder,
-    is_series,
     json_bytes,
     parse_part,
     read_plan,
@@ -57,7 +37,7 @@ from pipelines.output.names import (
 from pipelines.storage import join
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pipelines.output.names import Plan
     from pipelines.settings import OutputSettings
@@ -67,109 +47,38 @@ if TYPE_CHECKING:
 Action: TypeAlias = Literal["begin", "resume", "own"]
 
 
-@dataclass(frozen=True)
-class Names:
-    """Names that a kind of job gives to files and folders, besides those that every job gives.
-
-    Attributes:
-        command: the command that makes such a directory.
-        files: names of single files.
-        folders: folders of files whose names `is_part` accepts or ``files`` has.
-        is_part: returns whether a name is one that the job gives to a numbered file.
-        trees: folders that are the job's with their whole content.
-        jobs: folders that are directories of other jobs.
-        last: the file that makes the output complete.
-    """
-
-    command: str
-    files: frozenset[str]
-    folders: tuple[str, ...] = ()
-    is_part: Callable[[str], object] = lambda _: False
-    trees: tuple[str, ...] = ()
-    jobs: tuple[str, ...] = ()
-    last: str = MANIFEST
-
-    def hold(self, entry: storage.Entry, plan: Mapping[str, Any]) -> bool:
-        """Return whether an entry of `contents` is of the job of the plan."""
-        name, (first, _, inside) = entry.name, entry.name.partition("/")
-        if (group := _group(plan)) and first.startswith(group):
-            name = inside
-        if entry.is_directory:
-            return name in self.trees or name in self.jobs
-        name = final_name(name)
-        return entry.is_file and (
-            name in self.files or name in _OF_EVERY_JOB or bool(self.is_part(name))
-        )
-
-
 def final_name(name: str) -> str:
     """Return the final name of a temporary file of our writers, and any other name unchanged."""
     folder, slash, base = name.rpartition("/")
     return folder + slash + files.final_name(base)
 
 
-def _is_part(name: str) -> bool:
-    """Return whether a job gives this name to a part, bad records or a file of a generation."""
-    return is_series(name) or generation_of(name, -1) >= 0 or parse_part(name) is not None
+def _holds(entry: storage.Entry, plan: Mapping[str, Any]) -> bool:
+    """Return whether an entry of `contents` is of the job of the plan."""
+    layout = LAYOUTS[plan["kind"]]
+    name, (first, _, inside) = entry.name, entry.name.partition("/")
+    if (group := _group(plan)) and first.startswith(group):
+        name = inside
+    if entry.is_directory:
+        return name in layout.trees or name in layout.jobs
+    name = final_name(name)
+    return entry.is_file and (
+        name in layout.files or name in _OF_EVERY_JOB or bool(layout.is_part(name))
+    )
 
 
-def is_rows(name: str) -> bool:
-    """Return whether an export gives this name to a file of rows."""
-    return _EXPORTED.fullmatch(name) is not None
-
-
-FOLDERS = (DRIFT, DATA, DEAD_LETTERS)
 _OF_EVERY_JOB = frozenset({PLAN, MANIFEST, TIMINGS, REPORT})
-_EXPORTED = re.compile(
-    rf"(({DATA}|{VALIDATION})/)?(train|{VALIDATION})-[0-9]{{5}}-of-[0-9]{{5}}(\.[0-9]{{5}})?"
-    r"\.(parquet|bin|idx|mds)"
-)
-NAMES: Mapping[str, Names] = {
-    "counts": Names(
-        "bpe count", frozenset({SPLITS, INPUTS, TOKENIZER}), folders=FOLDERS, is_part=_is_part
-    ),
-    "tokenizer": Names(
-        "bpe train",
-        frozenset({TRAINING, *ROLES_FILES, TOKENIZER}),
-        jobs=(COUNTS, OF_WORDS, RUNS, ENCODED, EXPORTED),
-        last=TOKENIZER,
-    ),
-    "encoded": Names(
-        "bpe encode",
-        frozenset({SPLITS, *ROLES_FILES, TOKENIZER, INPUTS, RECORDS_FILE}),
-        folders=FOLDERS,
-        is_part=_is_part,
-        trees=(RECORDS,),
-    ),
-    "export": Names(
-        "bpe export",
-        frozenset(
-            {*ROLES_FILES, TOKENIZER, PINS, RECORDS_FILE}
-            | {EXPORT_INDEX, f"{VALIDATION}/{EXPORT_INDEX}"}
-        ),
-        folders=(DATA, VALIDATION),
-        is_part=is_rows,
-        trees=(RECORDS, WORK),
-    ),
-}
 
 
-def decide(
-    output: OutputSettings,
-    plan: Plan | None,
-    *,
-    reads: Iterable[str] = (),
-    keep: Iterable[str] = (),
-) -> Action:
+def decide(output: OutputSettings, plan: Plan, *, reads: Iterable[str] = ()) -> Action:
     """Decide what a job may do with its output directory; change nothing.
 
     The command decides before it submits the job, and the first step of the job again (`prepare`).
 
     Args:
         output: the directory, and whether to overwrite, resume or append.
-        plan: the plan of the job; None if not known yet.
+        plan: the plan of the job.
         reads: files the job reads; none of them may be in the directory.
-        keep: folders in the directory that the job reads or manages itself, such as ``counts``.
 
     Raises:
         OutputError: the directory holds files of others, or output that may be neither overwritten
@@ -178,39 +87,40 @@ def decide(
     directory = storage.located(output.directory)
     refuse_inputs_inside(directory, reads)
     earlier = read_plan(directory)
-    if plan is not None and plan.run and earlier.get(RUN) == plan.run:
+    if plan.run and earlier.get(RUN) == plan.run:
         return "own"
     if not earlier:
-        left = [one.name for one in contents(directory, earlier) if one.name not in {*keep}]
-        left = [name for name in left if final_name(name) != PLAN]
-        if left:
+        names = (one.name for one in contents(directory, earlier))
+        if left := [one for one in names if one not in plan.keep and final_name(one) != PLAN]:
             raise OutputError(
                 f"{directory} holds {listed(left)}, and no {PLAN} says that a job left it there: "
                 "choose an empty directory"
             )
         return "begin"
-    kind, version = str(earlier.get("kind")), earlier.get("version")
-    if kind not in NAMES or version != PLAN_VERSIONS[kind]:
+    kind: Any = str(earlier.get("kind"))
+    version = earlier.get("version")
+    layout = LAYOUTS.get(kind)
+    if layout is None or version != layout.version:
         raise OutputError(
             f"{directory} holds the output of another release of beam-bpe, {kind} in layout "
-            f"{version} (this release writes {PLAN_VERSIONS.get(kind)}): remove it and run the job "
-            "again, or choose another directory"
+            f"{version} (this release writes {layout and layout.version}): remove it and run the "
+            "job again, or choose another directory"
         )
-    found = [one for one in contents(directory, earlier) if one.name not in {*keep}]
+    found = [one for one in contents(directory, earlier) if one.name not in plan.keep]
     _refuse_foreign(directory, earlier, found)
-    complete = any(entry.name == NAMES[kind].last for entry in found)
+    complete = any(entry.name == layout.last for entry in found)
     alone = all(entry.is_file and "/" not in entry.name for entry in found)
     if not complete and (alone or kind == "counts"):  # of no use: counts are counted again
         return "begin"
-    appends = plan is not None and plan.base is not None
+    appends = plan.base is not None
     if not (output.resume or output.overwrite or appends):
         raise _occupied(directory, earlier, complete=complete)
     if output.overwrite:
         return "begin"
-    if appends and plan is not None and not complete:
+    if appends and not complete:
         same = earlier.get("inputs") == plan.inputs and not plan.differences(earlier)
         return "resume" if same else "begin"
-    if plan is not None and (different := plan.differences(earlier)):
+    if different := plan.differences(earlier):
         more = "" if len(different) <= 3 else f" (and {len(different) - 3} more)"
         raise OutputError(
             f"{directory}: cannot {'append' if appends else 'resume'}: it was begun as another "
@@ -219,26 +129,19 @@ def decide(
     return "resume"
 
 
-def prepare(
-    output: OutputSettings,
-    plan: Plan,
-    *,
-    reads: Iterable[str] = (),
-    keep: Iterable[str] = (),
-) -> None:
+def prepare(output: OutputSettings, plan: Plan, *, reads: Iterable[str] = ()) -> None:
     """Prepare the output directory for a job, and write the plan into it.
 
     Args:
         output: the directory, and whether to overwrite, resume or append.
         plan: the plan of the job that is about to run.
         reads: as for `decide`.
-        keep: as for `decide`.
 
     Raises:
         OutputError: the directory is refused (`decide`) or cannot be written to.
     """
     directory = storage.located(output.directory)
-    action = decide(output, plan, reads=reads, keep=keep)
+    action = decide(output, plan, reads=reads)
     remove_temporaries(directory)
     if action == "begin":
         remove_ours(directory)
@@ -248,12 +151,6 @@ def prepare(
         for name in (MANIFEST, INPUTS, *again):
             storage.remove(join(directory, name))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
-
-
-def run_of(directory: str) -> str | None:
-    """Return the id of the run whose plan is in a directory; None if there is none."""
-    run = read_plan(directory).get(RUN)
-    return run if isinstance(run, str) else None
 
 
 def plan_of_run(directory: str, run: str) -> dict[str, Any]:
@@ -304,23 +201,23 @@ def _refuse_foreign(
     Raises:
         OutputError: an entry is not.
     """
-    names, parts = NAMES[plan["kind"]], plan.get("parts") or ()
+    command, parts = LAYOUTS[plan["kind"]].command, plan.get("parts") or ()
     foreign = []
     for entry in found:
         of = parse_part(final_name(entry.name)) if parts else None
         strange = of is not None and not of.generation and of.parts not in parts
-        if not names.hold(entry, plan) or strange:
+        if not _holds(entry, plan) or strange:
             foreign.append(entry.name)
     if foreign:
         raise OutputError(
-            f"{directory} holds {listed(foreign)}, which {names.command} does not leave there: "
+            f"{directory} holds {listed(foreign)}, which {command} does not leave there: "
             "move it away, or choose another directory"
         )
 
 
 def _occupied(directory: str, plan: Mapping[str, Any], *, complete: bool) -> OutputError:
     """Return the error for the output of an earlier job, with the remedy."""
-    command, then = NAMES[plan["kind"]].command, plan.get(THEN)
+    command, then = LAYOUTS[plan["kind"]].command, plan.get(THEN)
     replace_it = "replace it with `overwrite`, or choose another directory"
     if BASE in plan:
         return OutputError(
@@ -343,10 +240,9 @@ def _occupied(directory: str, plan: Mapping[str, Any], *, complete: bool) -> Out
 def remove_temporaries(directory: str) -> None:
     """Remove the temporary files of killed writers; no writer may be running."""
     plan = read_plan(directory)
-    names = NAMES.get(str(plan.get("kind")))
     for entry in contents(directory, plan):
         final = final_name(entry.name)
-        is_ours = final == PLAN or (names is not None and names.hold(entry, plan))
+        is_ours = final == PLAN or (plan.get("kind") in LAYOUTS and _holds(entry, plan))
         if entry.name != final and is_ours:
             storage.remove(join(directory, entry.name))
 
@@ -360,16 +256,16 @@ def remove_ours(directory: str) -> None:
     plan = read_plan(directory)
     if not plan:
         return
-    names = NAMES[plan["kind"]]
+    layout = LAYOUTS[plan["kind"]]
     # The manifest goes first: without it, nobody takes the rest for a finished job.
-    found = [entry for entry in contents(directory, plan) if names.hold(entry, plan)]
+    found = [entry for entry in contents(directory, plan) if _holds(entry, plan)]
     for entry in sorted(found, key=lambda one: (one.name != MANIFEST, one.name == PLAN, one.name)):
         if entry.is_file:
             storage.remove(join(directory, entry.name))
-        elif entry.name in names.trees:
+        elif entry.name in layout.trees:
             storage.remove_tree(join(directory, entry.name))
     emptied = {str(folder) for entry in found for folder in PurePosixPath(entry.name).parents}
-    for folder in sorted({*emptied, *names.folders} - {"."}, reverse=True):
+    for folder in sorted({*emptied, *layout.folders} - {"."}, reverse=True):
         storage.remove_empty(join(directory, folder))
 
 
@@ -384,10 +280,11 @@ def contents(directory: str, plan: Mapping[str, Any]) -> Iterator[storage.Entry]
 
     Args:
         directory: a path on any filesystem.
-        plan: the plan of the job; one whose kind is not in `NAMES` has no folders.
+        plan: the plan of the job; one of another kind than `LAYOUTS` has no folders.
     """
-    kind, group = str(plan.get("kind")), _group(plan)
-    folders = NAMES[kind].folders if kind in NAMES else ()
+    kind: Any = str(plan.get("kind"))
+    group = _group(plan)
+    folders = LAYOUTS[kind].folders if kind in LAYOUTS else ()
     for entry in storage.entries(directory):
         of_group = bool(group) and entry.name.startswith(group)
         if not entry.is_directory or not (of_group or entry.name in folders):
@@ -431,14 +328,6 @@ def refuse_links(directory: str, names: Iterable[str]) -> None:
                 f"{join(directory, name)} is a link, which may lead out of {directory}: remove it, "
                 "or choose another directory"
             )
-
-
-def is_folder(directory: str, name: str) -> bool:
-    """Return whether ``name`` is a folder of ``directory`` and no link."""
-    if not storage.is_local(directory):
-        return True
-    path = Path(directory, name)
-    return path.is_dir() and not path.is_symlink()
 
 
 def listed(names: Iterable[str]) -> str:

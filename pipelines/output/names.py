@@ -10,21 +10,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
 from bpe._codec import from_jsonable
-from bpe._inputs_file import put_back
+from bpe._inputs_file import INPUTS, put_back
 from bpe.counts import manifest as counts_manifest
 from bpe.counts.manifest import generation_suffix
 from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError
 from pipelines.storage import join
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _Manifest = TypeVar("_Manifest")
 Kind = Literal["counts", "tokenizer", "encoded", "comparison", "export"]
@@ -58,8 +56,6 @@ BASE = "base"  # likewise
 GENERATION = "generation"  # likewise
 GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
 APPENDED_KIND = "appended-counts"  # of the manifest above counts of several generations
-# Of `PLAN`, by what is made: 3 where stages make it, 1 had its parts next to the manifest.
-PLAN_VERSIONS = {"counts": 2, "tokenizer": 2, "encoded": 3, "comparison": 2, "export": 3}
 FOLDERS_OF: dict[str, tuple[str, ...]] = {  # by `THEN`: what the command makes as well
     "encoded": (ENCODED,),
     "export": (ENCODED, EXPORTED),
@@ -72,6 +68,10 @@ _DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet"
 _SERIES = re.compile(rf"{DRIFT}/[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}\.jsonl")
 _OF_GENERATION = re.compile(r"(records|inputs|manifest)-g(?P<generation>[0-9]{4,})\.(parquet|json)")
 _DEAD_FILE = re.compile(rf"{DEAD_LETTERS}/part-{_NUMBERS}\.jsonl")
+_EXPORTED = re.compile(
+    rf"(({DATA}|{VALIDATION})/)?(train|{VALIDATION})-[0-9]{{5}}-of-[0-9]{{5}}(\.[0-9]{{5}})?"
+    r"\.(parquet|bin|idx|mds)"
+)
 
 
 def part_file(part: int, parts: int, generation: int = 0) -> str:
@@ -153,6 +153,72 @@ def parse_part(file: str) -> PartName | None:
     return PartName(int(match["part"]), int(match["parts"]), int(match["generation"] or 0))
 
 
+def is_rows(name: str) -> bool:
+    """Return whether an export gives this name to a file of rows."""
+    return _EXPORTED.fullmatch(name) is not None
+
+
+def _is_part(name: str) -> bool:
+    """Return whether a job gives this name to a part, bad records or a file of a generation."""
+    return is_series(name) or generation_of(name, -1) >= 0 or parse_part(name) is not None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The directory of a kind of output.
+
+    Attributes:
+        command: the command that makes such a directory.
+        holds: the contents in words.
+        version: the version of `PLAN`: 3 where stages make the output; 1 had its parts next to the
+            manifest.
+        files: names of single files, besides those that every job writes.
+        folders: folders of files whose names `is_part` accepts or ``files`` has.
+        is_part: returns whether a name is one that the job gives to a numbered file.
+        trees: folders that are the job's with their whole content.
+        jobs: folders that are directories of other jobs.
+        last: the file that makes the output complete.
+    """
+
+    command: str
+    holds: str
+    version: int
+    files: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    is_part: Callable[[str], object] = lambda _: False
+    trees: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()
+    last: str = MANIFEST
+
+
+_TOKENIZER_FILES = (*ROLES_FILES, TOKENIZER)
+_FOLDERS = (DRIFT, DATA, DEAD_LETTERS)
+LAYOUTS: dict[Kind, Layout] = {
+    "counts": Layout(
+        *("bpe count", "counts", 2, (SPLITS, INPUTS, TOKENIZER)), folders=_FOLDERS, is_part=_is_part
+    ),
+    "tokenizer": Layout(
+        *("bpe train", "a tokenizer", 2, (TRAINING, *_TOKENIZER_FILES)),
+        jobs=(COUNTS, OF_WORDS, RUNS, ENCODED, EXPORTED),
+        last=TOKENIZER,
+    ),
+    "encoded": Layout(
+        *("bpe encode", "token ids", 3, (SPLITS, *_TOKENIZER_FILES, INPUTS, RECORDS_FILE)),
+        folders=_FOLDERS,
+        is_part=_is_part,
+        trees=(RECORDS,),
+    ),
+    "export": Layout(
+        *("bpe export", "an export", 3),
+        (*_TOKENIZER_FILES, PINS, RECORDS_FILE, EXPORT_INDEX, f"{VALIDATION}/{EXPORT_INDEX}"),
+        folders=(DATA, VALIDATION),
+        is_part=is_rows,
+        trees=(RECORDS, WORK),
+    ),
+    "comparison": Layout("bpe compare", "a comparison", 2),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """The plan of a job: equal plans are the same job.
@@ -169,6 +235,8 @@ class Plan:
         then: the kind of output that the same command makes next in folders of the directory of a
             tokenizer: an encoded corpus, or an export after that. Plans that differ only in this
             are the same job.
+        keep: folders in the directory that the job reads or manages itself, such as ``counts``; not
+            in the file.
     """
 
     kind: Kind
@@ -179,13 +247,14 @@ class Plan:
     base: str | None = None
     generation: int = 0
     then: Kind | None = None
+    keep: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as the JSON object of the file `PLAN`."""
         then = {} if self.then is None else {THEN: self.then}
         return {
             "program": PROGRAM,
-            "version": PLAN_VERSIONS[self.kind],
+            "version": LAYOUTS[self.kind].version,
             "kind": self.kind,
             "parts": list(self.parts),
             "inputs": dict(self.inputs),

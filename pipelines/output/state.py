@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe.files import CHECKSUM
 from bpe.formats import USUAL_NAMES
@@ -19,6 +19,7 @@ from pipelines.output.names import (
     EXPORTED,
     FOLDERS_OF,
     GROUPED_KIND,
+    LAYOUTS,
     MANIFEST,
     OF_WORDS,
     PLAN,
@@ -36,7 +37,6 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from pipelines.output.names import Kind
 
-_KINDS: tuple[Kind, ...] = ("counts", "tokenizer", "encoded", "export")
 # In the directory of a training or of `bpe run`, in the order in which they are made.
 _FOLDERS: dict[str, Kind] = {
     COUNTS: "counts",
@@ -94,11 +94,11 @@ def complete_outputs(directory: str) -> tuple[Output, ...]:
     Raises:
         InputError: there is no output, or one is incomplete.
     """
-    output = complete(directory, *_KINDS)
+    output = complete(directory, "counts", "tokenizer", "encoded", "export")
     if output.kind != "tokenizer":
         return (output,)
     root = storage.located(directory)
-    plan = _plan(root)
+    plan = read_plan(root)
     settings, promised = plan.get("settings"), FOLDERS_OF.get(str(plan.get(THEN)), ())
     crosses_words = isinstance(settings, dict) and RUNS in settings
     before, after = list[Output](), list[Output]()
@@ -116,11 +116,6 @@ def complete_outputs(directory: str) -> tuple[Output, ...]:
     return (*before, output, *after)
 
 
-def _plan(root: str) -> dict[str, Any]:
-    plan = read_plan(root)
-    return plan if plan.get("kind") in _KINDS else {}
-
-
 def _complete_kind(root: str, name: str) -> Kind | None:
     """Return the kind of the complete output in a directory.
 
@@ -134,7 +129,7 @@ def _complete_kind(root: str, name: str) -> Kind | None:
     Raises:
         InputError: the output is incomplete.
     """
-    path, planned = join(root, MANIFEST), _plan(root).get("kind")
+    path, planned = join(root, MANIFEST), read_plan(root).get("kind")
     is_there = storage.exists(path)
     kind = _kind_of(path) if is_there else None
     if kind is not None and planned not in (None, kind):
@@ -177,14 +172,9 @@ def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
             f"{name} holds a tokenizer, not counts or token ids: name what bpe count or bpe encode "
             "made (counts of a training are in its folder counts)"
         )
-    wanted = {
-        "counts": "counts (of bpe count)",
-        "tokenizer": "a tokenizer (of bpe train)",
-        "encoded": "token ids (of bpe encode)",
-        "export": "an export (of bpe export)",
-    }
-    named = " or ".join(wanted.get(one, one) for one in kinds)
-    return f"{name} holds {wanted[kind]}: name a directory of {named}"
+    named = " or ".join(f"{LAYOUTS[one].holds} (of {LAYOUTS[one].command})" for one in kinds)
+    layout = LAYOUTS[kind]
+    return f"{name} holds {layout.holds} (of {layout.command}): name a directory of {named}"
 
 
 def _kind_of(path: str) -> Kind | None:
