@@ -73,7 +73,7 @@ from pipelines.stage.job import run_job
 from pipelines.storage import join
 from pipelines.timings import save_timing
 from pipelines.tokenizer_files import forget_tokenizer, load_tokenizer
-from pipelines.train import TrainRequest, check_cut, check_training, read_roles, trained_summary
+from pipelines.train import TrainRequest, check_cut, read_roles, trained_summary
 from pipelines.verify.job import verify
 from pipelines.watch import run_or_watch
 
@@ -228,15 +228,7 @@ def count_and_train(
                 ),
                 sources=tuple(sorted(shares)),
             )
-            check_training(
-                training,
-                pretokenizer=pretokens.cut,
-                special_tokens=pretokens.special_tokens,
-                counted_without=() if groups is None else pretokens.special_tokens,
-                extend=extend,
-                runs=request.runs,
-                groups=groups,
-            )
+            request.check(pretokens.cut, pretokens.special_tokens)
         planned, summary = request.plan(), None
 
         def begin(stage: Planned) -> None:

@@ -173,8 +173,8 @@ class TrainRequest(Job):
         first, title = manifests[0], self.counts[0].title
         for manifest, source in zip(manifests, self.counts, strict=True):
             check_agreement(first, manifest, titles=(self.counts[0].directory, source.directory))
-        extend = load_extended(self.training, sha256=self.extends)
         if self.training.is_of_superwords:
+            extend = load_extended(self.training, sha256=self.extends)
             _check_superwords(self.training, extend, first.runs, title=title)
             return
         require_pretokens(
@@ -183,15 +183,20 @@ class TrainRequest(Job):
             remedy="learn superwords from them: give `tokenizer`, and `superwords` N or "
             "`boundless`",
         )
-        check_training(
-            self.training,
-            pretokenizer=first.pretokenizer,
-            special_tokens=self.special_tokens,
-            counted_without=first.special_tokens,
+        self.check(first.pretokenizer, first.special_tokens)
+
+    def check(self, cut: Pretokenizer, counted_without: tuple[str, ...]) -> None:
+        """Check settings that would fail with any counts; arguments as for `check_training`."""
+        extend = load_extended(self.training, sha256=self.extends)
+        words = check_training(
+            *(self.training, cut, self.special_tokens),
+            counted_without=counted_without,
             extend=extend,
-            runs=self.runs,
             groups=self.groups,
         )
+        if self.runs is not None:
+            found = runs_of(words, **vars(self.runs))
+            _check_superwords(self.training.superwords_on(OF_WORDS), words, found, title="")
 
     def begin(self) -> bool:
         """Plan the training and prepare its directory, unless this run has done so; return True.
@@ -223,46 +228,43 @@ class TrainRequest(Job):
 
 def check_training(
     training: TrainSettings,
-    *,
-    pretokenizer: Pretokenizer,
+    cut: Pretokenizer,
     special_tokens: tuple[str, ...],
+    *,
     counted_without: tuple[str, ...] = (),
     extend: Tokenizer | None = None,
-    runs: RunSettings | None = None,
     groups: Groups | None = None,
-) -> None:
-    """Check settings of a training that would fail with any counts; read no counts.
+) -> Tokenizer:
+    """Check settings of a training that would fail with any counts, by training on one letter.
 
     Args:
         training: the settings of the training.
-        pretokenizer: the pre-tokenizer of the counts.
+        cut: the pre-tokenizer of the counts.
         special_tokens: the special tokens that get ids.
         counted_without: the special tokens at which the text was cut.
         extend: the tokenizer that is extended.
-        runs: how runs are found in a training of words and superwords.
         groups: the groups of a parity-aware training.
 
+    Returns:
+        The tokenizer of that letter.
+
     Raises:
-        bpe.errors.CountsError: the tokenizer, or the settings of runs, allow no superwords.
         bpe.errors.TrainingError, bpe.errors.SpecialTokenError: a setting is wrong.
     """
     falls_back = isinstance(training.model, CharacterLevel) and training.model.byte_fallback
-    if falls_back and "mark-spaces" not in pretokenizer.normalizer:
+    if falls_back and "mark-spaces" not in cut.normalizer:
         raise ConfigError(
-            f"sentencepiece-bpe needs spaces as marks, and text is split with {pretokenizer}: add "
+            f"sentencepiece-bpe needs spaces as marks, and text is split with {cut}: add "
             f"--normalizer prepend-mark --normalizer mark-spaces and --pattern '{WORDS}'"
         )
     letter = PretokenCounts.from_items(
         {"a": 1 << 50}, special_tokens=counted_without, track_order=True
     )
-    counts = [replace(letter, pretokenizer=pretokenizer)]
+    counts = [replace(letter, pretokenizer=cut)]
     if groups is not None:
-        groups.check_cut(pretokenizer)
+        groups.check_cut(cut)
         counts, groups = counts * len(groups.names), replace(groups, dev=())
-    words = trained(counts, training, special_tokens, extend=extend, groups=groups)
-    if runs is not None:
-        found = runs_of(words, merge_pattern=runs.merge_pattern, max_run=runs.max_run)
-        _check_superwords(training.superwords_on(OF_WORDS), words, found, title="")
+    return trained(counts, training, special_tokens, extend=extend, groups=groups)
 
 
 def _check_superwords(

@@ -78,8 +78,8 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
         with job_errors():
             check_training(
                 replace(self._training, extend=None),  # workers read that file
-                pretokenizer=self._pretokens.cut,
-                special_tokens=self._pretokens.special_tokens,
+                self._pretokens.cut,
+                self._pretokens.special_tokens,
             )
 
     def display_data(self) -> dict[str, Any]:
