@@ -6,8 +6,7 @@ For local jobs, private names of Beam are used only here, and not at import.
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -49,62 +48,47 @@ def refuse_worker_processes(made: PipelineOptions) -> None:
         )
 
 
-@dataclass
-class _Replaced:
-    """A value of one of Beam's modules, replaced while jobs run; restored by the last job."""
-
-    module: str
-    name: str
-    by: Callable[[Any], Any]
-    jobs: int = 0
-    found: Any = None
-
-
 def _sampled_often(sampler: Callable[..., Any]) -> Callable[..., Any]:
     return partial(sampler, sampling_period_ms=10)
 
 
 _RUNNER = "apache_beam.runners.portability.fn_api_runner"
+# Values of Beam: module, name, and the function that returns the other value.
 _REPLACED = (
     # Once a second a timer sends what has been written so far, also while an element is being
     # written: `TimeBasedBufferingClosableOutputStream` does not lock the writer. What arrives is
     # decoded beyond its end: errors, other values, or memory without bound. With no time limit data
     # is sent by size, between elements, as on all other runners. Beam has an option for its worker
     # threads alone, none for its own side.
-    _Replaced(f"{_RUNNER}.worker_handlers", "DATA_BUFFER_TIME_LIMIT_MS", lambda _: 0),
+    (f"{_RUNNER}.worker_handlers", "DATA_BUFFER_TIME_LIMIT_MS", lambda _: 0),
     # At the end of a bundle Beam waits for a thread that looks where time is spent, and that sleeps
     # for up to 0.2 s: a tenth of a job on 400 MB. Only its constructor takes a shorter pause.
-    _Replaced("apache_beam.runners.worker.statesampler", "StateSampler", _sampled_often),
+    ("apache_beam.runners.worker.statesampler", "StateSampler", _sampled_often),
 )
-_lock = threading.Lock()
+_lock, _restored = threading.Lock(), ExitStack()
+_jobs = 0
 
 
 @contextmanager
 def guarded() -> Iterator[None]:
     """Keep Beam's local runner from sending half elements, and from waiting.
 
-    A value that this release of Beam does not have is not replaced.
+    A value that this release of Beam does not have is not replaced. The last of several jobs at
+    once restores all.
     """
+    global _jobs  # noqa: PLW0603 - Beam's values are those of the process
     with _lock:
-        ours = [one for one in _REPLACED if _replace(one)]
+        for path, name, by in _REPLACED if not _jobs else ():
+            with suppress(ImportError, AttributeError):
+                module = import_module(path)
+                found = getattr(module, name)
+                _restored.callback(setattr, module, name, found)
+                setattr(module, name, by(found))
+        _jobs += 1
     try:
         yield
     finally:
         with _lock:
-            for one in ours:
-                one.jobs -= 1
-                if not one.jobs:
-                    setattr(import_module(one.module), one.name, one.found)
-
-
-def _replace(one: _Replaced) -> bool:
-    try:
-        module = import_module(one.module)
-        found = getattr(module, one.name)
-    except (ImportError, AttributeError):
-        return False
-    if not one.jobs:
-        one.found = found
-        setattr(module, one.name, one.by(found))
-    one.jobs += 1
-    return True
+            _jobs -= 1
+            if not _jobs:
+                _restored.close()

@@ -62,6 +62,7 @@ FOLDERS_OF: dict[str, tuple[str, ...]] = {  # by `THEN`: what the command makes 
 }
 TRAIN = "train"  # the split name of encoded rows
 VALIDATION = "validation"  # that of rows held out
+_DEFAULT = object()  # the value of a setting that a plan leaves out
 MAX_PARTS = counts_manifest.MAX_SHARDS  # of one split name
 _NUMBERS = r"(?P<part>[0-9]{5})-of-(?P<parts>[0-9]{5})(?:-g(?P<generation>[0-9]{4,}))?"
 _DATA_FILE = re.compile(rf"{DATA}/(?:train|validation|part)-{_NUMBERS}\.parquet")
@@ -267,15 +268,10 @@ class Plan:
     def differences(self, other: Mapping[str, Any]) -> list[str]:
         """Return the values in which a plan from a file differs, one phrase for each."""
         mine = self.to_json()
-        found = [
-            f"{key} was {_short(other.get(key))}, is {_short(mine[key])}"
-            for key in ("program", "version", "kind")
-            if other.get(key) != mine[key]
-        ]
-        for group in ("settings", "inputs") if self.base is None else ("settings",):
-            found += _differences(other.get(group), mine[group], f"{group} ")
-        if not found and self.base is None and other.get("parts") != mine["parts"]:
-            found.append(f"parts were {_short(other.get('parts'))}, are {_short(mine['parts'])}")
+        names = ("program", "version", "kind", "settings", *(("inputs",) * (self.base is None)))
+        found = [one for name in names for one in _differences(other.get(name), mine[name], name)]
+        if not found and self.base is None:
+            found = _differences(other.get("parts"), mine["parts"], "parts")
         return found
 
 
@@ -382,25 +378,20 @@ def json_object(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _differences(old: object, new: Mapping[str, Any], place: str) -> list[str]:
-    if not isinstance(old, dict):
-        return [f"{place}cannot be read"]
-    found = []
+def _differences(old: object, new: object, place: str) -> list[str]:
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return [] if old == new else [f"{place} was {_short(old)}, is {_short(new)}"]
+    found, dot = [], "." if " " in place else " "
     for name in sorted(old.keys() | new.keys()):
-        value = new.get(name)
-        if isinstance(old.get(name), dict) and isinstance(value, dict):
-            found += _differences(old[name], value, f"{place}{name}.")
-        elif old.get(name) != value:
-            found.append(f"{place}{name} was {_said(old, name)}, is {_said(new, name)}")
+        if old.get(name) != new.get(name):  # a plan leaves out settings with default values
+            was, now = old.get(name, _DEFAULT), new.get(name, _DEFAULT)
+            found += _differences(was, now, f"{place}{dot}{name}")
     return found
 
 
-def _said(values: Mapping[str, Any], key: str) -> str:
-    """Return a value as messages show it; a plan leaves out settings with default values."""
-    return _short(values[key]) if key in values else "the default"
-
-
 def _short(value: Any) -> str:
+    if value is _DEFAULT:
+        return "the default"
     if isinstance(value, str) and len(value) > 58:  # a digest, most often
         value = value[:12] + "…"
     text = json.dumps(value, ensure_ascii=False)
