@@ -14,6 +14,7 @@ import os
 import time
 import zlib
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.append import find_arrived
@@ -252,7 +253,7 @@ def run_once(
     execution: Execution,
     progress: Progress,
     held: bool = False,
-    ready: Callable[[Planned], object] | None = None,
+    ready: Callable[[Planned], object] = lambda _: None,
 ) -> Any:
     """Plan a job over files and run it; return its summary.
 
@@ -276,30 +277,23 @@ def run_once(
             "quotes around one"
         )
     request.tell(planned, progress)
-    if appends and not planned.files:
-        with contextlib.nullcontext() if held else locked(request.directory):
-            decide(request.output, planned.plan, reads=planned.reads)
+    with contextlib.nullcontext() if held else locked(request.directory):
+        decide(request.output, planned.plan, reads=planned.reads)
+        if appends and not planned.files:
             write_files(request.directory, request.worker_files())
             request.tidy()
             return request.summarize(planned, None)
-    began, job = time.monotonic(), request.started()
-
-    def allowed() -> None:
-        decide(job.output, planned.plan, reads=planned.reads)
-        if ready is not None:
-            ready(planned)
-        _tell_work(job.name, planned, progress)
-
-    with run_job(
-        job,
-        execution=execution,
-        progress=progress,
-        reads=planned.reads,
-        pieces=max(len(planned.splits), 1),
-        size=sum(file.size for file in planned.files),
-        lock=not held,
-        ready=allowed,
-    ) as result:
+        _tell_work(request.name, planned, progress)
+        began, job = time.monotonic(), request.started()
+        result = run_job(
+            job,
+            execution=execution,
+            progress=progress,
+            reads=planned.reads,
+            pieces=max(len(planned.splits), 1),
+            size=sum(file.size for file in planned.files),
+            ready=partial(ready, planned),
+        )
         complete = read_plan(job.directory).get(RUN) != job.run
         if complete:
             progress.log(f"{job.name}: {job.directory} is complete")

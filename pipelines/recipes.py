@@ -249,7 +249,7 @@ def count_and_train(
                 phases["runs"] = _count_runs(job, inputs, **where)
                 job = _of_superwords(job)
             words = None if training.boundless else phases.get("words")
-            trained = _train(job, planned, words=words, lock=False, ready=request.begin, **where)
+            trained = _train(job, planned, words=words, ready=request.begin, **where)
     return summary, replace(
         trained,
         passed_over=() if summary is None else summary.passed_over,
@@ -379,9 +379,8 @@ def _train(
         JobError: something is wrong; the class says what.
     """
     began = time.monotonic()
-    with run_job(request, execution=execution, reads=planned.reads, pieces=1, size=None, **more):
-        seconds = time.monotonic() - began
-        trained = trained_summary(request, seconds=seconds, words=words)
+    run_job(request, execution=execution, reads=planned.reads, pieces=1, size=None, **more)
+    trained = trained_summary(request, seconds=time.monotonic() - began, words=words)
     save_timing(trained, execution, stage="train", items=trained.merges, unit="merges")
     return trained
 
@@ -461,7 +460,8 @@ def _train_words(request: TrainRequest, *, progress: Progress, **done: Any) -> T
             trained = trained_summary(words)
             progress.log(f"train: {words.directory} is complete")
             return trained
-    return _train(words, planned, progress=progress, **done)
+    with locked(words.directory):
+        return _train(words, planned, progress=progress, **done)
 
 
 def _count_runs(request: TrainRequest, inputs: InputSettings, **where: Any) -> CountSummary:

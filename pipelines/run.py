@@ -29,7 +29,7 @@ from pipelines.failures import FailureChannel, error_in, is_proxied, job_errors,
 from pipelines.interrupts import NAMES, Interrupts, unhurried
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
 from pipelines.progress import UNSEEN, StageProgress
-from pipelines.submission.checks import check_paths, ready
+from pipelines.submission.checks import check_ready
 from pipelines.submission.job import (
     cancelled,
     counters,
@@ -42,7 +42,7 @@ from pipelines.submission.log import job_log
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from pipelines.progress import Progress
     from pipelines.settings import Execution
@@ -130,33 +130,6 @@ def use_storage(execution: Execution) -> None:
     object_stores.use_options(object_stores.StorageOptions.parse(execution.storage_options))
 
 
-def check_job(
-    execution: Execution,
-    progress: Progress = UNSEEN,
-    *,
-    reads: Iterable[str],
-    writes: str,
-) -> None:
-    """Check that a job can work on its runner; write nothing.
-
-    Args:
-        execution: where the job will run.
-        progress: the display of messages to the user.
-        reads: the files and directories that workers read.
-        writes: the output directory.
-
-    Raises:
-        ConfigError: workers cannot see a file, or an option is wrong.
-        JobError: no job server answers.
-    """
-    beam_options = options(execution)
-    workers = workers_of(beam_options)
-    note = check_paths(workers, reads=reads, writes=writes, shared=execution.shared_paths)
-    if note:
-        progress.log(note)
-    ready(beam_options, execution, workers)
-
-
 def run(
     build: Build,
     *,
@@ -180,7 +153,8 @@ def run(
         JobError: the first error of a worker, without the runner's wrapping.
         KeyboardInterrupt: a signal ended the job.
     """
-    beam_options = options(replace(execution, workers=max(1, min(execution.worker_count, pieces))))
+    workers = max(1, min(execution.worker_count, pieces))
+    beam_options = options(replace(execution, workers=workers))
     if workers_of(beam_options).kind == "local":
         return _run_here(build, beam_options, progress=progress)
     cloud = beam_options.view_as(GoogleCloudOptions)
@@ -213,7 +187,7 @@ def _run_there(
             )
 
     with job_errors(), job_log() as log, Interrupts(on_signal) as interrupted:
-        ready(beam_options, execution, workers)
+        check_ready(beam_options, execution, workers)
         stage.observe(state="being submitted")
         pipeline = beam.Pipeline(options=beam_options)
         build(pipeline, FailureChannel())

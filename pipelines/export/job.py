@@ -29,6 +29,7 @@ from pipelines.export.plan import (
 )
 from pipelines.failures import job_errors
 from pipelines.output.directory import decide, prepare, remove_temporaries
+from pipelines.output.lock import locked
 from pipelines.output.names import (
     EXPORT_INDEX,
     MANIFEST,
@@ -287,14 +288,15 @@ def export(
         decide(output, job.same, reads=plan.directories)
         size = sum(pin.bytes for pin in pins)
         progress.log(f"export: {many(len(pins), 'part')}, {size_text(size)} of Parquet")
-        with run_job(
-            job,
-            execution=execution,
-            progress=progress,
-            reads=plan.directories,
-            pieces=len(spans_of(pins, plan.unit_tokens)),
-            size=size,
-        ) as result:
+        with locked(directory):
+            result = run_job(
+                job,
+                execution=execution,
+                progress=progress,
+                reads=plan.directories,
+                pieces=len(spans_of(pins, plan.unit_tokens)),
+                size=size,
+            )
             manifest = read_export(job.directory)
     made, resumed = metric(result, "units_made"), metric(result, "units_resumed")
     halves = manifest.halves

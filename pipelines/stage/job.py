@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,20 +10,20 @@ import pyarrow as pa
 from pipelines import storage
 from pipelines.elements import forget_once
 from pipelines.errors import OutputError
-from pipelines.output.lock import locked
-from pipelines.run import check_job, run
+from pipelines.run import options, run
 from pipelines.stage.beam import RunJob
 from pipelines.storage import join
+from pipelines.submission.checks import check_paths, check_ready
+from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from pipelines.progress import Progress
     from pipelines.settings import Execution
     from pipelines.stage.stage import Job
 
 
-@contextlib.contextmanager
 def run_job(
     job: Job,
     *,
@@ -33,42 +32,44 @@ def run_job(
     reads: Iterable[str],
     pieces: int,
     size: int | None,
-    lock: bool = True,
     ready: Callable[[], object] = lambda: None,
-) -> Iterator[Any]:
-    """Run a job and show its progress; yield Beam's result while the directory is still locked.
+) -> Any:
+    """Run a job, whose directory is locked, and show its progress; return Beam's result.
 
     Args:
         job: the job.
         execution: the runner and its options.
         progress: shows the progress.
         reads: files or directories that workers read.
-        pieces: the approximate number of units of the last stage.
+        pieces: the number of pieces of the work, the limit of the number of local workers.
         size: the approximate number of bytes that the job reads; None if unknown.
-        lock: whether to keep other jobs out of the directory.
-        ready: called once the directory is locked, before anything changes; may refuse the job.
+        ready: called after all checks, before anything changes; may refuse the job.
 
     Raises:
-        JobError: something is wrong; the class says what.
+        ConfigError: workers cannot see a file, or an option is wrong.
+        JobError: something else is wrong; the class says what.
     """
-    check_job(execution, progress, reads=reads, writes=job.directory)
+    beam_options = options(execution)
+    workers, shared = workers_of(beam_options), execution.shared_paths
+    if note := check_paths(workers, reads=reads, writes=job.directory, shared=shared):
+        progress.log(note)
+    check_ready(beam_options, execution, workers)
     forget_once()  # what the job before this one in a chain needed
     pa.default_memory_pool().release_unused()
-    with locked(job.directory) if lock else contextlib.nullcontext():
-        ready()
-        with progress.stage(job.name, size) as stage:
-            watched = replace(job, slots=stage.slots)
-            result = run(
-                lambda p, failures: p | job.name >> RunJob(watched, failures),
-                execution=execution,
-                pieces=pieces,
-                stage=stage,
-                progress=progress,
-                name=job.name,
-            )
-            if job.last_file:
-                _see_arrived(job.directory, job.last_file)
-        yield result
+    ready()
+    with progress.stage(job.name, size) as stage:
+        watched = replace(job, slots=stage.slots)
+        result = run(
+            lambda p, failures: p | job.name >> RunJob(watched, failures),
+            execution=execution,
+            pieces=pieces,
+            stage=stage,
+            progress=progress,
+            name=job.name,
+        )
+        if job.last_file:
+            _see_arrived(job.directory, job.last_file)
+    return result
 
 
 def _see_arrived(directory: str, name: str) -> None:

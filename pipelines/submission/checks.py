@@ -35,7 +35,7 @@ _REACH_SECONDS = 15
 _STREAM_SECONDS = 365 * 24 * 3600
 
 
-def ready(beam_options: PipelineOptions, execution: Execution, workers: Workers) -> None:
+def check_ready(beam_options: PipelineOptions, execution: Execution, workers: Workers) -> None:
     """Complete Beam's options for the runner, and check the job server and the package.
 
     Raises:

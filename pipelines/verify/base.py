@@ -156,17 +156,16 @@ class Verification:
             VerificationError: a check finds an error in the output.
             JobError: the output cannot be checked, or the runner lost a check.
         """
-        with run_job(
+        result = run_job(
             VerifyJob(output=OutputSettings(directory=self.directory), checks=checks),
             execution=self.execution,
             progress=self.progress,
             reads=reads,
             pieces=pieces,
             size=size,
-            lock=False,
-        ) as result:
-            if not metric(result, "outputs_verified"):
-                raise JobError("the runner does not say that all checks are done: use another")
+        )
+        if not metric(result, "outputs_verified"):
+            raise JobError("the runner does not say that all checks are done: use another")
 
     def refuse_another(self, before: object, now: object) -> None:
         """Check that the manifest is the same as when the command began.

@@ -17,9 +17,9 @@ from pipelines.settings import Execution
 from pipelines.submission.checks import (
     check_package,
     check_paths,
+    check_ready,
     needs_package,
     reach_job_server,
-    ready,
 )
 from pipelines.submission.workers import Workers, workers_of
 
@@ -158,4 +158,4 @@ def test_no_runner_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.Mon
     ):
         made = options_of(runner)
         with pytest.raises(ConfigError, match=message):
-            ready(made, Execution(runner=runner), workers_of(made))
+            check_ready(made, Execution(runner=runner), workers_of(made))
