@@ -79,8 +79,8 @@ def _sync_directory(directory: Path) -> None:
 
 
 def final_name(name: str) -> str:
-    """Return the name of a file whose temporary name this may be."""
-    return re.sub(r"^\.(.+)\.[0-9a-f]{32}\.tmp$", r"\1", name)
+    """Return the name, or path, of a file whose temporary name this may be."""
+    return re.sub(r"(^|/)\.([^/]+)\.[0-9a-f]{32}\.tmp$", r"\1\2", name)
 
 
 CHECKSUM = "checksum"

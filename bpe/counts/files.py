@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,12 +20,11 @@ from bpe._arrow import binary_rows, int64_array, to_stream, values_of
 from bpe._inputs_file import INPUTS
 from bpe._native import SortedCounts
 from bpe.counts.manifest import (
-    DATA,
     MANIFEST_NAME,
+    MAX_SHARDS,
+    PART,
     CountsManifest,
     CountsPart,
-    check_shards,
-    is_part_name,
     shard_file,
 )
 from bpe.errors import CountsError
@@ -38,8 +38,7 @@ _ORDER = (("first_document", pa.int64()), ("first_position", pa.int64()))
 _LARGE_KEY = 1 << 16
 _LARGEST_KEY = 1 << 30
 
-_FILES = (MANIFEST_NAME, INPUTS)
-
+_OURS = re.compile("|".join((PART.pattern, re.escape(MANIFEST_NAME), re.escape(INPUTS))))
 _COMPRESSED_ROWS = 64
 _TRAVEL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
 
@@ -223,7 +222,8 @@ def write_counts(
         CountsError: the directory holds something else, or a pre-token is too large.
         OSError: a file cannot be written.
     """
-    check_shards(shards)
+    if not 1 <= shards <= MAX_SHARDS:
+        raise CountsError(f"shards={shards} is not between 1 and {MAX_SHARDS}")
     directory.mkdir(parents=True, exist_ok=True)
     before = _files_of_counts(directory)
     parts = []
@@ -238,41 +238,22 @@ def write_counts(
         (directory / name).unlink(missing_ok=True)
 
 
-def read_parts(
-    manifest: CountsManifest, read: Callable[[str], bytes | None], *, directory: str
-) -> list[SortedCounts]:
-    """Return the counts of all parts, checked against the manifest.
-
-    Args:
-        manifest: of the counts.
-        read: returns the content of a file; None if it is missing.
-        directory: of the counts, in front of the names of files.
+def read_counts(directory: Path) -> tuple[CountsManifest, list[SortedCounts]]:
+    """Return the manifest of counts on a local disk, and the counts of each part.
 
     Raises:
-        CountsError: a part is missing, damaged, or of another run.
+        CountsError: the manifest or a part is missing, damaged, or of another run.
     """
-    shards = len(manifest.parts)
-    paths = [f"{directory.rstrip('/')}/{part.file}" for part in manifest.parts]
-    return [
-        read_part(read(path), part, shard=shard, shards=shards, where=path)
-        for shard, (path, part) in enumerate(zip(paths, manifest.parts, strict=True))
-    ]
+    manifest = _read_manifest(directory)
+    counts, shards = [], len(manifest.parts)
+    for shard, part in enumerate(manifest.parts):
+        path = directory / part.file
+        data = path.read_bytes() if path.exists() else None
+        counts.append(read_part(data, part, shard=shard, shards=shards, where=str(path)))
+    return manifest, counts
 
 
-def read_if_there(path: str) -> bytes | None:
-    """Return the content of a local file; None if it is missing."""
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        return None
-
-
-def manifest_in(directory: Path) -> CountsManifest:
-    """Return the manifest of counts on a local disk.
-
-    Raises:
-        CountsError: it is missing or damaged.
-    """
+def _read_manifest(directory: Path) -> CountsManifest:
     path = directory / MANIFEST_NAME
     try:
         text = path.read_bytes()
@@ -293,17 +274,11 @@ def _files_of_counts(directory: Path) -> set[str]:
     """
     files = [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
     names = {path.relative_to(directory).as_posix() for path in files}
-    others = {name for name in names if not _is_of_counts(name)}
+    others = {name for name in names if not _OURS.fullmatch(final_name(name))}
     if others:
         raise CountsError(
             f"{directory} holds other files than counts, like {min(others)!r}: name another"
         )
     if MANIFEST_NAME in names:
-        manifest_in(directory)
+        _read_manifest(directory)
     return names
-
-
-def _is_of_counts(name: str) -> bool:
-    folder, _, base = name.rpartition("/")
-    base = final_name(base)
-    return is_part_name(base) if folder == DATA else not folder and base in _FILES

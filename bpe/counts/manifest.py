@@ -27,7 +27,7 @@ VERSION = 3
 DATA = "data"  # the folder of the parts
 
 _DEAD_LETTERS = re.compile(r"dead-letters/part-[0-9]{5}-of-[0-9]{5}(?:-g[0-9]{4,})?\.jsonl")
-_PART = re.compile(r"part-(\d{5})-of-(\d{5})(?:-g([0-9]{4,}))?\.parquet")
+PART = re.compile(rf"{DATA}/part-(\d{{5}})-of-(\d{{5}})(?:-g([0-9]{{4,}}))?\.parquet")
 
 
 def shard_file(shard: int, shards: int, generation: int = 0) -> str:
@@ -44,17 +44,6 @@ def shard_file(shard: int, shards: int, generation: int = 0) -> str:
 def generation_suffix(generation: int) -> str:
     """Return the suffix in the names of appended files; empty for the first generation."""
     return f"-g{generation:04d}" if generation else ""
-
-
-def is_part_name(name: str) -> bool:
-    """Return whether a file of this name in the folder ``data`` can be a part."""
-    return _PART.fullmatch(name) is not None
-
-
-def check_shards(shards: int) -> None:
-    """Raise CountsError if file names cannot express the number of parts."""
-    if not 1 <= shards <= MAX_SHARDS:
-        raise CountsError(f"shards={shards} is not between 1 and {MAX_SHARDS}")
 
 
 @dataclass(frozen=True)
@@ -277,7 +266,7 @@ def _check_files(manifest: CountsManifest, where: str) -> None:
     parts = manifest.parts
     if not 1 <= len(parts) <= MAX_SHARDS:
         raise CountsError(f"{where} names {len(parts)} parts; there must be 1 to {MAX_SHARDS}")
-    name = _PART.fullmatch(parts[0].file.removeprefix(f"{DATA}/"))
+    name = PART.fullmatch(parts[0].file)
     generation = int(name[3] or 0) if name else 0
     for shard, part in enumerate(parts):
         expected = shard_file(shard, len(parts), generation)

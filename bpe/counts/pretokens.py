@@ -21,11 +21,11 @@ from bpe._arrow import utf8
 from bpe._native import SortedCounts, add_counts
 from bpe.counts.files import (
     count_items,
+    counts_from_ipc,
     counts_from_table,
     counts_table,
-    manifest_in,
-    read_if_there,
-    read_parts,
+    counts_to_ipc,
+    read_counts,
     write_counts,
 )
 from bpe.counts.manifest import CountsManifest, Described, Totals, summed
@@ -128,14 +128,10 @@ class PretokenCounts(Described):
     __hash__ = None  # type: ignore[assignment]  # compares by contents, which can be gigabytes
 
     def __getstate__(self) -> dict[str, object]:
-        held = self.sorted_counts
-        buffers = held.data, held.offsets, held.counts, held.documents, held.positions
-        columns = [None if buffer is None else bytes(buffer) for buffer in buffers]
-        return self.described() | {"sorted_counts": columns}
+        return self.described() | {"sorted_counts": counts_to_ipc(self.sorted_counts)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        data, offsets, *rows = state["sorted_counts"]
-        vars(self).update(state, sorted_counts=SortedCounts(data, offsets, 8, *rows))
+        vars(self).update(state, sorted_counts=counts_from_ipc(state["sorted_counts"]))
 
     def __add__(self, other: PretokenCounts) -> PretokenCounts:
         """Return the counts of both corpora; documents of ``other`` come after those of ``self``.
@@ -231,8 +227,7 @@ class PretokenCounts(Described):
         Raises:
             CountsError: the manifest or a part is missing, damaged, or of another run.
         """
-        manifest = manifest_in(Path(directory))
-        parts = read_parts(manifest, read_if_there, directory=str(directory))
+        manifest, parts = read_counts(Path(directory))
         return cls.of(parts, manifest, where=str(directory))
 
     @classmethod
@@ -329,17 +324,16 @@ def combine(
     if not pairs:
         raise CountsError("no counts to add up")
     titles = list(names) or [f"counts {i}" for i in range(len(pairs))]
-    for (_, factor), title in zip(pairs, titles, strict=True):
+    first = pairs[0][0]
+    for (counts, factor), title in zip(pairs, titles, strict=True):
         if factor <= 0:
             raise CountsError(f"{title}: the weight is {factor}, it must be above 0")
-    first = pairs[0][0]
-    for (counts, _), title in zip(pairs[1:], titles[1:], strict=True):
         check_agreement(first, counts, titles=(titles[0], title))
     scale = lcm(*(factor.denominator for _, factor in pairs))
-    if len(pairs) == 1 and scale == first.scale and pairs[0][1] * scale == 1:
+    if len(pairs) == 1 and pairs[0][1] * first.scale == 1:
         return first
     multiplied: list[PretokenCounts] = []
-    shifted_counts, span = [], 0
+    shifted, span = [], 0
     for (counts, factor), title in zip(pairs, titles, strict=True):
         times = int(factor * scale)
         try:
@@ -347,10 +341,10 @@ def combine(
         except CountsError as error:
             raise CountsError(f"{title}: {error}") from error
         multiplied.append(more)
-        shifted_counts.append(shifted(more.sorted_counts, span))
+        shifted.append(_later(more.sorted_counts, span))
         span += counts.order_span or 0
     try:
-        total = add_counts(shifted_counts)
+        total = add_counts(shifted)
     except OverflowError as error:
         raise CountsError(str(error)) from error
     order_span = None if first.order_span is None else span
@@ -409,7 +403,7 @@ def text_bytes(text: object, what: str) -> bytes:
     return utf8(text, what=what)
 
 
-def shifted(counts: SortedCounts, documents: int) -> SortedCounts:
+def _later(counts: SortedCounts, documents: int) -> SortedCounts:
     """Return the counts with all documents ``documents`` places later."""
     if counts.documents is None or documents == 0:
         return counts

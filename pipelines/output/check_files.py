@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from bpe.files import final_name
 from pipelines import storage
 from pipelines.errors import VerificationError
-from pipelines.output.directory import contents, final_name
+from pipelines.output.directory import contents
 from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,

@@ -12,8 +12,8 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from bpe import files
 from bpe._inputs_file import INPUTS
+from bpe.files import final_name
 from pipelines import storage
 from pipelines.errors import OutputError
 from pipelines.output.names import (
@@ -45,12 +45,6 @@ if TYPE_CHECKING:
 # The treatment of the contents of a job's directory: it is removed, if anything is there; the job
 # goes on with it; or this very run began there, and its runner has started it anew.
 Action: TypeAlias = Literal["begin", "resume", "own"]
-
-
-def final_name(name: str) -> str:
-    """Return the final name of a temporary file of our writers, and any other name unchanged."""
-    folder, slash, base = name.rpartition("/")
-    return folder + slash + files.final_name(base)
 
 
 def _holds(entry: storage.Entry, plan: Mapping[str, Any]) -> bool:
