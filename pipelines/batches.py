@@ -22,7 +22,7 @@ from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import counts_table
 from bpe.errors import BpeError, EncodingError
 from pipelines.corpus.documents.block import use_good_rows
-from pipelines.count.steps import FLUSH_BYTES, added_up, count_texts, shard_messages
+from pipelines.count.steps import added_up, shard_messages
 from pipelines.encode.rows import with_ends
 from pipelines.encode.tokens import end_ids, in_tokens
 from pipelines.encode.tokens import id_type as smallest_id_type
@@ -30,11 +30,10 @@ from pipelines.errors import InputError, RecordError
 from pipelines.settings import EncodeSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from bpe import Tokenizer
     from bpe._native import SortedCounts
-    from bpe.counting import PretokenCounter
     from bpe.tokenizer import CacheUse
     from pipelines.settings import PretokenSettings
 
@@ -350,63 +349,6 @@ def with_ids(
 # Counting.
 
 
-class TextCounters(Generic[Key, Element]):
-    """Counters of texts in batches, one for each key, such as the window of an element.
-
-    Args:
-        make: returns a new counter.
-
-    Attributes:
-        totals: the totals of all counted texts.
-        bad: elements whose texts cannot be counted, each with the reason; the caller removes them.
-    """
-
-    def __init__(self, make: Callable[[], PretokenCounter]) -> None:
-        self._make = make
-        self._counters: dict[Key, PretokenCounter] = {}
-        self._batches = TextBatches[Key, Element]()
-        self.totals = Totals()
-        self.bad: list[tuple[Element, str]] = []
-
-    def add(self, key: Key, element: Element, text: str | bytes) -> bool:
-        """Add the text of an element, ASCII or UTF-8; return whether to drain the counters."""
-        if not self._batches.add(key, element, text):
-            return False
-        self._count_batches()
-        return self.full()
-
-    def add_column(self, key: Key, texts: pa.ChunkedArray) -> dict[int, str]:
-        """Count texts without nulls; return the reasons why texts cannot be counted, by row."""
-        bad, first = dict[int, str](), 0
-        for chunk in texts.chunks:
-            bad.update((first + row, why) for row, why in self._count(key, chunk).items())
-            first += len(chunk)
-        return bad
-
-    def drain(self, shards: int) -> Iterator[tuple[Key, tuple[int, bytes]]]:
-        """Yield (key, (shard, Arrow IPC)) of all texts so far, and empty the counters."""
-        self._count_batches()
-        while self._counters:
-            key, counter = self._counters.popitem()
-            for message in shard_messages(counter.drain(shards)):
-                yield key, message
-
-    def full(self) -> bool:
-        """Return whether the counters should be drained."""
-        return sum(counter.nbytes for counter in self._counters.values()) > FLUSH_BYTES
-
-    def _count_batches(self) -> None:
-        for key, elements, texts in self._batches.drain():
-            self.bad += [(elements[row], why) for row, why in self._count(key, texts).items()]
-
-    def _count(self, key: Key, texts: pa.Array) -> dict[int, str]:
-        if key not in self._counters:
-            self._counters[key] = self._make()
-        reasons: dict[int, str] = {}
-        self.totals += count_texts((texts,), self._counters[key], reasons.__setitem__)
-        return dict(sorted(reasons.items()))
-
-
 def sorted_messages(
     pairs: Iterable[tuple[bytes, int]], shards: int, transform: str
 ) -> Iterator[tuple[int, bytes]]:
@@ -467,14 +409,10 @@ def totals_of(counts: SortedCounts) -> Totals:
     Raises:
         InputError: a sum passes 2^63 - 1.
     """
+    table = counts_table(counts)
+    lengths = pc.binary_length(table["pretoken"]).to_numpy().astype(object)  # of any size
+    numbers = table["count"].to_numpy()
     try:
-        return Totals(bytes=pretoken_bytes(counts), pretokens=counts.total())
+        return Totals(bytes=int((lengths * numbers).sum()), pretokens=counts.total())
     except OverflowError as error:
         raise InputError(f"{error}: the counts do not fit 64 bits") from error
-
-
-def pretoken_bytes(counts: SortedCounts) -> int:
-    """Return the number of bytes in all occurrences of the pre-tokens."""
-    table = counts_table(counts)
-    lengths = pc.binary_length(table["pretoken"]).to_numpy().astype(object)
-    return int((lengths * table["count"].to_numpy()).sum())  # Python's integers, of any size

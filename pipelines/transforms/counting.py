@@ -9,10 +9,11 @@ import pyarrow as pa
 from apache_beam.transforms.window import TimestampCombiner
 
 from bpe.counting import PretokenCounter
+from bpe.counts import Totals
 from bpe.counts.files import count_items, counts_from_ipc
 from bpe.special_tokens import check_special_tokens
 from pipelines.batches import (
-    TextCounters,
+    TextBatches,
     as_table,
     column_of,
     sorted_messages,
@@ -21,6 +22,7 @@ from pipelines.batches import (
     text_of,
 )
 from pipelines.count.beam import AddCounts
+from pipelines.count.steps import FLUSH_BYTES, count_texts, shard_messages
 from pipelines.elements import (
     BatchDoFn,
     ExceptionHandling,
@@ -171,10 +173,9 @@ class _CountTexts(BatchDoFn):
         )
 
     def start_bundle(self) -> None:
-        settings = self._settings
-        self._counters = TextCounters[Any, Any](
-            lambda: PretokenCounter(settings.cut, special_tokens=settings.special_tokens)
-        )
+        self._counters: dict[Any, PretokenCounter] = {}  # by window
+        self._batches = TextBatches[Any, Any]()
+        self._totals = Totals()
 
     def process(
         self,
@@ -186,35 +187,52 @@ class _CountTexts(BatchDoFn):
             if isinstance(element, (pa.Table, pa.RecordBatch)):
                 table, bad = split_nulls(as_table(element), self._text_field)
                 yield from self.bad(bad)
-                slow = self._counters.add_column(window, column_of(table, self._text_field))
-                yield from self.bad(split_rows(table, slow)[1])
-                full = self._counters.full()
-            else:
-                full = self._counters.add(window, windowed, text_of(element, self._text_field))
+                first = 0
+                for texts in column_of(table, self._text_field).chunks:
+                    rows = table.slice(first, len(texts))
+                    yield from self.bad(split_rows(rows, self._count(window, texts))[1])
+                    first += len(texts)
+            elif self._batches.add(window, windowed, text_of(element, self._text_field)):
+                yield from self._count_batches()
+            elif not self._singly:
+                return
         except RecordError as error:
             yield from self.bad([(element, str(error))])
             return
-        yield from self._bad_texts()
-        if full or self._singly:
-            yield from self._drain(windowed.timestamp if self._singly else None)
+        if self._singly:
+            yield from self._drain(windowed.timestamp)
+        elif sum(counter.nbytes for counter in self._counters.values()) > FLUSH_BYTES:
+            yield from self._drain()
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._drain()
-        totals = self._counters.totals
         add_to_metrics(
-            documents_counted=totals.documents,
-            pretokens_counted=totals.pretokens,
-            text_bytes_counted=totals.bytes,
+            documents_counted=self._totals.documents,
+            pretokens_counted=self._totals.pretokens,
+            text_bytes_counted=self._totals.bytes,
         )
 
     def _drain(self, time: Any = None) -> Iterator[Any]:
-        for window, message in self._counters.drain(1 if self._singly else SHARDS):
-            yield in_window(message, window, time)
-        yield from self._bad_texts()
+        yield from self._count_batches()
+        while self._counters:
+            window, counter = self._counters.popitem()
+            for message in shard_messages(counter.drain(1 if self._singly else SHARDS)):
+                yield in_window(message, window, time)
 
-    def _bad_texts(self) -> Iterator[Any]:
-        bad, self._counters.bad = self._counters.bad, []
-        return self.bad(bad)
+    def _count_batches(self) -> Iterator[Any]:
+        for window, elements, texts in self._batches.drain():
+            bad = self._count(window, texts)
+            yield from self.bad((elements[row], why) for row, why in bad.items())
+
+    def _count(self, window: Any, texts: pa.Array) -> dict[int, str]:
+        """Count texts without nulls; return the reasons why texts cannot be counted, by row."""
+        settings, reasons = self._settings, dict[int, str]()
+        if window not in self._counters:
+            self._counters[window] = PretokenCounter(
+                settings.cut, special_tokens=settings.special_tokens
+            )
+        self._totals += count_texts((texts,), self._counters[window], reasons.__setitem__)
+        return dict(sorted(reasons.items()))
 
 
 def _pairs(element: tuple[int, bytes]) -> Iterator[tuple[bytes, int]]:

@@ -23,9 +23,9 @@ from pipelines.batches import (
     TextBatches,
     column_of,
     fields_of,
-    pretoken_bytes,
     sorted_messages,
     text_of,
+    totals_of,
     with_ids,
 )
 from pipelines.errors import RecordError
@@ -136,7 +136,7 @@ def test_more_ids_than_one_list_array_holds(
 
 def test_bytes_past_64_bits_are_right() -> None:
     table = pa.table({"pretoken": pa.array([b"a" * 9], pa.large_binary()), "count": [1 << 61]})
-    assert pretoken_bytes(counts_from_table(table, where="test")) == 9 << 61
+    assert totals_of(counts_from_table(table, where="test")).bytes == 9 << 61
 
 
 @pytest.mark.parametrize(

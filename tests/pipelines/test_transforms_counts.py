@@ -70,7 +70,7 @@ def test_elements_of_every_kind_are_counted() -> None:
 
 def test_counts_do_not_depend_on_when_they_are_flushed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "BATCH_ROWS", 3)
-    monkeypatch.setattr(batches, "FLUSH_BYTES", 0)
+    monkeypatch.setattr(counting, "FLUSH_BYTES", 0)
     with pipeline() as p:
         counts = p | beam.Create(TEXTS) | CountPretokens()
         assert_that(counts, equal_to(pairs(TEXTS)))
