@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bpe._codec import from_jsonable, to_jsonable
+from bpe.splitmix import mix64
 from pipelines import storage
+from pipelines.corpus.keys import seed64
 from pipelines.errors import ConfigError
-from pipelines.export.numbers import choice_hashes, range_of
 from pipelines.export.plan import spans_of, stored_pins
 from pipelines.export.source import read_blocks
 from pipelines.output.names import fingerprint, json_bytes
@@ -95,7 +96,7 @@ class Pass:
         Raises:
             InputError: the pinned parts cannot be read.
         """
-        return _spans(self.output, self.run, self.plan.unit_tokens)
+        return _spans(self)
 
     @property
     def chosen(self) -> Choice:
@@ -126,24 +127,18 @@ class Pass:
         if epoch is None:
             return mask
         mask, taken = ~mask, self.chosen.taken[block.pin.source]
-        if not taken.is_partial(epoch):
-            return mask
         limit = taken.limit
-        if limit is None:
-            return np.zeros(len(mask), bool)
-        hashes = self.hashes(block.keys, block.pin.source)
-        last = np.uint64(limit.hash)
-        before = hashes < last
-        equal = (hashes == last) & (
-            (block.file < limit.file) | ((block.file == limit.file) & (block.rows <= limit.row))
-        )
-        chosen: npt.NDArray[np.bool_] = mask & (before | equal)
+        if limit is None or not taken.is_partial(epoch):
+            return mask
+        hashes, last = self.hashes(block), np.uint64(limit.hash)
+        same = block.rows <= limit.row if block.file == limit.file else block.file < limit.file
+        chosen: npt.NDArray[np.bool_] = mask & ((hashes < last) | (hashes == last) & same)
         return chosen
 
-    def hashes(self, keys: Hashes, source: int) -> Hashes:
+    def hashes(self, block: Block) -> Hashes:
         """Return the hashes by which the documents of a source are chosen, smallest first."""
-        name = self.plan.sources[source].name
-        return choice_hashes(keys, source=name, seed=self.plan.settings.mix_seed)
+        name = self.plan.sources[block.pin.source].name
+        return mix64(block.keys ^ seed64(f"choose {self.plan.settings.mix_seed} {name}"))
 
     def units(self) -> Iterator[Unit]:
         """Yield one unit for each span."""
@@ -160,12 +155,18 @@ class Pass:
         )
 
 
+def range_of(hashes: Hashes, ranges: int) -> npt.NDArray[np.int64]:
+    """Return the number of each hash's range, of at most 2^32 equal ranges of 64 bits."""
+    found: npt.NDArray[np.uint64] = ((hashes >> np.uint64(32)) * np.uint64(ranges)) >> np.uint64(32)
+    return found.astype(np.int64)
+
+
 # Of one run, in one process.
 
 
 @lru_cache(maxsize=2)
-def _spans(output: str, run: str, unit_tokens: int) -> list[Span]:  # noqa: ARG001 - a run has its own
-    return spans_of(stored_pins(output), unit_tokens)
+def _spans(stage: Pass) -> list[Span]:
+    return spans_of(stored_pins(stage.output, stage.plan.sources), stage.plan.unit_tokens)
 
 
 @lru_cache(maxsize=2)
@@ -192,8 +193,8 @@ class Measure(Pass):
             for half, of_half in enumerate((~mask, mask)):
                 halves[half] += of_half.sum(), block.tokens[of_half].sum()
             if self.plan.settings.chooses:
-                bins = range_of(self.hashes(block.keys[~mask], block.pin.source), BINS)
-                histogram += np.bincount(bins, block.tokens[~mask], BINS).astype(np.int64)
+                bins, tokens = range_of(self.hashes(block), BINS), block.tokens * ~mask
+                histogram += np.bincount(bins, tokens, BINS).astype(np.int64)
         totals = {"halves": halves.tolist()}
         if self.plan.settings.chooses:
             totals["histogram"] = histogram.tolist()
@@ -282,7 +283,7 @@ class Choose(Pass):
         is_partial = _rest(self.chosen.taken[source]) > 0
         reading = self.blocks(unit.number, read="sizes", stopped=stopped)
         for block in reading if is_partial else ():
-            hashes = self.hashes(block.keys, source)
+            hashes = self.hashes(block)
             bins = np.where(self.held_out(block.keys), BINS, range_of(hashes, BINS))
             under, inside = bins < last, bins == last
             below += under.sum(), block.tokens[under].sum()

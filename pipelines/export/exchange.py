@@ -23,10 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 from bpe._arrow import to_stream
+from bpe.splitmix import numbers_at
 from pipelines import storage
+from pipelines.corpus.keys import seed64
 from pipelines.errors import StoppedError
-from pipelines.export.choose import Pass
-from pipelines.export.numbers import range_of, shuffle_hashes
+from pipelines.export.choose import Pass, range_of
 from pipelines.output.names import json_bytes
 from pipelines.spill import SpillWriter, read_segment
 from pipelines.stage.record import StoredFile
@@ -226,13 +227,9 @@ class Exchange(Pass):
         """
         mask = self.takes(block, epoch)
         rows = block.rows[mask]
-        hashes = shuffle_hashes(
-            rows,
-            seed=self.plan.settings.shuffle or 0,
-            source=self.plan.sources[block.pin.source].name,
-            epoch=epoch or 0,
-            file=block.pin.file,
-        )
+        source = self.plan.sources[block.pin.source].name
+        seed = f"shuffle {self.plan.settings.shuffle} {source} {epoch or 0} {block.pin.file}"
+        hashes = numbers_at(rows, start=seed64(seed))
         segments = buckets_of(self).segments(hashes, validation=epoch is None)
         epochs, files = (np.full(len(rows), one, np.int32) for one in (epoch or 0, block.file))
         numbers = (hashes, epochs, files, rows, segments.astype(np.int32))

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bpe.splitmix import mix64
-from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS
+from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS, flat
 from pipelines.export.choose import Pass
 from pipelines.export.exchange import bucket_documents
 from pipelines.export.formats import PARTS
 from pipelines.export.manifest import RowTotals
-from pipelines.export.rows import row_maker, split, without_padding
+from pipelines.export.rows import row_maker, split
 from pipelines.export.sections import all_sections, units_of
 from pipelines.metrics import add_to_metrics
 from pipelines.stage.stage import Made
@@ -140,14 +140,14 @@ class _Part:
         again: str,
     ) -> None:
         self.section, self._stage, self._stopped = section, stage, stopped
-        settings = stage.plan.settings
+        self._layout, settings = stage.plan, stage.plan.settings
         self._size = settings.pack if settings.joins else None
-        self._maker = row_maker(stage.plan)
+        self._maker = row_maker(self._layout)
         self._writer: PartWriter | None = None
         if section.name:
             self._writer = PARTS[settings.to](
                 section.name,
-                stage.plan,
+                self._layout,
                 opened=lambda name: replacing(join(again or stage.output, name), durable=not again),
                 stack=stack,
             )
@@ -165,20 +165,13 @@ class _Part:
     def add(self, documents: pa.RecordBatch) -> None:
         """Make rows of the next documents of the section."""
         self.totals["documents"] += len(documents)
-        if self._size is not None:
-            if not self.section.rows:
-                return
-            documents = self._trimmed(documents)
+        if self._size is not None and not self.section.rows:
+            return
+        if self._skip is not None:
+            before, documents = split(documents, self._skip, self._layout)
+            ids = int(self._layout.lengths(before).sum())
+            self._skip = None if len(documents) else self._skip - ids
         self._put(self._maker.add(documents))
-
-    def _trimmed(self, documents: pa.RecordBatch) -> pa.RecordBatch:
-        """Return documents without the ids that end a row of the section before."""
-        if self._skip is None:
-            return documents
-        layout = self._stage.plan
-        before, rest = split(documents, self._skip, layout)
-        self._skip = None if len(rest) else self._skip - int(layout.lengths(before).sum())
-        return rest
 
     def finish(self) -> None:
         """Read later sections until the last row is full, write the rest, and close the files."""
@@ -199,26 +192,27 @@ class _Part:
     def _read_on(self, missing: int) -> None:
         """Add ``missing`` ids of later sections, and the empty documents that follow these ids."""
         for documents in self._stage.after(self.section, stopped=self._stopped):
-            layout = self._stage.plan
-            taken, rest = split(documents, missing, layout)
+            taken, rest = split(documents, missing, self._layout)
             self._put(self._maker.add(taken))
             if len(rest):
                 return
-            missing -= int(layout.lengths(taken).sum())
+            missing -= int(self._layout.lengths(taken).sum())
 
     def _put(self, batches: Iterable[pa.RecordBatch]) -> None:
         for batch in batches:
-            ids, _, padding = without_padding(batch.column(INPUT_IDS), batch.column(NUM_TOKENS))
-            self._tally(ids)
+            ids, _ = flat(batch.column(INPUT_IDS))
+            tokens = int(batch.column(NUM_TOKENS).to_numpy().sum(dtype=np.int64))
+            self._tally(ids, padding=len(ids) - tokens)
             self.totals["rows"] += len(batch)
-            self.totals["tokens"] += len(ids)
-            self.totals["padding"] += len(padding)
+            self.totals["tokens"] += tokens
+            self.totals["padding"] += len(ids) - tokens
             if self._writer is not None:
                 self._writer.add(batch)
 
-    def _tally(self, ids: Ids) -> None:
+    def _tally(self, ids: Ids, padding: int = 0) -> None:
         if "tally" in self.totals:
-            self.totals["tally"] = (self.totals["tally"] + tally(ids)) % (1 << 64)
+            pads = np.full(padding, self._layout.pad or 0)
+            self.totals["tally"] = (self.totals["tally"] + tally(ids) - tally(pads)) % (1 << 64)
 
 
 def tally(ids: Ids) -> int:

@@ -256,28 +256,11 @@ def _still_there(
 
 def pinned_before(directory: str) -> list[Pin] | None:
     """Return the parts that an earlier run pinned in a directory; None if no part is pinned."""
-    header = read_plan(directory).get("settings")
     try:
-        pins = stored_pins(directory)
-        stated = [source["pins"] for source in header["sources"]] if header else []
+        sources = read_plan(directory)["settings"]["sources"]
+        return stored_pins(directory, [ExportedSource(**source) for source in sources]) or None
     except (InputError, KeyError, TypeError):
         return None
-    found = [pinned_source(number, "", pins).pins for number in range(len(stated))]
-    return pins if pins and found == stated else None
-
-
-def check_pins(sources: Sequence[ExportedSource], pins: Sequence[Pin], path: str) -> None:
-    """Check that pinned parts are those of the manifest of an export.
-
-    Raises:
-        InputError: the pinned parts differ: the file of the pins was changed.
-    """
-    for number, source in enumerate(sources):
-        if pinned_source(number, source.name, pins) != source:
-            raise InputError(
-                f"{path}: the pinned parts of the source {source.name} are not those of the "
-                "manifest: the file was changed or damaged: export again with `overwrite`"
-            )
 
 
 def pinned_source(number: int, name: str, pins: Sequence[Pin]) -> ExportedSource:
@@ -407,14 +390,22 @@ def write_pins(directory: str, pins: Sequence[Pin]) -> None:
         pq.write_table(table, sink, compression="zstd")
 
 
-def stored_pins(directory: str) -> list[Pin]:
-    """Return the pinned parts in an output directory.
+def stored_pins(directory: str, sources: Sequence[ExportedSource]) -> list[Pin]:
+    """Return the pinned parts of these sources in an output directory.
 
     Raises:
-        InputError: the pinned parts cannot be read.
+        InputError: the pinned parts cannot be read, or are others: the file was changed.
     """
-    data = storage.read(join(directory, PINS))
+    path = join(directory, PINS)
+    data = storage.read(path)
     try:
-        return [Pin(**row) for row in pq.read_table(pa.BufferReader(data)).to_pylist()]
+        pins = [Pin(**row) for row in pq.read_table(pa.BufferReader(data)).to_pylist()]
     except (pa.ArrowException, TypeError) as error:
-        raise InputError(f"{join(directory, PINS)}: damaged: {error}") from error
+        raise InputError(f"{path}: damaged: {error}") from error
+    for number, source in enumerate(sources):
+        if pinned_source(number, source.name, pins) != source:
+            raise InputError(
+                f"{path}: the pinned parts of the source {source.name} are not those of the "
+                "manifest: the file was changed or damaged: export again with `overwrite`"
+            )
+    return pins

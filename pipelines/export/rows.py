@@ -25,7 +25,7 @@ from pipelines.encode.rows import (
     lists_of,
 )
 from pipelines.errors import RecordError
-from pipelines.export.columns import LIST, added_columns
+from pipelines.export.columns import LIST, added_columns, numbered
 from pipelines.settings import MAX_PACK, ExportSettings
 
 if TYPE_CHECKING:
@@ -59,11 +59,6 @@ class ExportLayout:
     pad: int | None = None
 
     @property
-    def passthrough(self) -> tuple[pa.Field, ...]:
-        """Return the columns that pass through."""
-        return tuple(pa.field(name, parse_type(kind)) for name, kind in self.columns.items())
-
-    @property
     def describes(self) -> bool:
         """Return True unless rows are packed in a format other than Parquet."""
         return self.settings.to == "parquet" or self.settings.pack is None
@@ -71,7 +66,8 @@ class ExportLayout:
     @property
     def about(self) -> pa.Schema:
         """Return the columns that are the same in all rows of a document."""
-        return pa.schema([pa.field(ID, pa.string()), *self.passthrough])
+        passthrough = ((name, parse_type(kind)) for name, kind in self.columns.items())
+        return pa.schema([(ID, pa.string()), *passthrough])
 
     @property
     def documents(self) -> pa.Schema:
@@ -101,7 +97,8 @@ class ExportLayout:
             columns = [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
         elif self.settings.max_tokens is not None:
             columns = [pa.field(CHUNK_INDEX, pa.uint32())]
-        return [self.about.field(ID), *columns, *self.passthrough]
+        first, *passthrough = self.about
+        return [first, *columns, *passthrough]
 
     @property
     def ids_type(self) -> pa.DataType:
@@ -380,33 +377,6 @@ def _fitted(lengths: Numbers, size: int) -> Numbers:
     before = np.maximum(np.searchsorted(filled, np.arange(len(lengths)), side="right") - 1, 0)
     fitted: Numbers = rows[before]
     return fitted
-
-
-def without_padding(input_ids: pa.ListArray, num_tokens: pa.Array) -> tuple[Ids, Numbers, Ids]:
-    """Return the ids of documents, the bounds of the rows among these ids, and the padding.
-
-    Args:
-        input_ids: the ids of rows.
-        num_tokens: how many ids of each row are of documents; the rest is padding.
-    """
-    values, bounds = flat(input_ids)
-    sizes, lengths = np.diff(bounds), num_tokens.to_numpy().astype(np.int64)
-    if np.array_equal(sizes, lengths):
-        return values, bounds, values[:0]
-    of_documents = np.arange(len(values)) < np.repeat(bounds[:-1] + lengths, sizes)
-    ends = np.cumsum(np.minimum(sizes, lengths))
-    return values[of_documents], np.append(0, ends), values[~of_documents]
-
-
-def numbered(counts: Numbers) -> tuple[Numbers, Numbers]:
-    """Return, for ``counts`` copies of items, the item and the number of each copy, from 0.
-
-    >>> [numbers.tolist() for numbers in numbered(np.array([2, 1]))]
-    [[0, 0, 1], [0, 1, 0]]
-    """
-    of = np.repeat(np.arange(len(counts)), counts)
-    begins = np.cumsum(counts) - counts
-    return of, np.arange(len(of)) - begins[of]
 
 
 def _batch(
