@@ -14,7 +14,6 @@ before it reads on into this bucket without reading all of it.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -79,13 +78,8 @@ class Buckets:
         return self.training + self.validation
 
     @property
-    def merges(self) -> bool:
-        """Return True if groups of files are merged first."""
-        return self.spans > self.fan_in
-
-    @property
     def groups(self) -> int:
-        """Return the number of groups of spans, each of which is merged by itself."""
+        """Return the number of groups of spans; if above 1, the files of each are merged first."""
         return -(-self.spans // self.fan_in)
 
     @property
@@ -107,7 +101,7 @@ class Buckets:
 
     def files(self, segment: int) -> list[str]:
         """Return the names of the files that may hold documents of a segment."""
-        if not self.merges:
+        if self.groups == 1:
             return [_spill_name(span) for span in range(self.spans)]
         number = segment // 2 // self.merged
         return [_merged_name(group, number) for group in range(self.groups)]
@@ -123,16 +117,8 @@ def _merged_name(group: int, number: int) -> str:
 
 def stored_schema(plan: ExportPlan) -> pa.Schema:
     """Return the schema of documents in the files of the shuffle."""
-    return pa.schema(
-        [
-            pa.field(_HASH, pa.uint64()),
-            pa.field(_EPOCH, pa.int32()),
-            pa.field(_FILE, pa.int32()),
-            pa.field(_ROW, pa.int64()),
-            pa.field(_SEGMENT, pa.int32()),
-            *plan.documents,
-        ]
-    )
+    small = [(name, pa.int32()) for name in (_EPOCH, _FILE, _SEGMENT)]
+    return pa.schema([(_HASH, pa.uint64()), (_ROW, pa.int64()), *small, *plan.documents])
 
 
 @lru_cache(maxsize=2)
@@ -153,26 +139,30 @@ def buckets_of(stage: Pass) -> Buckets:
 
 
 class _Sorter(SpillWriter):
-    """The writer of a file of documents, which sorts by segment all that fit into memory."""
+    """The writer of a file of documents, which sorts by segment all that fit into memory.
 
-    def __init__(self, sink: HashingFile) -> None:
+    Args:
+        sink: the file.
+        joined: the number of consecutive segments that the file has as one.
+    """
+
+    def __init__(self, sink: HashingFile, joined: int = 1) -> None:
         super().__init__(sink)
+        self._joined = joined
         self._held: list[pa.RecordBatch] = []
-        self._segments: list[Numbers] = []
         self._bytes = 0
 
-    def add(self, documents: pa.RecordBatch, segments: Numbers) -> None:
-        """Append documents, each to the segment of its number."""
+    def add(self, documents: pa.RecordBatch) -> None:
+        """Append documents, each to its segment."""
         self._held.append(documents)
-        self._segments.append(segments)
         self._bytes += documents.nbytes
         if self._bytes >= RUN_BYTES:
             self._sort()
 
     def _sort(self) -> None:
         table = pa.Table.from_batches(self._held).combine_chunks()
-        segments = np.concatenate(self._segments)
-        self._held, self._segments, self._bytes = [], [], 0
+        self._held, self._bytes = [], 0
+        segments = table[_SEGMENT].to_numpy() // self._joined
         order = np.argsort(segments, kind="stable")
         ordered = segments[order]
         bounds = np.flatnonzero(np.diff(ordered, prepend=-1, append=-1))
@@ -205,21 +195,25 @@ class Exchange(Pass):
         epochs: list[int | None] = [*self.chosen.taken[self.spans[unit.number].source].all_epochs]
         epochs += [None] if buckets.validation else []
         counts = np.zeros((2, buckets.count), np.int64)
+        joined = 2 * buckets.merged if buckets.groups > 1 else 1
         with replacing(join(self.work, name), durable=False) as sink:
-            spill = _Sorter(sink)
+            spill = _Sorter(sink, joined)
             for block in self.blocks(unit.number, stopped=stopped):
                 for epoch in epochs:
-                    documents, segments, tokens = self._taken(block, epoch)
-                    bucket = segments // 2
+                    documents = self._taken(block, epoch)
+                    bucket, tokens = (
+                        documents[_SEGMENT].to_numpy() // 2,
+                        self.plan.lengths(documents),
+                    )
                     counts[0] += np.bincount(bucket, minlength=buckets.count)
                     counts[1] += np.bincount(bucket, tokens, buckets.count).astype(np.int64)
-                    spill.add(documents, bucket // buckets.merged if buckets.merges else segments)
+                    spill.add(documents)
             spill.finish()
         stored = StoredFile.of(name, sink.written())
         return Made(files=(stored,), totals={"buckets": counts.tolist()})
 
-    def _taken(self, block: Block, epoch: int | None) -> tuple[pa.RecordBatch, Numbers, Numbers]:
-        """Return the stored rows, segments and lengths of the documents of a block in an epoch.
+    def _taken(self, block: Block, epoch: int | None) -> pa.RecordBatch:
+        """Return the documents of a block in an epoch, with their places in the shuffle.
 
         Args:
             block: the block of documents.
@@ -231,16 +225,16 @@ class Exchange(Pass):
         seed = f"shuffle {self.plan.settings.shuffle} {source} {epoch or 0} {block.pin.file}"
         hashes = numbers_at(rows, start=seed64(seed))
         segments = buckets_of(self).segments(hashes, validation=epoch is None)
-        epochs, files = (np.full(len(rows), one, np.int32) for one in (epoch or 0, block.file))
-        numbers = (hashes, epochs, files, rows, segments.astype(np.int32))
-        columns = [*map(pa.array, numbers), *block.where(mask).columns]
-        stored = pa.record_batch(columns, schema=stored_schema(self.plan))
-        return stored, segments, block.tokens[mask]
+        epochs, files = (np.full(len(rows), one) for one in (epoch or 0, block.file))
+        schema = stored_schema(self.plan)
+        numbers = zip((hashes, rows, epochs, files, segments), schema.types, strict=False)
+        columns = [pa.array(values, kind) for values, kind in numbers]
+        return pa.record_batch([*columns, *block.where(mask).columns], schema=schema)
 
     def fold(self, records: Sequence[Record]) -> None:
         """Store the numbers of documents and tokens of each bucket."""
         counts = sum(np.array(record.totals["buckets"], np.int64) for record in records)
-        storage.write(join(self.work, BUCKETS), json_bytes(np.asarray(counts).tolist()))
+        storage.write(join(self.work, BUCKETS), json_bytes(np.transpose(counts).tolist()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,7 +246,7 @@ class Merge(Pass):
     def units(self) -> Iterator[Unit]:
         """Yield a unit for each group of spans and range of buckets; nothing if spans are few."""
         buckets = buckets_of(self)
-        for number in range(buckets.groups * buckets.ranges if buckets.merges else 0):
+        for number in range(buckets.groups * buckets.ranges if buckets.groups > 1 else 0):
             yield self.unit(number, self.fan_in)
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
@@ -267,22 +261,12 @@ class Merge(Pass):
                     raise StoppedError
                 for table in _tables(join(self.work, _spill_name(span)), number):
                     for batch in table.to_batches():
-                        spill.add(batch, batch[_SEGMENT].to_numpy().astype(np.int64))
+                        spill.add(batch)
             spill.finish()
         return Made(files=(StoredFile.of(name, sink.written()),), totals={})
 
     def fold(self, records: Sequence[Record]) -> None:
         """Do nothing: no later stage needs the records."""
-
-
-def bucket_counts(work: str) -> list[tuple[int, int]]:
-    """Return the documents and tokens of each bucket, as the fold of `Exchange` stores them.
-
-    Raises:
-        InputError: the stored counts cannot be read.
-    """
-    documents, tokens = json.loads(storage.read(join(work, BUCKETS)))
-    return list(zip(documents, tokens, strict=True))
 
 
 def bucket_documents(

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
 from pipelines.export.choose import FAN_IN, Choose, Measure
 from pipelines.export.exchange import Exchange, Merge
-from pipelines.export.formats import PARTS
 from pipelines.export.make import Make
-from pipelines.export.manifest import ExportManifest, HalfTotals, RowTotals, read_export
+from pipelines.export.manifest import ExportManifest, read_export
 from pipelines.export.plan import (
     ExportPlan,
     pinned_before,
@@ -30,27 +29,20 @@ from pipelines.failures import job_errors
 from pipelines.output.directory import decide, prepare, remove_temporaries
 from pipelines.output.lock import locked
 from pipelines.output.names import (
-    EXPORT_INDEX,
-    MANIFEST,
     PINS,
     RECORDS,
     ROLES_FILES,
     TOKENIZER,
-    TRAIN,
-    VALIDATION,
     WORK,
     Plan,
-    json_bytes,
 )
 from pipelines.progress import UNSEEN, many, size_text
 from pipelines.run import metric, options
 from pipelines.stage.job import run_job
 from pipelines.stage.record import (
-    StoredFile,
     check_file,
     loosen_records,
     read_records,
-    write_records,
 )
 from pipelines.stage.stage import Job
 from pipelines.storage import join
@@ -59,63 +51,9 @@ from pipelines.summaries import ExportSummary
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipelines.export.manifest import ExportHeader
     from pipelines.progress import Progress
     from pipelines.settings import Execution, ExportSettings, OutputSettings
-    from pipelines.stage.record import Record
     from pipelines.stage.stage import Stage
-
-
-@dataclass(frozen=True, kw_only=True)
-class MakeAndFold(Make):
-    """The stage `Make`, with a fold that writes the index, the records and the manifest."""
-
-    def fold(self, records: Sequence[Record]) -> None:
-        """Write the index, the records and, last, the manifest."""
-        index = [
-            StoredFile.of(name, storage.write(join(self.output, name), contents))
-            for name, contents in index_files(self.plan, records).items()
-        ]
-        manifest = ExportManifest(
-            **self.plan.head,
-            taken=self.chosen.taken,
-            training=half_totals(records, TRAIN),
-            validation=half_totals(records, VALIDATION),
-            index=tuple(index),
-            records=write_records(self.output, records),
-        )
-        storage.write(join(self.output, MANIFEST), json_bytes(manifest.to_json()))
-
-
-def index_files(header: ExportHeader, records: Sequence[Record]) -> dict[str, bytes]:
-    """Return the contents of the index files by name; empty for formats without an index."""
-    found = {}
-    for half, name in ((TRAIN, EXPORT_INDEX), (VALIDATION, f"{VALIDATION}/{EXPORT_INDEX}")):
-        files = [file for record in records for file in files_of(record, half)]
-        if files or half == TRAIN:
-            found[name] = PARTS[header.settings.to].index(files, header)
-    return {name: contents for name, contents in found.items() if contents}
-
-
-def files_of(record: Record, half: str) -> list[StoredFile]:
-    """Return the files of a unit that hold rows of a half."""
-    counts = record.totals["files"]
-    first = 0 if half == TRAIN else counts.get(TRAIN, 0)
-    return list(record.files[first : first + counts.get(half, 0)])
-
-
-def half_totals(records: Sequence[Record], half: str) -> HalfTotals:
-    """Return the totals of a half, summed over the units."""
-    of_half = [record.totals["halves"].get(half, {}) for record in records]
-    files = [file for record in records for file in files_of(record, half)]
-    return HalfTotals(
-        **{
-            one.name: sum(totals.get(one.name, 0) for totals in of_half)
-            for one in fields(RowTotals)
-        },
-        files=len(files),
-        bytes=sum(file.bytes for file in files),
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +78,7 @@ class ExportJob(Job):
     def stages(self) -> tuple[Stage, ...]:
         """Return the stages of the export, in order."""
         known = {"output": self.directory, "work": self.work, "run": self.run}
-        return stages(self.plan, MakeAndFold, **known, fan_in=self.fan_in)
+        return stages(self.plan, Make, **known, fan_in=self.fan_in)
 
     @property
     def same(self) -> Plan:

@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bpe.splitmix import mix64
+from pipelines import storage
 from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS, flat
 from pipelines.export.choose import Pass
 from pipelines.export.exchange import bucket_documents
 from pipelines.export.formats import PARTS
-from pipelines.export.manifest import RowTotals
+from pipelines.export.manifest import ExportManifest, RowTotals, files_of, half_totals
 from pipelines.export.rows import row_maker, split
 from pipelines.export.sections import all_sections, units_of
 from pipelines.metrics import add_to_metrics
+from pipelines.output.names import EXPORT_INDEX, MANIFEST, TRAIN, VALIDATION, json_bytes
+from pipelines.stage.record import StoredFile, write_records
 from pipelines.stage.stage import Made
 from pipelines.storage import join, replacing
 
@@ -34,13 +37,13 @@ if TYPE_CHECKING:
     from pipelines.export.format import PartWriter
     from pipelines.export.sections import PartSection
     from pipelines.progress import SlotWriter
-    from pipelines.stage.record import StoredFile
+    from pipelines.stage.record import Record
     from pipelines.stage.stage import Unit
 
 
 @dataclass(frozen=True, kw_only=True)
 class Make(Pass):
-    """The last stage, which makes a part of each section."""
+    """The last stage, which makes a part of each section, and the index, records and manifest."""
 
     name: str = "make"
 
@@ -98,6 +101,25 @@ class Make(Pass):
                 "files": {part.section.half: len(part.files) for part in parts},
             },
         )
+
+    def fold(self, records: Sequence[Record]) -> None:
+        """Write the index, the records and, last, the manifest."""
+        index = []
+        for half, name in ((TRAIN, EXPORT_INDEX), (VALIDATION, f"{VALIDATION}/{EXPORT_INDEX}")):
+            files = [file for record in records for file in files_of(record, half)]
+            contents = PARTS[self.plan.settings.to].index(files, self.plan)
+            if contents and (files or half == TRAIN):
+                written = storage.write(join(self.output, name), contents)
+                index.append(StoredFile.of(name, written))
+        manifest = ExportManifest(
+            **self.plan.head,
+            taken=self.chosen.taken,
+            training=half_totals(records, TRAIN),
+            validation=half_totals(records, VALIDATION),
+            index=tuple(index),
+            records=write_records(self.output, records),
+        )
+        storage.write(join(self.output, MANIFEST), json_bytes(manifest.to_json()))
 
     def documents(
         self, sections: Sequence[PartSection], *, stopped: Callable[[], bool], read: str = "all"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,9 +11,9 @@ from bpe.files import with_checksum
 from pipelines import storage
 from pipelines.export.rows import ExportLayout
 from pipelines.option import changed
-from pipelines.output.names import MANIFEST, fingerprint, manifest_from, read_manifest_object
+from pipelines.output.names import MANIFEST, TRAIN, fingerprint, manifest_from, read_manifest_object
 from pipelines.settings import ExportSettings
-from pipelines.stage.record import StoredFile
+from pipelines.stage.record import Record, StoredFile
 from pipelines.storage import join
 from pipelines.totals import Taken
 
@@ -143,6 +143,27 @@ class ExportManifest(ExportHeader):
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as JSON values, in the order of the file, its checksum last."""
         return with_checksum(to_jsonable(self))
+
+
+def files_of(record: Record, half: str) -> list[StoredFile]:
+    """Return the files of a unit that hold rows of a half."""
+    counts = record.totals["files"]
+    first = 0 if half == TRAIN else counts.get(TRAIN, 0)
+    return list(record.files[first : first + counts.get(half, 0)])
+
+
+def half_totals(records: Sequence[Record], half: str) -> HalfTotals:
+    """Return the totals of a half, summed over the units."""
+    of_half = [record.totals["halves"].get(half, {}) for record in records]
+    files = [file for record in records for file in files_of(record, half)]
+    return HalfTotals(
+        **{
+            one.name: sum(totals.get(one.name, 0) for totals in of_half)
+            for one in fields(RowTotals)
+        },
+        files=len(files),
+        bytes=sum(file.bytes for file in files),
+    )
 
 
 def read_export(directory: str) -> ExportManifest:

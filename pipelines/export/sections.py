@@ -7,12 +7,15 @@ same however the documents are divided.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pipelines.export.exchange import bucket_counts, buckets_of
+from pipelines import storage
+from pipelines.export.exchange import BUCKETS, buckets_of
 from pipelines.output.names import DATA, TRAIN, VALIDATION
+from pipelines.storage import join
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -92,10 +95,10 @@ def _of_spans(stage: Pass) -> list[PartSection]:
 
 
 def _of_buckets(stage: Pass) -> list[PartSection]:
-    training = buckets_of(stage).training
+    training, all_counts = buckets_of(stage).training, storage.read(join(stage.work, BUCKETS))
     return [
         PartSection(0 if number < training else None, number, *counts)
-        for number, counts in enumerate(bucket_counts(stage.work))
+        for number, counts in enumerate(json.loads(all_counts))
     ]
 
 

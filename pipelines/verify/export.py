@@ -20,9 +20,9 @@ import numpy as np
 from pipelines import storage
 from pipelines.errors import VerificationError
 from pipelines.export.choose import Pass
-from pipelines.export.job import check_others, half_totals, stages
+from pipelines.export.job import check_others, stages
 from pipelines.export.make import Make, tally
-from pipelines.export.manifest import read_export
+from pipelines.export.manifest import half_totals, read_export
 from pipelines.export.plan import plan_again
 from pipelines.output.check_files import check_names
 from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, json_bytes
