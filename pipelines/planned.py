@@ -283,7 +283,7 @@ def run_once(
             write_files(request.directory, request.worker_files())
             request.tidy()
             return request.summarize(planned, None)
-        _tell_work(request.name, planned, progress)
+        _tell_work(request, planned, progress)
         began, job = time.monotonic(), request.started()
         result = run_job(
             job,
@@ -302,15 +302,15 @@ def run_once(
         return request.summarize(planned, done)
 
 
-def _tell_work(name: str, planned: Planned, progress: Progress) -> None:
+def _tell_work(job: CorpusRequest, planned: Planned, progress: Progress) -> None:
     files, splits = many(len(planned.files), "file"), many(len(planned.splits), "split")
     size = sum(file.size for file in planned.files)
-    progress.log(f"{name}: {files}, {size_text(size)} as stored, {splits}")
-    if (file := straggler(planned.files, planned.splits)) is not None:
+    progress.log(f"{job.name}: {files}, {size_text(size)} as stored, {splits}")
+    if (file := straggler(planned.files, job.inputs.split_size)) is not None:
         uncut = f"{FILE_FORMATS[file.format].uncut} (`format` {file.format})"
         why = uncut if file.compression == "none" else "compressed"
         progress.log(
-            f"{name}: {file.path}, {size_text(file.size)}, is {why} and cannot be divided: it "
+            f"{job.name}: {file.path}, {size_text(file.size)}, is {why} and cannot be divided: it "
             f"is one of {splits} and keeps one worker busy: divide it beforehand, or store it "
             "uncompressed as lines, jsonl or Parquet"
         )

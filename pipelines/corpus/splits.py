@@ -194,22 +194,17 @@ def _grouped(
         yield group
 
 
-def straggler(files: Sequence[InputFile], splits: Sequence[Split]) -> InputFile | None:
-    """Return the largest file that cannot be cut, if it is much larger than the other splits.
+def straggler(files: Sequence[InputFile], split_size: int | None = None) -> InputFile | None:
+    """Return the largest file that cannot be cut, if it is much larger than a split.
 
-    Return None if there is no such file. The file must have more than `SEVERAL` times the size of
-    the largest other split (the default size if there is none), and more than `SEVERAL` times
-    `MIN_SPLIT`.
+    Return None if there is no such file. The file must have more than `SEVERAL` times the size of a
+    split, and more than `SEVERAL` times `MIN_SPLIT`; ``split_size`` is as for `plan_splits`.
     """
-    uncut = {i: file for i, file in enumerate(files) if not file.can_be_cut}
-    if not uncut:
-        return None
-    largest = max(uncut.values(), key=lambda file: file.size)
-    other_sizes = [
-        one.size for one in splits if len(one.pieces) > 1 or one.pieces[0].file_index not in uncut
-    ]
-    usual = max(other_sizes, default=default_split_size(sum(file.size for file in files)))
-    return largest if largest.size > SEVERAL * max(usual, MIN_SPLIT) else None
+    uncut = (file for file in files if not file.can_be_cut)
+    largest = max(uncut, key=lambda file: file.size, default=None)
+    usual = split_size or default_split_size(sum(file.size for file in files))
+    is_large = largest is not None and largest.size > SEVERAL * max(usual, MIN_SPLIT)
+    return largest if is_large else None
 
 
 def whole_file(file: InputFile, index: int) -> FileRange:

@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.corpus.files import InputFile
 from pipelines.corpus.inputs import MIN_SPLIT
-from pipelines.corpus.splits import SEVERAL, plan_splits, straggler
+from pipelines.corpus.splits import SEVERAL, straggler
 from tests.cli.process import bpe
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def test_it_is_named_where_it_is_several_times_a_split(
     files: list[tuple[int, dict[str, Any]]], split_size: int | None, named: str | None
 ) -> None:
     found = corpus(*files)
-    late = straggler(found, plan_splits(found, split_size))
+    late = straggler(found, split_size)
     assert (late and late.path) == named
 
 
