@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -50,17 +50,6 @@ def by_group(block: Block) -> Iterator[tuple[str, Block]]:
     ends = pc.run_end_encode(values).run_ends.to_pylist()
     for begin, end in zip([0, *ends], ends, strict=False):
         rows = order.slice(begin, end - begin)
-        whole = len(rows) == len(block)
-        yield (
-            values[begin].as_py(),
-            block
-            if whole
-            else replace(
-                block,
-                texts=block.texts.take(rows),
-                places=block.places.take(rows),
-                file_indexes=block.file_indexes.take(rows),
-                own_ids=None,
-                bad=(),
-            ),
-        )
+        is_all = len(rows) == len(block)
+        of_group = block if is_all else block.changed(methodcaller("take", rows))
+        yield values[begin].as_py(), of_group

@@ -259,14 +259,18 @@ class Block:
             return self
         rows = sorted(reasons)
         bad = (self.bad_row(row, reasons[row], pieces, raw) for row in rows)
+        in_order = tuple(sorted([*self.bad, *bad], key=lambda record: record.place))
+        return replace(self.changed(lambda column: without(column, rows)), bad=in_order)
+
+    def changed(self, change: Callable[[pa.Array], pa.Array]) -> Block:
+        """Return the block with the result of ``change`` for each column."""
         return replace(
             self,
-            texts=without(self.texts, rows),
-            places=without(self.places, rows),
-            file_indexes=without(self.file_indexes, rows),
-            own_ids=None if self.own_ids is None else without(self.own_ids, rows),
-            bad=tuple(sorted([*self.bad, *bad], key=lambda record: record.place)),
-            passthrough=tuple(without(column, rows) for column in self.passthrough),
+            texts=change(self.texts),
+            places=change(self.places),
+            file_indexes=change(self.file_indexes),
+            own_ids=None if self.own_ids is None else change(self.own_ids),
+            passthrough=tuple(map(change, self.passthrough)),
         )
 
     def bad_row(

@@ -56,18 +56,15 @@ class UnpackedStream:
         """
         pieces: list[memoryview] = []
         missing = size
-        while missing:
-            if not self._ready and self._damage is None:
-                try:
-                    self._ready = memoryview(next(self._pieces, b""))
-                except DamagedDataError as damage:
-                    self._damage = damage
-            if not self._ready:
-                break
-            pieces.append(self._ready[:missing])
-            self._ready = self._ready[missing:]
-            missing -= len(pieces[-1])
-        if self._damage is not None and size and not pieces:
+        try:
+            while missing and (self._ready or (piece := next(self._pieces, b""))):
+                self._ready = self._ready or memoryview(piece)
+                pieces.append(self._ready[:missing])
+                self._ready = self._ready[missing:]
+                missing -= len(pieces[-1])
+        except DamagedDataError as damage:  # after which there are no pieces
+            self._damage = damage
+        if self._damage is not None and missing and not pieces:
             raise self._damage
         return b"".join(pieces)
 
