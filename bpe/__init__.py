@@ -14,7 +14,7 @@ From texts to ids, in the order in which modules import each other:
 - ``run_counting``: texts to counts of runs of its tokens; ``superword_trainer``: these to
   superwords.
 - ``formats``: tokenizer files; ``regex``: regular expressions; ``presets``: settings by name;
-  ``errors``: every error.
+  ``names``: of what settings choose from; ``errors``: every error.
 - ``native``: the C++ core (``_native``); ``reference``: its readable twin,
   which `explain` and tests use.
 

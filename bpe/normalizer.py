@@ -3,6 +3,18 @@
 Steps are named and applied in order. All use Unicode 16.0: the normalization forms (Unicode
 Standard Annex 15) come from the package ``unicodedata2``, the rest from tables of the core. The
 core also finds the texts that a step does not change.
+
+``nfc``, ``nfd``, ``nfkc`` and ``nfkd`` are Unicode's normalization forms. ``lowercase`` maps each
+character by itself (no rule for a final sigma). ``strip-accents`` drops all marks (M), as Hugging
+Face's ``StripAccents`` does; ``strip-nonspacing`` drops nonspacing marks (Mn), as BERT's tokenizer
+does. After ``nfd``, both remove accents. ``clean-text`` and ``space-han`` are BERT's too: the first
+drops control characters and turns whitespace into spaces, the second puts a space on either side
+of Chinese characters.
+
+The last four are SentencePiece's. ``mark-spaces`` turns spaces into U+2581, which decoding a model
+of characters turns back. ``prepend-mark`` puts that mark before each text that is not empty;
+``ensure-mark`` does unless the text begins with it, and ``ensure-first-mark`` not after a special
+token either. Decoding then drops a space at the start.
 """
 
 from __future__ import annotations
@@ -18,36 +30,7 @@ import unicodedata2
 from bpe._arrow import binary_rows, int64_array, text_column
 from bpe._native import changed_rows, lowercase, strip_marks
 from bpe.errors import PretokenizerError
-
-NORMALIZERS: tuple[str, ...] = (
-    "nfc",
-    "nfd",
-    "nfkc",
-    "nfkd",
-    "lowercase",
-    "strip-accents",
-    "strip-nonspacing",
-    "clean-text",
-    "space-han",
-    "mark-spaces",
-    "prepend-mark",
-    "ensure-mark",
-    "ensure-first-mark",
-)
-"""The names of the steps.
-
-``nfc``, ``nfd``, ``nfkc`` and ``nfkd`` are Unicode's normalization forms. ``lowercase`` maps each
-character by itself (no rule for a final sigma). ``strip-accents`` drops all marks (M), as Hugging
-Face's ``StripAccents`` does; ``strip-nonspacing`` drops nonspacing marks (Mn), as BERT's tokenizer
-does. After ``nfd``, both remove accents. ``clean-text`` and ``space-han`` are BERT's too: the first
-drops control characters and turns whitespace into spaces, the second puts a space on either side
-of Chinese characters.
-
-The last four are SentencePiece's. ``mark-spaces`` turns spaces into U+2581, which decoding a model
-of characters turns back. ``prepend-mark`` puts that mark before each text that is not empty;
-``ensure-mark`` does unless the text begins with it, and ``ensure-first-mark`` not after a special
-token either. Decoding then drops a space at the start.
-"""
+from bpe.names import NORMALIZERS as NORMALIZERS  # noqa: PLC0414 - callers name it
 
 MARK = "\N{LOWER ONE EIGHTH BLOCK}"
 PREPENDING = frozenset({"prepend-mark", "ensure-mark", "ensure-first-mark"})

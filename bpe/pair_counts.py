@@ -6,11 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from bpe._native import PAIR_COUNTS as NAMES
 from bpe.errors import TrainingError
-
-PAIR_COUNTS: tuple[str, ...] = tuple(NAMES)
-"""The names of the ways to count: ``overlapping`` and ``disjoint``."""
+from bpe.names import PAIR_COUNTS
 
 
 def check_pair_counts(pair_counts: str, *, ties: str) -> None:

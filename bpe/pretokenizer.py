@@ -24,16 +24,13 @@ from bpe._arrow import utf8
 from bpe._native import PRETOKENIZERS as NATIVE
 from bpe._native import PatternTable, scan
 from bpe.errors import PretokenizerError
+from bpe.names import PRETOKENIZERS as PRETOKENIZERS  # noqa: PLC0414 - callers name it
 from bpe.normalizer import check_normalizer, normalize
 from bpe.regex.search import TimedSearch
 from bpe.regex.table import never_split_tables, pattern_table
 
 if TYPE_CHECKING:
     from bpe._native import NativePattern
-
-PRETOKENIZERS: tuple[str, ...] = tuple(name for name, _, _ in NATIVE)
-"""The names of the pre-tokenizers, as the core lists them (``native/text/pretokenizers.h``)."""
-
 
 # What else people call them, without punctuation.
 _ALIASES: dict[str, tuple[str, ...]] = {

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING
 
 from bpe._native import TIES as WORD_ORDERS
 from bpe.errors import TrainingError
+from bpe.names import TIES as TIES  # noqa: PLC0414 - callers name it
 
 if TYPE_CHECKING:
     from bpe._native import WordOrder
-
-TIES: tuple[str, ...] = tuple(WORD_ORDERS)
-"""The names of the rules."""
 
 
 def needs_order(ties: str) -> bool:

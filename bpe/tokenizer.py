@@ -49,10 +49,10 @@ from bpe.files import write_atomically
 from bpe.formats import huggingface
 from bpe.formats import read as read_files
 from bpe.formats import write as write_files
-from bpe.formats.huggingface import Dialect
 from bpe.formats.huggingface_superwords import approximate
 from bpe.formats.post_processor import not_applied
 from bpe.models import ByteLevel, Model
+from bpe.names import Dialect
 from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles

@@ -11,20 +11,11 @@ from bpe.errors import TokenizerError
 from bpe.formats.post_processor import not_applied
 from bpe.formats.strict_json import shorten
 from bpe.models import ByteLevel
+from bpe.names import LossName
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable
 
-LossName: TypeAlias = Literal[
-    "pretokenizer",
-    "normalizer",
-    "never-split",
-    "special-tokens",
-    "added-tokens",
-    "token-flags",
-    "post-processor",
-    "roles",
-]
 LEAVE_OUT: tuple[LossName, ...] = get_args(LossName)
 """The parts that :meth:`bpe.Tokenizer.save` can leave out of a file that cannot hold them."""
 

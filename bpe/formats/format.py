@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from bpe.errors import TokenizerFileError
-from bpe.formats.export_checks import Loss, LossName
+from bpe.formats.export_checks import Loss
+from bpe.names import LossName
 from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens

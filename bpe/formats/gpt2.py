@@ -10,7 +10,6 @@ from bpe.errors import TokenizerError
 from bpe.formats.export_checks import (
     KINDS,
     Loss,
-    LossName,
     Ordinary,
     check_losses,
     cuts_as,
@@ -25,6 +24,7 @@ from bpe.formats.token_text import (
     spelled_bytes,
     token_names,
 )
+from bpe.names import LossName
 from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 from bpe._native import TokenizerLists, read_tokenizer_json
 from bpe.errors import (
@@ -24,7 +24,7 @@ from bpe.errors import (
 from bpe.files import uncollected
 from bpe.formats import beam_bpe, tokenizer_config
 from bpe.formats.cut_at_marks import cut_at_marks
-from bpe.formats.export_checks import Loss, LossName, check_losses
+from bpe.formats.export_checks import Loss, check_losses
 from bpe.formats.format import Format, TokenizerFiles, id_limit
 from bpe.formats.huggingface_cuts import (
     mixes_digits,
@@ -52,6 +52,7 @@ from bpe.formats.token_text import (
     token_names,
 )
 from bpe.models import ByteLevel, CharacterLevel, Model, WordPiece
+from bpe.names import Dialect, LossName
 from bpe.normalizer import MARK, PREPENDING
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
@@ -63,9 +64,6 @@ _ENTRIES = (
     *("version", "truncation", "padding", "added_tokens"),
     *("normalizer", "pre_tokenizer", "post_processor", "decoder", "model"),
 )
-
-Dialect: TypeAlias = Literal["huggingface", "beam-bpe"]
-DIALECTS: tuple[str, ...] = get_args(Dialect)
 
 
 def write(parts: Parts, path: Path, _: Collection[str], dialect: str) -> TokenizerFiles:
@@ -95,8 +93,9 @@ def to_json(parts: Parts, *, dialect: str = "huggingface") -> tuple[str, str | N
         InexpressibleError: the tokenizer needs the dialect, which is not allowed.
         TokenizerError: no tokenizer.json can hold the tokenizer, or the dialect is unknown.
     """
-    if dialect not in DIALECTS:
-        raise TokenizerError(f"unknown dialect {dialect!r:.60}: use one of {', '.join(DIALECTS)}")
+    if dialect not in get_args(Dialect):
+        known = ", ".join(get_args(Dialect))
+        raise TokenizerError(f"unknown dialect {dialect!r:.60}: use one of {known}")
     names, entries, reason = _contents(parts, one_list=dialect == "huggingface")
     if reason is not None and dialect == "huggingface":
         other = ""

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple, NoReturn
 from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.cut_at_marks import cut_at_marks
-from bpe.formats.export_checks import KINDS, Loss, LossName, check_implied, check_losses
+from bpe.formats.export_checks import KINDS, Loss, check_implied, check_losses
 from bpe.formats.format import Format, TokenizerFiles
 from bpe.formats.strict_json import read_bytes, shorten
 from bpe.models import BYTE_TOKENS, CharacterLevel
+from bpe.names import LossName
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.roles import Roles

@@ -16,7 +16,6 @@ from bpe.errors import TokenizerError, TokenizerFileError
 from bpe.formats.export_checks import (
     KINDS,
     Loss,
-    LossName,
     Ordinary,
     check_implied,
     check_losses,
@@ -26,6 +25,7 @@ from bpe.formats.export_checks import (
 from bpe.formats.format import Format, SpecialIds, TokenizerFiles, id_limit, with_ids
 from bpe.formats.published import of_contents
 from bpe.formats.strict_json import read_bytes, shorten
+from bpe.names import LossName
 from bpe.parts import Merges, Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.token_table import TokenTable

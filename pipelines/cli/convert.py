@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from bpe.names import Dialect, LossName  # noqa: TC001 - types of settings
 from pipelines.cli import options
 from pipelines.cli.command import command
 from pipelines.cli.loading import loading
@@ -18,21 +19,7 @@ from pipelines.progress import many
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
-    from bpe.formats.export_checks import LossName
     from pipelines.cli.layers import Values
-
-# As bpe has them (a test compares); bpe is not imported for `--help`.
-LeaveOut = Literal[
-    "pretokenizer",
-    "normalizer",
-    "never-split",
-    "special-tokens",
-    "added-tokens",
-    "token-flags",
-    "post-processor",
-    "roles",
-]
-Dialect = Literal["huggingface", "beam-bpe"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +37,7 @@ class Conversion(Settings):
         overwrite: Replace TO.
     """
 
-    leave_out: tuple[LeaveOut, ...] = option((), metavar="NAME")
+    leave_out: tuple[LossName, ...] = option((), metavar="NAME")
     dialect: Dialect = option("huggingface", metavar="NAME")
     approximate: bool = option(False)
     counts: tuple[str, ...] = option((), needs="approximate", metavar="DIR")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import click
 
+from bpe.names import NORMALIZERS, PRETOKENIZERS
 from pipelines.cli.layers import BEAM_ARGS
 from pipelines.cli.logs import is_json
 from pipelines.option import Group, Settings, advanced, option
-from pipelines.settings import NORMALIZERS, PRETOKENIZERS, Execution
+from pipelines.settings import Execution
 
 if TYPE_CHECKING:
     from bpe import Tokenizer

@@ -10,8 +10,6 @@ from __future__ import annotations
 from pipelines.settings.corpus import LARGEST_RECORD as LARGEST_RECORD
 from pipelines.settings.corpus import MAX_RECORD as MAX_RECORD
 from pipelines.settings.corpus import NO_NORMALIZER as NO_NORMALIZER
-from pipelines.settings.corpus import NORMALIZERS as NORMALIZERS
-from pipelines.settings.corpus import PRETOKENIZERS as PRETOKENIZERS
 from pipelines.settings.corpus import AppendSettings as AppendSettings
 from pipelines.settings.corpus import Format as Format
 from pipelines.settings.corpus import InputSettings as InputSettings
@@ -47,11 +45,9 @@ from pipelines.settings.shares import parse_shares as parse_shares
 from pipelines.settings.shares import split_name as split_name
 from pipelines.settings.training import CHAT_TEMPLATES as CHAT_TEMPLATES
 from pipelines.settings.training import MODELS as MODELS
-from pipelines.settings.training import PAIR_COUNTS as PAIR_COUNTS
 from pipelines.settings.training import PARITY_MIN_FREQUENCY as PARITY_MIN_FREQUENCY
 from pipelines.settings.training import PARITY_TIES as PARITY_TIES
 from pipelines.settings.training import SYMBOLS as SYMBOLS
-from pipelines.settings.training import TIES as TIES
 from pipelines.settings.training import ModelSettings as ModelSettings
 from pipelines.settings.training import ParitySettings as ParitySettings
 from pipelines.settings.training import RoleSettings as RoleSettings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from bpe.names import NORMALIZERS, PRETOKENIZERS
 from pipelines.errors import ConfigError
 from pipelines.formats import FileFormat
 from pipelines.option import (
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
 Format = Literal["auto"] | FileFormat
 MAX_RECORD = 1 << 30
 LARGEST_RECORD = 2_000_000_000
-# As the library has them (tests compare): `--help` does not wait for bpe.
-PRETOKENIZERS = ("gpt2", "cl100k", "o200k", "llama3", "qwen2", "words", "spaces", "bert", "none")
-NORMALIZERS = (
-    *("nfc", "nfd", "nfkc", "nfkd", "lowercase"),
-    *("strip-accents", "strip-nonspacing", "clean-text", "space-han"),
-    *("mark-spaces", "prepend-mark", "ensure-mark", "ensure-first-mark"),
-)
 NO_NORMALIZER = "none"
 
 

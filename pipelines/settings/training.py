@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from bpe.names import PAIR_COUNTS, TIES
 from pipelines.errors import ConfigError
 from pipelines.option import Group, Natural, Positive, Settings, Share, advanced, option
 from pipelines.settings.counting import prune_below
@@ -13,9 +14,6 @@ if TYPE_CHECKING:
     from bpe.models import Model
     from pipelines.settings.corpus import PretokenSettings
 
-# As the library has them (tests compare): `--help` does not wait for bpe.
-TIES = ("bytes-min", "bytes-max", "gpt2-max", "id-min", "huggingface", "first-seen")
-PAIR_COUNTS = ("overlapping", "disjoint")
 MODELS = ("bpe", "wordpiece", "sentencepiece-bpe")
 SYMBOLS = ("bytes", "characters")
 

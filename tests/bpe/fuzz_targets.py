@@ -36,8 +36,8 @@ from bpe.errors import (
     UnknownCharacterError,
 )
 from bpe.models import ByteLevel, CharacterLevel, WordPiece
+from bpe.names import PAIR_COUNTS
 from bpe.normalizer import normalize_column
-from bpe.pair_counts import PAIR_COUNTS
 from bpe.parts import Merges
 from bpe.pretokenizer import Pretokenizer
 from bpe.reference import pretokenize

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import bpe
 from bpe import formats
-from bpe.pair_counts import PAIR_COUNTS
+from bpe.names import PAIR_COUNTS
 from tests.bpe.fuzz_files import FORMATS
 from tests.bpe.fuzz_mutations import mutated
 from tests.bpe.fuzz_targets import SETTINGS, TARGETS, check_load, check_training

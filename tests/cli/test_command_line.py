@@ -2,18 +2,16 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
 
 import bpe as library
-from bpe import formats, normalizer, ties
+from bpe import _native, formats, names
 from bpe.counts.manifest import MAX_SHARDS
-from bpe.formats import huggingface
-from bpe.pair_counts import PAIR_COUNTS
 from pipelines import settings
-from pipelines.cli import convert, options
+from pipelines.cli import options
 from pipelines.cli.commands import NAMES, command_of
 from pipelines.option import declared
 from tests.cli.process import ROOT, bpe, execute, refused
@@ -106,13 +104,10 @@ def test_a_process_ends_when_all_is_said_and_tidied_up(
 
 
 def test_choices_are_those_of_the_library() -> None:
-    assert settings.PRETOKENIZERS == library.PRETOKENIZERS
-    assert settings.NORMALIZERS == normalizer.NORMALIZERS
-    assert settings.TIES == ties.TIES
-    assert settings.PAIR_COUNTS == PAIR_COUNTS
+    assert tuple(name for name, *_ in _native.PRETOKENIZERS) == names.PRETOKENIZERS
+    assert tuple(_native.TIES) == names.TIES
+    assert tuple(_native.PAIR_COUNTS) == names.PAIR_COUNTS
     assert library.presets.names() == options.PRESETS
-    assert get_args(convert.LeaveOut) == formats.LEAVE_OUT
-    assert get_args(convert.Dialect) == huggingface.DIALECTS
     bare = (format_.files.split()[0] for format_ in formats.FORMATS if not format_.self_contained)
     help_ = declared(options.FileSettings)["pretokenizer"].help
     assert f"({', '.join(name.lstrip('*') for name in bare)})" in help_
