@@ -63,9 +63,10 @@ Seed = Annotated[int, ("minimum", 0), ("maximum", MAX_INTEGER)]
 
 _METAVARS = {"integer": "N", "number": "NUMBER", "share": "SHARE", "size": "SIZE"}
 _NAME = "option"
-_NUMBER = r"(?P<number>[0-9]{1,999}(?:\.[0-9]{1,999})?) ?(?:(?P<power>[kmgt])(?P<binary>i?))?"
-_WHOLE = re.compile(_NUMBER, re.IGNORECASE)
-_SIZE = re.compile(_NUMBER + "b?", re.IGNORECASE)
+_UNITS = re.compile(
+    r"(?P<number>[0-9]{1,999}(?:\.[0-9]{1,999})?) ?(?:(?P<power>[kmgt])(?P<binary>i?))?",
+    re.IGNORECASE,
+)
 _SHARE = re.compile(
     r"(?P<number>[0-9]{1,20}(?:\.[0-9]{1,20})?(?:e-[0-9]{1,2})?) ?(?P<percent>%)?"
     r"|(?P<fraction>[0-9]{1,20}/0*[1-9][0-9]{0,19})"
@@ -131,7 +132,7 @@ class Option:
         Raises:
             ValueError: the text is of another kind, or the value is refused (`problem`).
         """
-        value = _PARSE[self.kind](text)
+        value = parse(self.kind, text)
         if problem := self.problem(value):
             raise ValueError(problem)
         return value
@@ -139,15 +140,19 @@ class Option:
     def problem(self, value: Any) -> str:
         """Return the reason why a value is refused; empty if it is allowed."""
         if self.choices and value not in self.choices:
-            near, known = did_you_mean(self, value), ", ".join(self.choices)
-            return f"{value!r} is unknown{near}: use one of {known}"
+            near = ""
+            if self.name == "pretokenizer":
+                from bpe.pretokenizer import did_you_mean  # noqa: PLC0415 - not for `--help`
+
+                near = did_you_mean(str(value))
+            return f"{value!r} is unknown{near}: use one of {', '.join(self.choices)}"
         if value == "":
             return f"is empty: give {self.metavar}"
         if self.minimum is None and self.maximum is None:
             return ""
         kinds = (int, float) if self.kind in ("number", "share") else int
         if not isinstance(value, kinds) or isinstance(value, bool):
-            return f"{value!r:.60} is not a {self._number}"
+            return f"{value!r:.60} is not {_KINDS.get(self.kind, _KINDS['integer'])[1]}"
         maximum = MAX_INTEGER if self.maximum is None else self.maximum
         minimum = -MAX_INTEGER if self.minimum is None else self.minimum
         if minimum <= value <= maximum:
@@ -166,95 +171,64 @@ class Option:
             return ""
         return ", ".join(value) if isinstance(value, tuple) else str(value)
 
-    @property
-    def _number(self) -> str:
-        return "number" if self.kind == "number" else "whole number"
 
-
-def parse_flag(text: str) -> bool:
-    """Return the value of ``true`` or ``false``.
+def parse(kind: str, text: str) -> Any:
+    """Return the value of a kind, one of ``_KINDS``, that a text means.
 
     Raises:
-        ValueError: the text is another one.
+        ValueError: the text is not of the kind.
     """
-    if text.lower() not in ("true", "false"):
-        raise ValueError(f"{text!r} is not true or false")
-    return text.lower() == "true"
+    convert, name = _KINDS[kind]
+    try:
+        return convert(text)
+    except (ValueError, KeyError):
+        raise ValueError(f"{text!r} is not {name}") from None
 
 
-def parse_whole(text: str) -> int:
-    """Return the whole number in a text such as ``32000``, ``32k``, ``1.5M``, ``10B``, ``2Ki``.
-
-    Raises:
-        ValueError: the text is not a whole number.
-    """
+def _whole(text: str) -> int:
+    """Return the whole number in a text such as ``32000``, ``32k``, ``1.5M``, ``10B``, ``2Ki``."""
     with contextlib.suppress(ValueError):
         return int(text)
     # Tokens and parameters are counted in billions, B.
-    number = _in_units(_WHOLE.fullmatch(re.sub(r"[bB]$", "G", text.strip())))
-    if number is None or number.denominator > 1:
-        raise ValueError(f"{text!r} is not a whole number")
+    number = _in_units(re.sub(r"[bB]$", "G", text.strip()))
+    if number.denominator > 1:
+        raise ValueError
     return int(number)
 
 
-def parse_size(text: str) -> int:
-    """Return the number of bytes in a text such as ``67108864``, ``64 MiB``, ``64M`` or ``0.5GB``.
-
-    Raises:
-        ValueError: the text is not a number with one of the units, or below one byte.
-    """
-    number = _in_units(_SIZE.fullmatch(text.strip()))
-    if number is None:
-        raise ValueError(
-            f"{text!r} is not a size: write bytes, or a number with KB, MB, GB, KiB, MiB or GiB"
-        )
-    if number < 1:
-        raise ValueError(f"{text!r} is not a size: it is below one byte")
-    return int(number)
+def _size(text: str) -> int:
+    """Return the number of bytes in a text such as ``67108864``, ``64 MiB``, ``64M``, ``0.5GB``."""
+    return int(_in_units(re.sub(r"[bB]$", "", text.strip())))
 
 
-def parse_share(text: str) -> float:
-    """Return the share in a text such as ``0.5%``, ``0.005`` or ``1/200``.
+def _in_units(text: str) -> Fraction:
+    match = _UNITS.fullmatch(text)
+    if match is None:
+        raise ValueError
+    power = "kmgt".index(match["power"].lower()) + 1 if match["power"] else 0
+    unit: int = (1024 if match["binary"] else 1000) ** power
+    return Fraction(match["number"]) * unit
 
-    Raises:
-        ValueError: the text is not a number, with or without ``%``, or a fraction.
-    """
-    return float(parse_exact_share(text))
 
-
-def parse_exact_share(text: str) -> Fraction:
-    """Return the share in a text as an exact fraction; see `parse_share`.
-
-    Raises:
-        ValueError: the text is not a number, with or without ``%``, or a fraction.
-    """
+def _exact_share(text: str) -> Fraction:
+    """Return the share in a text such as ``0.5%``, ``0.005`` or ``1/200``."""
     match = _SHARE.fullmatch(text.strip())
     if match is None:
-        raise ValueError(f"{text!r} is not a share: write 0.5%, 0.005 or 1/200, for example")
+        raise ValueError
     if match["fraction"]:
         return Fraction(match["fraction"])
     return Fraction(match["number"]) / (100 if match["percent"] else 1)
 
 
-def parse_number(text: str) -> float:
-    """Return the number in a text.
-
-    Raises:
-        ValueError: there is none.
-    """
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"{text!r} is not a number") from None
-
-
-_PARSE: dict[Kind, Callable[[str], Any]] = {
-    "text": str,
-    "flag": parse_flag,
-    "integer": parse_whole,
-    "number": parse_number,
-    "share": parse_share,
-    "size": parse_size,
+_A_SHARE = "a share: write 0.5%, 0.005 or 1/200, for example"
+_KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "text": (str, "a text"),
+    "flag": (lambda text: {"true": True, "false": False}[text.lower()], "true or false"),
+    "integer": (_whole, "a whole number"),
+    "number": (float, "a number"),
+    "exact share": (_exact_share, _A_SHARE),
+    "share": (lambda text: float(_exact_share(text)), _A_SHARE),
+    "size": (_size, "a size: write bytes, or a number with KB, MB, GB, KiB, MiB or GiB"),
 }
 
 
@@ -267,14 +241,6 @@ def percent(share: Fraction) -> str:
     with localcontext(Context(prec=50)) as context:
         value = 100 * Decimal(share.numerator) / share.denominator
         return str(share) if context.flags[Inexact] else f"{value:f}%"
-
-
-def _in_units(match: re.Match[str] | None) -> Fraction | None:
-    if match is None:
-        return None
-    power = "kmgt".index(match["power"].lower()) + 1 if match["power"] else 0
-    unit: int = (1024 if match["binary"] else 1000) ** power
-    return Fraction(match["number"]) * unit
 
 
 def option(default: Any = MISSING, /, **declaration: Any) -> Any:
@@ -368,7 +334,7 @@ def changed(settings: Any) -> dict[str, Any]:
 def split_arguments(
     arguments: Mapping[str, Any], *settings: type, leave_out: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return the keyword arguments for each class of settings; sequences become tuples.
+    """Return the keyword arguments for each class of settings.
 
     Args:
         arguments: the keyword arguments for all classes together.
@@ -376,7 +342,6 @@ def split_arguments(
         leave_out: the options that are not arguments.
 
     Raises:
-        ConfigError: a string is given instead of a list.
         TypeError: no class declares an argument.
     """
     known = [declared(cls) for cls in settings]
@@ -385,20 +350,7 @@ def split_arguments(
         if name not in names:
             near = max(names, key=lambda one: difflib.SequenceMatcher(None, name, one).ratio())
             raise TypeError(f"unknown argument {name!r}: did you mean {near!r}?")
-    return [
-        {
-            name: _values(name, value, specs[name])
-            for name, value in arguments.items()
-            if name in specs
-        }
-        for specs in known
-    ]
-
-
-def _values(name: str, value: Any, spec: Option) -> Any:
-    may_be_one = spec.default is None or isinstance(spec.default, str)
-    is_one = may_be_one and (value is None or isinstance(value, str))
-    return list_of(name, value) if spec.repeatable and not is_one else value
+    return [{name: value for name, value in arguments.items() if name in specs} for specs in known]
 
 
 def takes(
@@ -444,23 +396,27 @@ def list_of(name: str, values: Sequence[str]) -> tuple[str, ...]:
 class Settings:
     """A base of dataclasses whose fields declare options; values are checked when one is made.
 
+    Sequences become tuples.
+
     Raises:
-        ConfigError: a value is none of the choices, of another kind or out of bounds, or a rule
-            between options is broken.
+        ConfigError: a value is none of the choices, of another kind or out of bounds, a string is
+            given instead of a list, or a rule between options is broken.
     """
 
     _GROUP: ClassVar[Group] = "Options"
 
     def __post_init__(self) -> None:
         specs = declared(type(self))
-        given = {name: getattr(self, name) for name in specs}
         for name, spec in specs.items():
-            value = given[name]
-            is_one = value is None or isinstance(value, str) or not spec.repeatable
-            for one in [value] if is_one else value:
+            values: Any = (getattr(self, name),)
+            may_be_one = spec.default is None or isinstance(spec.default, str)
+            if spec.repeatable and not (may_be_one and isinstance(values[0], str | None)):
+                values = list_of(name, values[0])
+                object.__setattr__(self, name, values)
+            for one in values:
                 if one is not None and (problem := spec.problem(one)):
                     raise ConfigError(f"`{name}` {problem}")
-        check_rules(specs, given)
+        check_rules(specs, {name: getattr(self, name) for name in specs})
 
 
 def is_absent(value: object) -> bool:
@@ -499,12 +455,3 @@ def check_rules(specs: Mapping[str, Option], values: Mapping[str, Any]) -> None:
                     f"`{other}` {value or specs[other].metavar}".strip() for other, _, value in ways
                 )
                 raise ConfigError(f"`{name}` needs {' or '.join(remedies)}")
-
-
-def did_you_mean(spec: Option, value: object) -> str:
-    """Return a hint at the nearest name of a pre-tokenizer; empty for other options."""
-    if spec.name != "pretokenizer":
-        return ""
-    from bpe import pretokenizer  # noqa: PLC0415 - `--help` does not wait for bpe
-
-    return pretokenizer.did_you_mean(str(value))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pipelines.errors import ConfigError
 from pipelines.option import (
-    parse_exact_share,
+    parse,
     percent,
 )
 
@@ -62,7 +62,7 @@ class CountsInput:
             return cls(directory=text)
         directory, weight = match.groups()
         try:
-            value = parse_exact_share(weight)
+            value = parse("exact share", weight)
         except ValueError:
             raise ConfigError(
                 f"`counts` {text}: the weight {weight!r} is not a number above 0: {_WEIGHTS} "
@@ -108,7 +108,7 @@ def parse_shares(mix: Sequence[str]) -> dict[str, Fraction]:
         if name in shares:
             raise ConfigError(f"`mix` {text}: {name} is given twice: once is enough")
         try:
-            shares[name] = parse_exact_share(share)
+            shares[name] = parse("exact share", share)
         except ValueError as error:
             raise ConfigError(f"`mix` {text}: {error}") from None
     for name, value in shares.items():

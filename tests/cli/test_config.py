@@ -7,7 +7,7 @@ import pytest
 
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
-from pipelines.option import Option, parse_size, parse_whole
+from pipelines.option import Option, parse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,7 +17,7 @@ KEYS = {
     for key in (
         Option(help="", group="Input", name="input", repeatable=True),
         Option(help="", group="Input", name="vocab_size", kind="integer", minimum=1),
-        Option(help="", group="Input", name="split_size", kind="size"),
+        Option(help="", group="Input", name="split_size", kind="size", minimum=1),
         Option(help="", group="Input", name="dropout", kind="number"),
         Option(help="", group="Input", name="overwrite", kind="flag"),
         Option(help="", group="Input", name="format", choices=("text", "lines")),
@@ -72,7 +72,7 @@ def test_reads_each_type(tmp_path: Path, text: str, values: dict[str, object]) -
         ("vocab_size:", "vocab_size: no value"),
         ("overwrite: 1", "'1' is not true or false"),
         ("split_size: 10 furlongs", "'10 furlongs' is not a size"),
-        ("split_size: 0", "below one byte"),
+        ("split_size: 0", "0 is out of range: use 1 or more"),
         ("split_size: true", "'true' is not a size"),
         ("format: words", "'words' is unknown: use one of text, lines"),
         ("output: null", "output: no value; give one or remove the line"),
@@ -105,7 +105,7 @@ def test_refuses_what_is_wrong(tmp_path: Path, text: str | bytes, message: str) 
     ],
 )
 def test_parses_sizes(text: str, size: int) -> None:
-    assert parse_size(text) == size
+    assert parse("size", text) == size
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_parses_sizes(text: str, size: int) -> None:
 )
 def test_parses_whole_numbers(text: str, number: int | None) -> None:
     if number is not None:
-        assert parse_whole(text) == number
+        assert parse("integer", text) == number
         return
     with pytest.raises(ValueError, match="is not a whole number"):
-        parse_whole(text)
+        parse("integer", text)
