@@ -331,41 +331,18 @@ def changed(settings: Any) -> dict[str, Any]:
     return dict(to_jsonable(values))
 
 
-def split_arguments(
-    arguments: Mapping[str, Any], *settings: type, leave_out: Collection[str] = ()
-) -> list[dict[str, Any]]:
-    """Return the keyword arguments for each class of settings.
-
-    Args:
-        arguments: the keyword arguments for all classes together.
-        settings: the classes.
-        leave_out: the options that are not arguments.
-
-    Raises:
-        TypeError: no class declares an argument.
-    """
-    known = [declared(cls) for cls in settings]
-    names = [name for specs in known for name in specs if name not in leave_out]
-    for name in arguments:
-        if name not in names:
-            near = max(names, key=lambda one: difflib.SequenceMatcher(None, name, one).ratio())
-            raise TypeError(f"unknown argument {name!r}: did you mean {near!r}?")
-    return [{name: value for name, value in arguments.items() if name in specs} for specs in known]
-
-
 def takes(
     *settings: type, leave_out: Collection[str] = ()
 ) -> Callable[[type[_Class]], type[_Class]]:
     """Return a decorator that adds options to the signature and docstring of a class."""
 
     def decorate(cls: type[_Class]) -> type[_Class]:
-        own = inspect.signature(cls)
-        specs = {
-            name: spec
+        taken = [
+            {name: spec for name, spec in declared(one).items() if name not in leave_out}
             for one in settings
-            for name, spec in declared(one).items()
-            if name not in leave_out
-        }
+        ]
+        specs = {name: spec for one in taken for name, spec in one.items()}
+        own = inspect.signature(cls)
         plain = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
         named = {one.name for one in plain}
         more = [
@@ -373,13 +350,35 @@ def takes(
             for name, spec in specs.items()
             if name not in named and not spec.required
         ]
-        cls.__signature__ = own.replace(parameters=[*plain, *more])  # type: ignore[attr-defined]
         lines = [f"{one.name}: {specs[one.name].help}" for one in more]
         cls.__doc__ = inspect.cleandoc(cls.__doc__ or "") + "\n\nOptions:\n    "
         cls.__doc__ += "\n    ".join(lines) + "\n"
+        target: Any = cls
+        target.__signature__ = own.replace(parameters=[*plain, *more])
+        target.taken = taken
         return cls
 
     return decorate
+
+
+def split_arguments(taker: Any, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the keyword arguments for each class of settings that `takes` names.
+
+    Args:
+        taker: an instance of the class that takes them.
+        arguments: the keyword arguments for all classes of settings together.
+
+    Raises:
+        TypeError: no class declares an argument.
+    """
+    names = [name for specs in taker.taken for name in specs]
+    for name in arguments:
+        if name not in names:
+            near = max(names, key=lambda one: difflib.SequenceMatcher(None, name, one).ratio())
+            raise TypeError(f"unknown argument {name!r}: did you mean {near!r}?")
+    return [
+        {name: value for name, value in arguments.items() if name in specs} for specs in taker.taken
+    ]
 
 
 def list_of(name: str, values: Sequence[str]) -> tuple[str, ...]:

@@ -379,9 +379,7 @@ class CountCorpus(RunJob):
         resume: bool = False,
         **arguments: Any,
     ) -> None:
-        reading, pretokens, settings, runs = split_arguments(
-            arguments, InputSettings, PretokenSettings, CountSettings, RunSettings
-        )
+        reading, pretokens, settings, runs = split_arguments(self, arguments)
         with job_errors():
             request = CountRequest.of(
                 inputs=InputSettings.of(inputs, **reading),

@@ -399,7 +399,7 @@ class EncodeCorpus(RunJob):
         resume: bool = False,
         **arguments: Any,
     ) -> None:
-        reading, rows = split_arguments(arguments, InputSettings, EncodeSettings)
+        reading, rows = split_arguments(self, arguments)
         request = EncodeRequest.of(
             inputs=InputSettings.of(inputs, **reading),
             tokenizer=tokenizer,

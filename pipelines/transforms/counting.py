@@ -98,7 +98,7 @@ class CountPretokens(ExceptionHandling):
 
     def __init__(self, *, text_field: str = "text", **arguments: Any) -> None:
         super().__init__()
-        self._settings = checked_pretokens(*split_arguments(arguments, PretokenSettings))
+        self._settings = checked_pretokens(*split_arguments(self, arguments))
         check_field("text_field", text_field)
         self._text_field = text_field
 

@@ -71,9 +71,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         super().__init__()
         self._totals = documents, text_bytes
         self._output = OutputSettings(directory=path, overwrite=overwrite)
-        pretokens, counting = split_arguments(
-            arguments, PretokenSettings, CountSettings, leave_out=_UNORDERED
-        )
+        pretokens, counting = split_arguments(self, arguments)
         self._pretokens = checked_pretokens(pretokens)
         with job_errors():
             self._job = CountJob(

@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ID, TEXT = "id", "text"
-_COLLECTED = ("max_failures",)  # by `with_exception_handling`
 
 
-@takes(InputSettings, leave_out=_COLLECTED)
+@takes(InputSettings, leave_out=["max_failures"])  # `with_exception_handling` collects them
 class ReadDocuments(ExceptionHandling):
     """Reads files as documents: ``beam.Row(id=..., text=...)`` and the columns to keep.
 
@@ -73,7 +72,7 @@ class ReadDocuments(ExceptionHandling):
         **arguments: Any,
     ) -> None:
         super().__init__()
-        (reading,) = split_arguments(arguments, InputSettings, leave_out=_COLLECTED)
+        (reading,) = split_arguments(self, arguments)
         self._inputs = InputSettings.of(patterns, **reading)
         ReadOptions.of(self._inputs)
         self._as_tables = as_tables

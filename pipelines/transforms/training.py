@@ -61,9 +61,7 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
         self, *, model: Model | None = None, initial_alphabet: Sequence[str] = (), **arguments: Any
     ) -> None:
         super().__init__()
-        pretokens, training = split_arguments(
-            arguments, PretokenSettings, TrainSettings, leave_out=_ACROSS_WORDS
-        )
+        pretokens, training = split_arguments(self, arguments)
         alphabet = list_of("initial_alphabet", initial_alphabet)
         self._pretokens = checked_pretokens(pretokens)
         settings = TrainSettings(model=model, initial_alphabet=alphabet, **training)
