@@ -21,6 +21,7 @@ __all__ = ["main", "program"]
 
 def program() -> NoReturn:
     """Run ``bpe`` as a process of its own, and end it."""
+    gc.disable()  # until the modules of a job are loaded, see `pipelines.cli.loading.loading`
     statuses: list[int] = []
     # The first that is registered is called last: other modules have cleaned up by then.
     atexit.register(_end_at_once, statuses)
@@ -63,12 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    enabled = gc.isenabled()
-    gc.disable()  # see `pipelines.cli.loading.loading`
-    try:
-        with ended_by_interrupts():
-            from pipelines.cli.commands import main as run
-    finally:
-        if enabled:
-            gc.enable()
+    with ended_by_interrupts():
+        from pipelines.cli.commands import main as run
     return run(arguments)
