@@ -13,12 +13,7 @@ from pipelines.cli.declared import specs_of
 from pipelines.cli.layers import Origin, stage_values
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
-from pipelines.cli.train import (
-    marked_pretokens,
-    parity_settings,
-    role_settings,
-    train_settings,
-)
+from pipelines.cli.train import training_arguments
 from pipelines.option import Option, Settings, declared, option
 from pipelines.settings import (
     CountSettings,
@@ -104,27 +99,21 @@ def run(values: Values) -> None:
         stage_values(values, _Chain.stages, name) for name in ("train", "encode", "export")
     )
     words["mix"] = rows["mix"]
-    parity, roles = parity_settings(words), role_settings(words)
-    training, exporting = train_settings(words), export_settings(values, rows)
-    progress = options.progress(values)
+    training, exporting = training_arguments(words), export_settings(values, rows)
     with loading():
         from pipelines import recipes
 
     summaries = recipes.run(
         inputs=words.settings(InputSettings),
-        pretokens=marked_pretokens(words, roles),
         counting=words.settings(CountSettings),
-        training=training,
         output=values.settings(OutputSettings),
         execution=options.execution(values),
-        roles=roles,
-        parity=parity,
-        runs=words.settings(RunSettings),
         encoded_inputs=ids.settings(InputSettings),
         encoding=ids.settings(EncodeSettings),
         exporting=exporting,
         discard_ids=values["discard_ids"],
-        progress=progress,
+        progress=options.progress(values),
+        **training,
     )
     show_summary(words | values, **summaries)
 
@@ -136,14 +125,11 @@ def export_settings(values: Values, stage: Values) -> ExportSettings | None:
         click.UsageError: there are options of an export, and no format.
     """
     if stage["to"] is None:
-        of_both = declared(EncodeSettings)  # parquet_encoding
-        given = [
-            *(name for name in declared(ExportSettings) if stage.origins[name] != Origin.DEFAULT),
-            *(["discard_ids"] * bool(values["discard_ids"])),
-        ]
-        for name in given:
-            if name not in of_both:
-                raise click.UsageError(f"{name} is of an export: give its format with `to`")
+        given = [name for name in declared(ExportSettings) if stage.origins[name] != Origin.DEFAULT]
+        given = [name for name in given if name not in declared(EncodeSettings)]
+        given += ["discard_ids"] * values["discard_ids"]
+        if given:
+            raise click.UsageError(f"{given[0]} is of an export: give its format with `to`")
         return None
     of_parquet = (  # that of the ids, if the export has another format
         {} if stage["to"] == "parquet" else {"parquet_encoding": "byte-stream-split"}

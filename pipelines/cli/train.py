@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
@@ -98,10 +98,8 @@ def train(values: Values) -> None:
         bpe train --counts runs --tokenizer model/tokenizer.json --output super --superwords 8000
     """
     data, counts = values.settings(Mixture), tuple(map(CountsInput.parse, values["counts"]))
-    parity, roles = parity_settings(values), role_settings(values)
-    training, output = train_settings(values), values.settings(OutputSettings)
     inputs = values.settings(InputSettings) if values["input"] else None
-    pretokens = marked_pretokens(values, roles)
+    training, output = training_arguments(values), values.settings(OutputSettings)
     execution = options.execution(values)
     with loading():
         from pipelines.recipes import train as train_tokenizer
@@ -109,29 +107,27 @@ def train(values: Values) -> None:
     summary = train_tokenizer(
         inputs=inputs,
         counts=counts,
-        pretokens=pretokens,
-        training=training,
         output=output,
         execution=execution,
-        roles=roles,
         share_of=data.share_of,
         share_tokenizer=data.share_tokenizer,
-        parity=parity,
-        runs=values.settings(RunSettings),
         mix=data.mix,
         progress=options.progress(values),
+        **training,
     )
     show_summary(values, train=summary)
 
 
-def parity_settings(values: Values) -> ParitySettings:
-    """Return the settings of parity; with it, what nobody asked for is as in the authors' program.
+def training_arguments(values: Values) -> dict[str, Any]:
+    """Return the settings of a training for `pipelines.recipes`, by the names of its arguments.
+
+    With parity, what nobody asked for is as in the authors' program.
 
     Raises:
-        click.UsageError: sources or superwords are asked for as well.
-        ConfigError: there are no groups.
+        click.UsageError: options do not go together.
+        ConfigError: options do not say when training ends, or parity has no groups.
     """
-    parity = values.settings(ParitySettings)
+    parity, roles = values.settings(ParitySettings), values.settings(RoleSettings)
     if parity.parity:
         for name in ("mix", "superwords", "boundless"):
             if values[name]:
@@ -139,7 +135,16 @@ def parity_settings(values: Values) -> ParitySettings:
         for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
             if values.origins[name] is Origin.DEFAULT:
                 values[name] = value
-    return parity
+    if values["model"] == _SENTENCEPIECE:  # which has three roles by default
+        unknown = _unknown(values)
+        roles = replace(roles, unk=unknown, bos=roles.bos or "<s>", eos=roles.eos or "</s>")
+    return {
+        "training": train_settings(values),
+        "pretokens": marked_pretokens(values, roles),
+        "roles": roles,
+        "parity": parity,
+        "runs": values.settings(RunSettings),
+    }
 
 
 def train_settings(values: Values) -> TrainSettings:
@@ -210,14 +215,6 @@ def marked_pretokens(values: Values, roles: RoleSettings | None = None) -> Preto
     first = [token for token in (roles.unk, roles.bos, roles.eos) if token is not None]
     named = dict.fromkeys((*first, *pretokens.special_tokens))
     return replace(pretokens, special_tokens=tuple(named))
-
-
-def role_settings(values: Values) -> RoleSettings:
-    """Return the roles of special tokens; SentencePiece's model has three by default."""
-    roles = values.settings(RoleSettings)
-    if values["model"] != _SENTENCEPIECE:
-        return roles
-    return replace(roles, unk=_unknown(values), bos=roles.bos or "<s>", eos=roles.eos or "</s>")
 
 
 def _unknown(values: Values) -> str | None:
