@@ -64,6 +64,7 @@ from pipelines.settings import (
     CountSettings,
     CountsInput,
     InputSettings,
+    ParitySettings,
     PretokenSettings,
     RoleSettings,
     RunSettings,
@@ -87,7 +88,6 @@ if TYPE_CHECKING:
         Execution,
         ExportSettings,
         OutputSettings,
-        ParitySettings,
         ShareOf,
         TrainSettings,
     )
@@ -109,10 +109,10 @@ def count_and_train(
     output: OutputSettings,
     execution: Execution,
     counting: CountSettings = CountSettings(),  # noqa: B008  # immutable
-    roles: RoleSettings | None = None,
+    roles: RoleSettings = RoleSettings(),  # noqa: B008
     share_of: ShareOf = "bytes",
     share_tokenizer: str | None = None,
-    parity: ParitySettings | None = None,
+    parity: ParitySettings = ParitySettings(),  # noqa: B008
     runs: RunSettings = RunSettings(),  # noqa: B008
     mix: Sequence[str] = (),
     progress: Progress = UNSEEN,
@@ -157,8 +157,7 @@ def count_and_train(
         if (inputs is None) == (not counts):
             raise ConfigError("give `input` (a corpus) or `counts` (from bpe count), one of them")
         _check_phases(training, inputs)
-        if roles is not None:
-            pretokens = roles.with_tokens(pretokens)
+        pretokens = roles.with_tokens(pretokens)
         training = located(training)
         extend = load_extended(training)
         if extend is not None:
@@ -166,16 +165,16 @@ def count_and_train(
         elif pretokens.gives_cut:
             check_cut(counts, pretokens.cut)
         groups = None
-        if parity is not None and parity.parity and inputs is not None:
+        if parity.parity and inputs is not None:
             groups = expected_groups(parity, training)
-        elif parity is not None and parity.parity:
+        elif parity.parity:
             check_parity(counts, training)
             counts, groups = find_groups(counts, parity)
         directory, shares = storage.located(output.directory), parse_shares(mix)
         own = join(directory, COUNTS)
-        if inputs is not None and shares:
+        if shares and inputs is not None:
             check_sources(inputs, shares)
-        if inputs is None and shares:
+        elif shares:
             raise ConfigError(
                 "`mix` NAME=SHARE goes with `input` NAME=PATTERN; for shares of counts, give "
                 "`counts` DIR:SHARE%"

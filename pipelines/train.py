@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,8 +12,7 @@ import pyarrow as pa
 import bpe
 from bpe import Tokenizer
 from bpe._codec import to_jsonable
-from bpe.counts import PretokenCounts, check_agreement, combine, require_pretokens
-from bpe.counts.manifest import add_formats
+from bpe.counts import PretokenCounts, Totals, check_agreement, combine, require_pretokens
 from bpe.formats.cut_at_marks import WORDS
 from bpe.formats.huggingface import why_dialect
 from bpe.models import CharacterLevel, model_settings
@@ -391,26 +390,24 @@ def trained_summary(
     tokenizer = load_tokenizer(path)
     training = Training.read(storage.read(report), where=report)
     learnt = training.superwords
-    last, tokens, mix = (
-        learnt or training,
-        training.tokens if learnt is None else None,
-        training.mix,
-    )
+    last, mix = learnt or training, training.mix
+    tokens: int | None = training.tokens
     if learnt is not None:
-        mix = effective_mix(job.counts, job.tokens)
+        mix, tokens = effective_mix(job.counts, job.tokens), None
         pruned = training.pruned and training.pruned["distinct_pretokens"]  # runs hold these
         if words is not None and words.tokens is not None and not pruned:
             tokens = words.tokens - learnt.initial_tokens + learnt.tokens
-    counted = [read_counts_manifest(source.directory).totals for source in job.counts]
+    manifests = (read_counts_manifest(source.directory) for source in job.counts)
+    counted = sum((manifest.totals for manifest in manifests), Totals())
     return TrainSummary(
         output=job.directory,
         counts=tuple(source.directory for source in job.counts),
-        documents=sum(one.documents for one in counted),
-        bytes=sum(one.bytes for one in counted),
+        documents=counted.documents,
+        bytes=counted.bytes,
         pretokens=training.counts.get("pretokens"),
         distinct_pretokens=training.counts.get("distinct_pretokens"),
-        failures=sum(one.failures for one in counted),
-        formats=add_formats(*(one.formats for one in counted)),
+        failures=counted.failures,
+        formats=counted.formats,
         vocab_size=len(tokenizer),
         merges=len(training.merges),
         initial_bytes=training.initial_bytes,
@@ -498,15 +495,13 @@ def _words(tokenizer: Tokenizer | None) -> Tokenizer:
     return tokenizer
 
 
-def read_roles(settings: RoleSettings | None) -> Roles:
+def read_roles(settings: RoleSettings) -> Roles:
     """Return the roles of settings, with the text of the chat template.
 
     Raises:
         InputError: the file of the template cannot be read, or is not UTF-8.
     """
-    if settings is None:
-        return Roles()
-    named = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    named = {**vars(settings)}
     template = settings.chat_template
     if template in CHAT_TEMPLATES:
         named["chat_template"] = CHAT_TEMPLATES[template]
