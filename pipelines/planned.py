@@ -48,20 +48,18 @@ class Planned(Inputs):
 
     Attributes:
         plan: the plan of the job, as it is stored in the output directory.
-        others: paths of files that the workers read besides the inputs.
         splits: the splits of the inputs.
         not_applied: requests of the tokenizer's file that the job leaves out.
     """
 
     plan: Plan
-    others: tuple[str, ...] = ()
     splits: tuple[Split, ...] = ()
     not_applied: tuple[str, ...] = ()
 
     @property
     def reads(self) -> tuple[str, ...]:
         """Return the paths of all files that the workers read."""
-        return (*(file.path for file in self.files), *self.others)
+        return tuple(file.path for file in self.files)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -228,7 +228,7 @@ def count_and_train(
                 sources=tuple(sorted(shares)),
             )
             request.check(pretokens.cut, pretokens.special_tokens)
-        planned, summary = request.plan(), None
+        plan, summary = request.plan(), None
 
         def begin(stage: Planned) -> None:
             """Begin the whole training when its first stage begins."""
@@ -237,7 +237,7 @@ def count_and_train(
 
         where: dict[str, Any] = {"execution": execution, "progress": progress}
         with locked(directory):
-            decide(request.output, planned.plan, reads=planned.reads)
+            decide(request.output, plan, reads=request.reads)
             if counting_job is not None:
                 out = _in_training(counting_job.output, directory)
                 summary = run_once(replace(counting_job, output=out), ready=begin, **where)
@@ -248,7 +248,7 @@ def count_and_train(
                 phases["runs"] = _count_runs(job, inputs, **where)
                 job = _of_superwords(job)
             words = None if training.boundless else phases.get("words")
-            trained = _train(job, planned, words=words, ready=request.begin, **where)
+            trained = _train(job, words=words, ready=request.begin, **where)
     return summary, replace(
         trained,
         passed_over=() if summary is None else summary.passed_over,
@@ -359,7 +359,6 @@ def _discard(ids: str, rows: str, *, execution: Execution, progress: Progress) -
 
 def _train(
     request: TrainRequest,
-    planned: Planned,
     *,
     execution: Execution,
     words: TrainSummary | None = None,
@@ -369,7 +368,6 @@ def _train(
 
     Args:
         request: the training.
-        planned: the plan of the training.
         execution: where the job runs.
         words: as in `trained_summary`.
         **more: more arguments of `run_job`.
@@ -378,7 +376,7 @@ def _train(
         JobError: something is wrong; the class says what.
     """
     began = time.monotonic()
-    run_job(request, execution=execution, reads=planned.reads, pieces=1, size=None, **more)
+    run_job(request, execution=execution, reads=request.reads, pieces=1, size=None, **more)
     trained = trained_summary(request, seconds=time.monotonic() - began, words=words)
     save_timing(trained, execution, stage="train", items=trained.merges, unit="merges")
     return trained
@@ -453,14 +451,13 @@ def _train_words(request: TrainRequest, *, progress: Progress, **done: Any) -> T
         shares={},
         run="",
     ).started()
-    planned = words.plan()
-    if words.output.resume and not planned.plan.differences(read_plan(words.directory)):
+    if words.output.resume and not words.plan().differences(read_plan(words.directory)):
         with contextlib.suppress(JobError, BpeError):  # else it is not complete
             trained = trained_summary(words)
             progress.log(f"train: {words.directory} is complete")
             return trained
     with locked(words.directory):
-        return _train(words, planned, progress=progress, **done)
+        return _train(words, progress=progress, **done)
 
 
 def _count_runs(request: TrainRequest, inputs: InputSettings, **where: Any) -> CountSummary:

@@ -46,7 +46,6 @@ from pipelines.output.names import (
     fingerprint,
     read_plan,
 )
-from pipelines.planned import Planned
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
     CHAT_TEMPLATES,
@@ -112,7 +111,20 @@ class TrainRequest(Job):
         """Return the path of a folder in the output directory, such as that of the counts."""
         return join(self.directory, name)
 
-    def plan(self) -> Planned:
+    def _own(self, one: CountsInput) -> str | None:
+        """Return the place of counts in the folder ``counts``; None if they are made elsewhere."""
+        own, directory = join(self.folder(COUNTS), ""), join(one.directory, "")
+        return directory.removeprefix(own) if directory.startswith(own) else None
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Return the paths of all files that the worker reads."""
+        others = (one.directory for one in self.counts if self._own(one) is None)
+        held_out = self.groups.dev if self.groups else ()
+        extend = () if self.training.extend is None else (self.training.extend,)
+        return (*(join(source, MANIFEST) for source in (*others, *held_out)), *extend)
+
+    def plan(self) -> Plan:
         """Return the plan of the training; equal plans are the same job.
 
         Counts below the output directory may not exist yet: they are jobs with their own plans.
@@ -132,35 +144,21 @@ class TrainRequest(Job):
             **({RUNS: to_jsonable(self.runs)} if self.runs is not None else {}),
             **self.shares,
         }
-        own = join(self.folder(COUNTS), "")  # groups are in folders of it
-        directories = [join(one.directory, "") for one in self.counts]
-        others = [one for one in directories if not one.startswith(own)]
+        own = list(map(self._own, self.counts))
         settings["counts"] = [
             [
                 fingerprint(read_counts_manifest(one.directory).to_json())
-                if directory in others
-                else directory.removeprefix(own),
+                if place is None
+                else place,
                 str(one.weight if one.share is None else one.share),
             ]
-            for directory, one in zip(directories, self.counts, strict=True)
+            for place, one in zip(own, self.counts, strict=True)
         ]
-        held_out = self.groups.dev if self.groups else ()
-        phases = [] if self.runs is None else [OF_WORDS, RUNS]
-        keep = [*([COUNTS] if len(others) < len(directories) else []), *phases]
+        keep = [COUNTS] if any(place is not None for place in own) else []
+        keep += [] if self.runs is None else [OF_WORDS, RUNS]
         refuse_links(self.directory, keep)
-        return Planned(
-            plan=Plan(
-                kind="tokenizer",
-                settings=settings,
-                run=self.run,
-                then=self.then,
-                keep=tuple(keep),
-            ),
-            others=(
-                *(join(source, MANIFEST) for source in (*others, *held_out)),
-                *([training.extend] if training.extend else ()),
-            ),
-        )
+        known: dict[str, Any] = {"run": self.run, "then": self.then, "keep": tuple(keep)}
+        return Plan(kind="tokenizer", settings=settings, **known)
 
     def check_counts(self) -> None:
         """Check that the tokenizer can be trained from the counts; write nothing.
@@ -205,15 +203,15 @@ class TrainRequest(Job):
         """
         if read_plan(self.directory).get(RUN) == self.run:
             return True
-        planned = self.plan()
+        plan = self.plan()
         entries = storage.entries(self.directory)
         folders = {entry.name for entry in entries if entry.is_directory}
-        others = folders.intersection((COUNTS, OF_WORDS, RUNS)).difference(planned.plan.keep)
+        others = folders.intersection((COUNTS, OF_WORDS, RUNS)).difference(plan.keep)
         if self.output.overwrite and others:
-            decide(self.output, planned.plan, reads=planned.reads)
+            decide(self.output, plan, reads=self.reads)
             for name in others:  # they are not those of the new tokenizer
                 remove_ours(self.folder(name))
-        prepare(self.output, planned.plan, reads=planned.reads)
+        prepare(self.output, plan, reads=self.reads)
         return True
 
     def steps(self, begun: Any, failures: FailureChannel) -> Any:
