@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -374,25 +374,15 @@ class Training(_Record):
         """Return the score that ranks pairs: ``count``, or the score of ``wordpiece``."""
         return "wordpiece" if isinstance(self.model, WordPiece) else "count"
 
-    def curve(self, sizes: Iterable[int] | None = None) -> list[CurvePoint]:
-        """Compression at smaller vocabulary sizes, from this one training.
+    def curve(self) -> list[CurvePoint]:
+        """Return the compression at each vocabulary size, from the alphabet alone to all tokens.
 
         Each point is what training with that ``vocab_size`` ends with (``Tokenizer.truncated``).
         If superwords were learnt on top of words, from all runs of the same corpus, points for them
         follow; otherwise the curve ends with words.
-
-        Args:
-            sizes: vocabulary sizes; None for each from the alphabet alone to all tokens. A size
-                beyond these two is taken as the nearer of them.
-
-        Raises:
-            TokenizerError: a size is not an int of at least 1.
         """
         points = [self._point(size, tokens) for size, tokens, _, _ in self._sizes()]
-        points += self._superword_points(points[-1].vocab_size)
-        if sizes is None:
-            return points
-        return [points[_place(size, points[0].vocab_size, len(points))] for size in sizes]
+        return [*points, *self._superword_points(points[-1].vocab_size)]
 
     def _superword_points(self, size: int) -> Iterator[CurvePoint]:
         """Yield a point for each superword that is a new token; none if sizes are unknown.
@@ -574,12 +564,6 @@ def _pruned_before(
     affected = pruned["first_affected_merge"]
     first = affected if affected is not None and affected < merges else None
     return {**pruned, "first_affected_merge": first}
-
-
-def _place(size: int, smallest: int, points: int) -> int:
-    if type(size) is not int or size < 1:
-        raise TokenizerError(f"the vocabulary size {size!r:.60} is not an int of at least 1")
-    return min(max(size - smallest, 0), points - 1)
 
 
 def _frozen(settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -45,19 +45,20 @@ def ordinary(tokenizer: Tokenizer) -> dict[int, bytes]:
 
 def compression(training: Training) -> Facts:
     """Return the compression of every smaller vocabulary, and what each doubling of it saves."""
-    points = [(point.vocab_size, point.bytes_per_token) for point in training.curve()]
-    sizes = [training.initial_vocab + len(training.merges)]
+    points = training.curve()
+    first, last = points[0].vocab_size, points[-1].vocab_size
+    sizes = [min(training.initial_vocab + len(training.merges), last)]
     while sizes[-1] // 2 > training.initial_vocab:
         sizes.append(sizes[-1] // 2)
-    doubled = training.curve(reversed(sizes)) if training.tokens else []
+    doubled = [points[size - first] for size in reversed(sizes)] if training.tokens else []
     saved = [1 - after.tokens / before.tokens for before, after in pairwise(doubled)]
     pairs = zip(doubled[:-1], saved, strict=True)
     return {
         "curve": charts.line(
             "Compression by vocabulary size",
-            points=points,
+            points=[(point.vocab_size, point.bytes_per_token) for point in points],
             axes=("tokens in the vocabulary", "bytes of text per token"),
-            logarithmic=(points[-1][0] > 20 * points[0][0], False),
+            logarithmic=(last > 20 * first, False),
             spell_y=lambda value: f"{value:.3f}",
         ),
         "saved": saved,

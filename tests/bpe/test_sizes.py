@@ -33,21 +33,12 @@ def test_one_training_tells_of_every_size(model: bpe.models.Model) -> None:
     assert averages == sorted(averages, reverse=True)
 
 
-def test_sizes_are_taken_as_near_as_there_are_any() -> None:
-    training = training_of(trained(bpe.ByteLevel(), 270))
-    rows = training.curve([100, 256, 260, 5000])
-    assert [row.vocab_size for row in rows] == [256, 256, 260, 270]
-    for wrong in (0, -1, True, 2.5):
-        with pytest.raises(bpe.errors.TokenizerError, match="is not an int of at least 1"):
-            training.curve([wrong])  # type: ignore[list-item]
-
-
 def test_words_that_are_dropped_or_whole_do_not_count() -> None:
     texts = ["see https://a.example/b twice twice", "see https://a.example/b once"]
     counts = bpe.count_pretokens(texts, pretokenizer="words", never_split=["url"])
     training = training_of(bpe.train(counts, vocab_size=257, prune_below=2))
     assert training.initial_words == 4
-    assert training.curve([1])[0].tokens_per_word == (2 * 3 + 2 * 5) / 4
+    assert training.curve()[0].tokens_per_word == (2 * 3 + 2 * 5) / 4
 
 
 def test_nothing_has_no_average() -> None:
