@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from pipelines.report.counted_facts import Sums
 from pipelines.report.page import DASH, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from bpe import Tokenizer
-    from pipelines.export.manifest import ExportManifest
     from pipelines.report.counted_facts import CountedFacts
     from pipelines.report.encoded_facts import EncodedFacts
     from pipelines.report.page import Facts
@@ -46,7 +43,6 @@ def counted(counts: CountedFacts, tokenizer: Tokenizer | None = None) -> Facts:
 
     legend = (f"of distinct {name}s", "of the corpus")
     return {
-        "key": f"{name}s",
         "name": name,
         "unit": unit,
         "scale": counts.manifest.scale,
@@ -68,23 +64,6 @@ def counted(counts: CountedFacts, tokenizer: Tokenizer | None = None) -> Facts:
         "frequent": [(text(key), count) for count, key in counts.frequent],
         "longest": [(text(key), size, count) for size, count, key in counts.longest],
     }
-
-
-def text_scripts(counts: CountedFacts) -> Facts | None:
-    """Of which scripts the counted text is."""
-    kinds = counts.kinds
-    if counts.manifest.runs is not None:
-        return None
-    return {
-        "total": max(sum(one.bytes for one in kinds.values()), 1),
-        "kinds": sorted(kinds.items(), key=lambda item: (-item[1].bytes, item[0])),
-    }
-
-
-def sources(encoded: EncodedFacts) -> Facts | None:
-    """Return the documents, bytes and tokens of each named source."""
-    totals = encoded.manifest.totals
-    return {"totals": totals} if totals.sources else None
 
 
 def tokens_per_document(encoded: EncodedFacts) -> Facts:
@@ -119,20 +98,6 @@ def samples(encoded: EncodedFacts, tokenizer: Tokenizer) -> Facts | None:
         "ends": {id_ for id_, of in data.items() if of is not None and of.endswith(b"\n")},
         "special": set(tokenizer.special_tokens.values()),
     }
-
-
-def export(export: ExportManifest) -> Facts:
-    """Return the documents taken of each source of an export, and the rows made of them."""
-    halves = {"training": export.training, "validation": export.validation}
-    return {
-        "halves": {name: half for name, half in halves.items() if half.documents},
-        "tokens": max(sum(one.tokens for one in export.taken), 1),
-    }
-
-
-def comparison(result: Mapping[str, Any], number: int) -> Facts:
-    """Return the result of a comparison, and the number of it where the page has several."""
-    return {**result, "key": "comparison" if number == 1 else f"comparison-{number}"}
 
 
 def _power(power: int) -> str:

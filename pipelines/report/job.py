@@ -28,25 +28,25 @@ if TYPE_CHECKING:
     from pipelines.progress import Progress
     from pipelines.report.page import Facts, Section
 
-# In their order; each is left out where there is nothing to say. Comparisons come between the two.
-_OF_TOKENIZER_AND_CORPUS: tuple[Callable[..., Facts | None], ...] = (
+# In their order: a template, or the function of one. Comparisons come between the two.
+_OF_TOKENIZER_AND_CORPUS: tuple[Callable[..., Facts | None] | str, ...] = (
     tokenizer_sections.compression,
     tokenizer_sections.superwords,
     tokenizer_sections.lengths,
     tokenizer_sections.frequencies,
     tokenizer_sections.scripts,
-    corpus_sections.sources,
+    "sources",
     corpus_sections.tokens_per_document,
     corpus_sections.samples,
     corpus_sections.counted,
-    corpus_sections.text_scripts,
-    corpus_sections.export,
+    "text-scripts",
+    "export",
     tokenizer_sections.merges,
     tokenizer_sections.ties,
-    tokenizer_sections.parity,
-    tokenizer_sections.special,
+    "parity",
+    "special",
 )
-_OF_JOBS: tuple[Callable[..., Facts | None], ...] = (
+_OF_JOBS: tuple[Callable[..., Facts | None] | str, ...] = (
     job_sections.dead_letters,
     job_sections.throughput,
     job_sections.counts_manifest,
@@ -134,7 +134,7 @@ def _comparison(path: str, number: int) -> Section | None:
     """
     result = read_comparison(path)
     try:
-        return section(corpus_sections.comparison, result=result, number=number)
+        return section("comparison", number=number, **result)
     except (LookupError, TypeError, ValueError, AttributeError, jinja2.UndefinedError) as error:
         raise InputError(
             f"{path}: damaged: {type(error).__name__}: {error}: make it again with bpe compare"

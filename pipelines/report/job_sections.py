@@ -98,7 +98,6 @@ def _manifest(of: str, value: Mapping[str, Any], *, is_appended: bool) -> Facts:
         if isinstance(items, list) and items and name != "special_tokens"
     }
     return {
-        "key": f"manifest-{of.rpartition(' ')[2]}",
         "name": of,
         "is_appended": is_appended,
         "simple": {name: one for name, one in value.items() if name not in lists},

@@ -43,33 +43,41 @@ class Section:
     body: Markup | str
 
 
-def section(facts_of: Callable[..., Facts | None], **material: Any) -> Section | None:
-    """Return a section: the template that is called as a function is, filled with its facts.
+def section(source: Callable[..., Facts | None] | str, **material: Any) -> Section | None:
+    """Return a section: its template, filled with the material and the facts of a function.
 
     Args:
-        facts_of: is given what its parameters name; one without a default must be there, and not
-            be None. Its facts are variables of the template, as is the material, but for ``key`` of
-            the section. Bytes are shown as a token, an int with commas.
+        source: the template, without ``.html``; or a function that is called as its template is.
+            The function is given what its parameters name; one without a default must be there, and
+            not be None. Its facts are variables of the template. Bytes are shown as a token, an int
+            with commas.
         material: what there is to report on, by name.
 
     Returns:
-        None where there is nothing to say.
+        None where there is nothing to say: no facts, or the template sets no ``title``.
     """
+    name = source if isinstance(source, str) else source.__name__.replace("_", "-")
+    facts = {} if isinstance(source, str) else _facts(source, material)
+    if facts is None:
+        return None
+    template = "manifest" if name.endswith("-manifest") else name
+    filled = _templates().get_template(f"{template}.html").make_module(material | facts)
+    if not hasattr(filled, "title"):
+        return None
+    return Section(
+        key=getattr(filled, "key", name),
+        title=filled.title,
+        body=Markup(filled),  # noqa: S704 - escaped there
+    )
+
+
+def _facts(facts_of: Callable[..., Facts | None], material: Facts) -> Facts | None:
     parameters = inspect.signature(facts_of).parameters
     given = {name: material.get(name, one.default) for name, one in parameters.items()}
     missing = (None, inspect.Parameter.empty)
     if any(given[name] in missing for name, one in parameters.items() if one.default is one.empty):
         return None
-    if (facts := facts_of(**given)) is None:
-        return None
-    name = facts_of.__name__.replace("_", "-")
-    template = "manifest" if name.endswith("-manifest") else name
-    filled = _templates().get_template(f"{template}.html").make_module(material | facts)
-    return Section(
-        key=facts.get("key", name),
-        title=filled.title,  # type: ignore[attr-defined]  # each template sets it
-        body=Markup(filled),  # noqa: S704 - escaped there
-    )
+    return facts_of(**given)
 
 
 def page(title: str, sections: Sequence[Section], *, material: Material, pictures: bool) -> str:

@@ -109,17 +109,6 @@ def merges(training: Training) -> Facts | None:
     }
 
 
-def parity(training: Training) -> Facts | None:
-    """Return the compression of each group of a parity-aware training."""
-    if (parity := training.parity) is None:
-        return None
-    return {
-        "parity": parity,
-        "chosen": [parity.chosen_by.count(number) for number in range(len(parity.groups))],
-        "together": parity.chosen_by.count(None),
-    }
-
-
 def ties(training: Training) -> Facts | None:
     """Return the choices of the tie rule."""
     if not training.merges:
@@ -186,11 +175,6 @@ def scripts(tokenizer: Tokenizer, encoded: EncodedFacts | None = None) -> Facts:
 def _times(ids: Iterable[int], encoded: EncodedFacts | None) -> list[int]:
     """Return the occurrences of some ids; 0 of each without a corpus."""
     return [0 if encoded is None else int(encoded.tokens[id_]) for id_ in ids]
-
-
-def special(tokenizer: Tokenizer) -> Facts | None:
-    """Return the special and added tokens, if there are any."""
-    return {} if tokenizer.special_tokens or tokenizer.added_tokens else None
 
 
 def frequencies(tokenizer: Tokenizer, encoded: EncodedFacts) -> Facts:
