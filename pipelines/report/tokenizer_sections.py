@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bpe.models import ByteLevel, CharacterLevel, WordPiece
+from bpe.models import ByteLevel
 from pipelines.report import charts
 from pipelines.report.counted_facts import add_to_sums
 from pipelines.report.writing_systems import kind_of
@@ -28,9 +28,7 @@ _WORTH = 0.05  # of the tokens, which a vocabulary twice as large should save
 def plain(tokenizer: Tokenizer, data: bytes) -> bytes:
     """Return a token without what marks the beginning or the end of words."""
     model = tokenizer.model
-    if isinstance(model, CharacterLevel):
-        return data.removesuffix(model.end_of_word.encode()) if model.end_of_word else data
-    return data.removeprefix(model.prefix.encode()) if isinstance(model, WordPiece) else data
+    return data.removesuffix(model.end_of_word.encode()).removeprefix(model.prefix.encode())
 
 
 def ordinary(tokenizer: Tokenizer) -> dict[int, bytes]:
