@@ -251,7 +251,15 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
         """Return the tag of the output of bad elements; None if they fail the pipeline."""
         return None if self._handling is None else str(self._handling["dead_letter_tag"])
 
-    def apply_step(self, source: Any, step: beam.ParDo, *, label: str, types: Any) -> Any:
+    def apply_step(
+        self,
+        source: Any,
+        step: beam.ParDo,
+        *,
+        label: str,
+        types: Any,
+        then: Callable[[Any], Any] = lambda results: results,
+    ) -> Any:
         """Add a step that raises RecordError on a bad element, or yields it as `BatchDoFn` does.
 
         Beam wraps the step in any case, so that its name does not depend on exception handling.
@@ -261,6 +269,7 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
             step: the step.
             label: the label of the step.
             types: the type of the results.
+            then: adds steps to the results; the bad elements remain an output.
         """
         handling = self._handling or {}
         caught = RecordError if handling else ()
@@ -268,14 +277,11 @@ class ExceptionHandling(beam.PTransform):  # type: ignore[misc]  # Beam has no t
         result = source | label >> handled
         main = result if handling.get("error_handler") else result[handling.get("main_tag", "good")]
         main.element_type = convert_to_beam_type(types)
-        return result if handling else main
-
-    def apply_after(self, result: Any, steps: Callable[[Any], Any]) -> Any:
-        """Add steps to the result of `apply_step`; the bad elements remain an output."""
-        if self._handling is None or self._handling["error_handler"]:
-            return steps(result)
-        tags = self._handling["main_tag"], self._handling["dead_letter_tag"]
-        return _Outputs({tags[0]: steps(result[tags[0]]), tags[1]: result[tags[1]]})
+        main = then(main)
+        if not handling or handling["error_handler"]:
+            return main
+        bad_tag = handling["dead_letter_tag"]
+        return _Outputs({handling["main_tag"]: main, bad_tag: result[bad_tag]})
 
 
 class _Outputs(tuple[Any, ...]):  # noqa: SLOT001 - a tuple has no slots for its tags

@@ -116,10 +116,9 @@ class CountPretokens(ExceptionHandling):
         dofn = _CountTexts(self._settings, self._text_field, windowing, bad_tag=self.bad_tag)
         at_end = windowing.timestamp_combiner == TimestampCombiner.OUTPUT_AT_EOW
         counts = _merged_counts if at_end and fires_once(windowing) else _added_counts
-        messages = self.apply_step(
-            documents, beam.ParDo(dofn), label="Count", types=tuple[int, bytes]
+        return self.apply_step(
+            documents, beam.ParDo(dofn), label="Count", types=tuple[int, bytes], then=counts
         )
-        return self.apply_after(messages, counts)
 
 
 def _merged_counts(messages: Any) -> Any:

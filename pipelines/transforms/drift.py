@@ -37,7 +37,7 @@ from pipelines.encode.drift import (
     trained_bytes_per_token,
 )
 from pipelines.errors import ConfigError, RecordError
-from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, load_source
+from pipelines.transforms.encoding import TokenizerSource, given_tokenizer, load_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -97,8 +97,8 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         super().__init__()
         check_field("text_field", text_field)
         check_field("ids_field", ids_field)
-        source, side_input = given_tokenizer(tokenizer)
-        if source is None or side_input is not None:
+        source = given_tokenizer(tokenizer)
+        if not isinstance(source, (str, bytes)):
             raise ConfigError("tokenizer: MeasureDrift takes a path or a bpe.Tokenizer")
         if baseline is not None and (not isinstance(baseline, (str, os.PathLike)) or not baseline):
             raise ConfigError(f"baseline is {baseline!r:.60}: give a directory of counts")
@@ -144,7 +144,7 @@ class _Measure(StorageDoFn):
         self._gauge, self._ordinary = self._once.get("drift", self._load)
 
     def _load(self) -> tuple[Gauge, npt.NDArray[np.bool_]]:
-        tokenizer = load_source(self._source)
+        tokenizer = load_given(self._source, "MeasureDrift")
         if self._baseline is not None:
             check_baseline(self._baseline, tokenizer)
         ordinary = np.ones(len(tokenizer.tokens), bool)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.typehints.schemas import named_fields_from_element_type
-from apache_beam.utils.shared import Shared
 
 import bpe
 from bpe.tokenizer import CacheUse
@@ -27,6 +26,7 @@ from pipelines.elements import (
     SUM_UP_COUNTS,
     BatchDoFn,
     ExceptionHandling,
+    OncePerProcess,
     check_documents,
     check_field,
     keyed_type,
@@ -43,7 +43,7 @@ from pipelines.tables import Table
 from pipelines.tokenizer_files import load_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from apache_beam.utils.windowed_value import WindowedValue
 
@@ -120,18 +120,22 @@ class EncodeDocuments(ExceptionHandling):
             append_token=self.append_token,
             id_type=self.id_type,
         )
-        self._source, self._side_input = given_tokenizer(self.tokenizer)
+        self._given = given_tokenizer(self.tokenizer)
         if isinstance(self.tokenizer, bpe.Tokenizer):
             IdEncoder(self.tokenizer, self._settings)
 
     def display_data(self) -> dict[str, Any]:
         """Return the values that a runner's web UI shows."""
-        shown = self.tokenizer if self._side_input is None else "a side input"
+        shown = "a side input" if self._is_side_input else self.tokenizer
         return {
             "tokenizer": str(shown),
             "text_field": self.text_field,
             "output_field": self.output_field,
         }
+
+    @property
+    def _is_side_input(self) -> bool:
+        return isinstance(self._given, beam.pvalue.AsSideInput)
 
     def type_check_inputs(self, pvalueish: Any) -> None:
         """Refuse, when the pipeline is built, elements that are declared to be no documents."""
@@ -140,8 +144,8 @@ class EncodeDocuments(ExceptionHandling):
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Encode in batches inside one step."""
         dofn = _Encode(
-            source=self._source,
             settings=self._settings,
+            by_window=self._is_side_input,
             text_field=self.text_field,
             output_field=self.output_field,
             as_numpy=self.as_numpy,
@@ -151,64 +155,60 @@ class EncodeDocuments(ExceptionHandling):
         ids = Any if self.as_numpy else Sequence[int]
         encoded = _encoded_type(kind, self.text_field, self.output_field, ids)
         types = encoded if key is None else beam.typehints.Tuple[key, encoded]
-        step = beam.ParDo(dofn, self._side_input)
-        outputs = self.apply_step(documents, step, label="Encode", types=types)
-        # Beam 2.77 loses what finish_bundle yields where a step that takes batches, as that of
-        # WriteToParquet without a schema, is the next one.
-        passed = beam.Map(lambda element: element).with_output_types(types)
-        return self.apply_after(outputs, lambda encoded: encoded | "Encoded" >> passed)
+        step = beam.ParDo(dofn, self._given)
+        return self.apply_step(documents, step, label="Encode", types=types, then=_passed)
 
 
-def load_source(source: TokenizerSource) -> bpe.Tokenizer:
-    """Return the tokenizer of a source.
+def _passed(encoded: Any) -> Any:
+    """Return the elements after a step of their own.
 
-    Raises:
-        InputError: the file cannot be read.
+    Beam 2.77 loses what finish_bundle yields where a step that takes batches, as that of
+    WriteToParquet without a schema, is the next one.
     """
-    if isinstance(source, str):
-        return load_tokenizer(source)
-    tokenizer: bpe.Tokenizer = unpack(source)
-    return tokenizer
+    step = beam.Map(lambda element: element).with_output_types(encoded.element_type)
+    return encoded | "Encoded" >> step
 
 
-def given_tokenizer(tokenizer: Any) -> tuple[TokenizerSource | None, Any]:
-    """Return the source of a given tokenizer, or the side input that holds it; the other is None.
+def given_tokenizer(tokenizer: Any) -> Any:
+    """Return the tokenizer as an argument of a step: path, packed value, or side input.
+
+    `load_given` takes what Beam makes of it in a worker.
 
     Raises:
         ConfigError: the argument is no path, tokenizer or PCollection, or its windows fire several
             times.
     """
-    if isinstance(tokenizer, beam.pvalue.AsSingleton):
+    if isinstance(tokenizer, beam.pvalue.AsSideInput):
         tokenizer = tokenizer.pvalue  # how many there are is ours to see and to say
-    held = tokenizer.pvalue if isinstance(tokenizer, beam.pvalue.AsSideInput) else tokenizer
-    if isinstance(held, beam.PCollection):
+    if isinstance(tokenizer, beam.PCollection):
         require_one_pane(
-            held, "a side input holds one tokenizer in each window", remedy=SUM_UP_COUNTS
+            tokenizer, "a side input holds one tokenizer in each window", remedy=SUM_UP_COUNTS
         )
-        return None, beam.pvalue.AsList(held) if held is tokenizer else tokenizer
+        return beam.pvalue.AsList(tokenizer)
     if isinstance(tokenizer, bpe.Tokenizer):
-        return pack(tokenizer.with_training(None)), None  # workers do not need how it was trained
+        return pack(tokenizer.with_training(None))  # workers do not need how it was trained
     if isinstance(tokenizer, (str, os.PathLike)) and os.fspath(tokenizer):
-        return os.fspath(tokenizer), None
+        return os.fspath(tokenizer)
     raise ConfigError(
         f"tokenizer is {tokenizer!r:.80}: give the path of a file, a bpe.Tokenizer, or a "
         "PCollection that holds one"
     )
 
 
-def the_tokenizer(value: Any, transform: str) -> bpe.Tokenizer:
-    """Return the one tokenizer of a side input, in a window.
+def load_given(given: TokenizerSource | Sequence[Any], transform: str) -> bpe.Tokenizer:
+    """Return the tokenizer of a path or a packed value, or the only one of a side input.
 
     Args:
-        value: what Beam gives a DoFn for it.
-        transform: which asks, for errors.
+        given: the argument of the step, in a worker.
+        transform: the name of the transform, for the message.
 
     Raises:
-        ConfigError: there is none, or several.
+        ConfigError: the side input holds no tokenizer, or several.
+        InputError: the file cannot be read.
     """
-    if isinstance(value, bpe.Tokenizer):
-        return value
-    found = list(value) if isinstance(value, Iterable) else []
+    if isinstance(given, str):
+        return load_tokenizer(given)
+    found = [unpack(given)] if isinstance(given, bytes) else given
     if len(found) == 1 and isinstance(found[0], bpe.Tokenizer):
         return found[0]
     if len(found) > 1:
@@ -239,8 +239,8 @@ def _encoded_type(documents: Any, text_field: str, output_field: str, ids: Any) 
 
 @dataclass(eq=False, kw_only=True)
 class _Encode(BatchDoFn):
-    source: TokenizerSource | None
     settings: EncodeSettings
+    by_window: bool  # whether each window has a tokenizer of its own
     text_field: str
     output_field: str
     as_numpy: bool
@@ -248,19 +248,9 @@ class _Encode(BatchDoFn):
 
     def __post_init__(self) -> None:
         super().__init__(bad_tag=self.bad_tag)
-        self._shared = Shared()
-        self._encoder: IdEncoder | None = None  # of a path or a value
-
-    def setup(self) -> None:
-        super().setup()
-        source = self.source
-        if source is not None:
-            self._encoder = self._shared.acquire(
-                lambda: IdEncoder(load_source(source), self.settings)
-            )
+        self._once = OncePerProcess()
 
     def start_bundle(self) -> None:
-        # By window, where each has a tokenizer of its own; else under None.
         self._encoders: dict[Any, IdEncoder] = {}
         self._batches: TextBatches[Any, tuple[WindowedValue, dict[str, Any]]] = TextBatches()
         self._use = CacheUse()
@@ -273,7 +263,7 @@ class _Encode(BatchDoFn):
         window: Any = beam.DoFn.WindowParam,
         windowed: WindowedValue = beam.DoFn.WindowedValueParam,
     ) -> Iterable[Any]:
-        key = window if self._encoder is None else None
+        key = window if self.by_window else None
         document = _document(element)
         if isinstance(document, (pa.Table, pa.RecordBatch)):
             return self._table(element, self._ready(key, tokenizer))
@@ -299,7 +289,7 @@ class _Encode(BatchDoFn):
     def _drain(self) -> Iterator[Any]:
         """Yield the elements that wait, each in its own window, at its own time."""
         for key, elements, texts in self._batches.drain():
-            yield from self._encoded(elements, texts, self._encoder or self._encoders[key])
+            yield from self._encoded(elements, texts, self._encoders[key])
 
     def _encoded(
         self,
@@ -343,11 +333,12 @@ class _Encode(BatchDoFn):
 
     def _ready(self, key: Any, tokenizer: Any) -> IdEncoder:
         """Return the encoder of a window: made once in a bundle, however windows alternate."""
-        if self._encoder is not None:
-            return self._encoder
+
+        def made() -> IdEncoder:
+            return IdEncoder(load_given(tokenizer, "EncodeDocuments"), self.settings)
+
         if key not in self._encoders:
-            trained = the_tokenizer(tokenizer, "EncodeDocuments")
-            self._encoders[key] = IdEncoder(trained, self.settings)
+            self._encoders[key] = made() if self.by_window else self._once.get("encoder", made)
         return self._encoders[key]
 
 

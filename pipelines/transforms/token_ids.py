@@ -49,12 +49,7 @@ from pipelines.settings import EncodeSettings, IdType, OutputSettings, ParquetEn
 from pipelines.stage import stage
 from pipelines.stage.record import Record
 from pipelines.tokenizer_files import files_of
-from pipelines.transforms.encoding import (
-    TokenizerSource,
-    given_tokenizer,
-    load_source,
-    the_tokenizer,
-)
+from pipelines.transforms.encoding import given_tokenizer, load_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -125,7 +120,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             parquet_encoding=self.parquet_encoding,
         )
         self._keep = tuple(map(self._passthrough, self._settings.keep))
-        self._source, self._side_input = given_tokenizer(self.tokenizer)
+        self._given = given_tokenizer(self.tokenizer)
 
     def _passthrough(self, asked: str) -> PassthroughColumn:
         name, kind = name_and_type(asked)
@@ -149,9 +144,7 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             "parts": self.parts,
             "run": uuid.uuid4().hex,
         }
-        prepared = call_once(
-            *(_prepare, self._source, self._side_input, self._output, asked), types=bytes
-        )
+        prepared = call_once(_prepare, self._given, self._output, asked, types=bytes)
         job = beam.pvalue.AsSingleton(begin | "Prepare directory" >> prepared)
         names = (self.id_field, self.ids_field, self.text_field)
         size = {"min_batch_size": _GATHERED_IDS, "max_batch_size": _GATHERED_IDS}
@@ -175,15 +168,9 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         )
 
 
-def _prepare(
-    _: None,
-    source: TokenizerSource | None,
-    tokenizer: Any,
-    output: OutputSettings,
-    asked: dict[str, Any],
-) -> bytes:
+def _prepare(_: None, given: Any, output: OutputSettings, asked: dict[str, Any]) -> bytes:
     """Prepare the directory, put the tokenizer into it, and say what the job is."""
-    loaded = load_source(source) if source else the_tokenizer(tokenizer, "WriteTokenIds")
+    loaded = load_given(given, "WriteTokenIds")
     files = files_of(loaded, "the tokenizer")
     directory = storage.located(output.directory)
     job = encode_job(loaded, files[TOKENIZER], directory=directory, **asked)

@@ -26,7 +26,7 @@ from pipelines.batches import fields_of
 from pipelines.tables import Table
 from pipelines.tokenizer_files import load_tokenizer
 from pipelines.transforms import encoding
-from pipelines.transforms.encoding import load_source
+from pipelines.transforms.encoding import load_given
 from tests.pipelines.beam_runs import (
     assert_that,
     at_times,
@@ -276,9 +276,7 @@ def test_each_sliding_window_has_one_encoder_in_a_bundle() -> None:
 
 def test_a_tokenizer_goes_to_workers_without_its_training() -> None:
     trained = bpe.train(bpe.count_pretokens(TEXTS), vocab_size=300)
-    source = EncodeDocuments(tokenizer=trained)._source
-    assert source is not None
-    loaded = load_source(source)
+    loaded = load_given(EncodeDocuments(tokenizer=trained)._given, "EncodeDocuments")
     assert (loaded, loaded.training) == (trained, None)
 
 
