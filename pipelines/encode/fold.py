@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bpe._inputs_file import INPUTS
 from pipelines import storage
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 def write_manifest(
     records: Sequence[Record], job: EncodeJob, *, sources: Sequence[str] = ()
-) -> dict[str, Any]:
+) -> None:
     """Write the manifest of a job's parts and of all earlier ones.
 
     Args:
@@ -63,11 +62,8 @@ def write_manifest(
     remove_temporaries(job.directory)
     file = of_generation(RECORDS_FILE, job.generation)
     named = write_records(job.directory, [record for _, record in made], file)
-    files = replace(manifest, records=named).files()
-    for name, data in files.items():
+    for name, data in replace(manifest, records=named).files().items():
         storage.write(join(job.directory, name), data)
-    value: dict[str, Any] = json.loads(files[MANIFEST])
-    return value
 
 
 def with_earlier(

@@ -22,7 +22,7 @@ from pipelines.errors import ConfigError
 from pipelines.output.names import read_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import FileRange
@@ -48,16 +48,10 @@ def find_passthrough(
         ConfigError: a name or type is wrong, or the files have no common type for a column.
         InputError: a file has no such column, or cannot be read.
     """
-    keep = encoding.keep
-    wanted = dict(map(name_and_type, keep))
+    wanted = names_and_types(encoding.keep)
     if not wanted:
         return ()
-    if len(wanted) < len(keep):
-        raise ConfigError(f"`keep`: a column is named twice in {', '.join(keep)}: once is enough")
-    for name in wanted:
-        if name in OWN:
-            raise ConfigError(f"`keep` {name}: the output has a column of that name already")
-    check_columns(files, f"`keep` {keep[0]}")
+    check_columns(files, f"`keep` {encoding.keep[0]}")
     typed, sampled = [], []
     for source in (whole_file(file, index) for index, file in enumerate(files)):
         reader = READERS[source.format]
@@ -91,7 +85,7 @@ def settled_columns(
     Raises:
         ConfigError, InputError: the errors of `find_passthrough`.
     """
-    given = dict(map(name_and_type, encoding.keep))
+    given = names_and_types(encoding.keep)
     if not begins:
         then = from_jsonable(
             tuple[PassthroughColumn, ...], read_plan(directory).get("settings", {}).get("keep", [])
@@ -105,14 +99,29 @@ def settled_columns(
     return find_passthrough(files, encoding)
 
 
-def name_and_type(text: str) -> tuple[str, pa.DataType | None]:
-    """Return name and type of ``NAME`` or ``NAME:TYPE``; the type is None if not given.
+def names_and_types(
+    keep: Sequence[str], *, own: Collection[str] = OWN
+) -> dict[str, pa.DataType | None]:
+    """Return name and type of each ``NAME`` or ``NAME:TYPE``; the type is None if not given.
 
     With a type, the name may have colons.
 
+    Args:
+        keep: the texts.
+        own: names that the output has already.
+
     Raises:
-        ConfigError: the text after the colon is not a type.
+        ConfigError: the text after a colon is not a type, or a name is taken.
     """
+    wanted = dict(map(_name_and_type, keep))
+    if len(wanted) < len(keep):
+        raise ConfigError(f"`keep`: a column is named twice in {', '.join(keep)}: once is enough")
+    if taken := [name for name in wanted if name in own]:
+        raise ConfigError(f"`keep` {taken[0]}: the output has a column of that name already")
+    return wanted
+
+
+def _name_and_type(text: str) -> tuple[str, pa.DataType | None]:
     name, colon, kind = text.partition(":")
     if not colon:
         return text, None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
-from pipelines.errors import ConfigError
 from pipelines.option import Group, Seed, Settings, advanced, changed, option
 
 IdType = Literal["auto", "uint16", "uint32"]
@@ -79,12 +78,6 @@ class EncodeSettings(RowSettings):
 
     keep: tuple[str, ...] = option((), metavar="NAME")
     id_type: IdType = advanced("auto", metavar="TYPE")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in self.keep:
-            if self.keep.count(name) > 1:
-                raise ConfigError(f"`keep` {name} is given twice: once is enough")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,15 +13,9 @@ from pipelines.corpus.documents.json_values import python_type
 from pipelines.corpus.inputs import find_inputs
 from pipelines.corpus.reading import describe
 from pipelines.corpus.splits import plan_splits
-from pipelines.elements import (
-    ExceptionHandling,
-    pack,
-    row_type,
-    unpack,
-    with_storage,
-)
-from pipelines.encode.passthrough import find_passthrough, name_and_type
-from pipelines.errors import ConfigError, RecordError
+from pipelines.elements import ExceptionHandling, pack, row_type, unpack, with_storage
+from pipelines.encode.passthrough import find_passthrough, names_and_types
+from pipelines.errors import RecordError
 from pipelines.metrics import add_to_metrics
 from pipelines.option import list_of, split_arguments, takes
 from pipelines.settings import EncodeSettings, InputSettings
@@ -77,9 +71,7 @@ class ReadDocuments(ExceptionHandling):
         ReadOptions.of(self._inputs)
         self._as_tables = as_tables
         self._keep = EncodeSettings(keep=list_of("keep", keep)).keep
-        for name, _ in map(name_and_type, self._keep):
-            if name in (ID, TEXT):
-                raise ConfigError(f"keep {name}: a document has a field {name!r} of its own")
+        self._columns = names_and_types(self._keep, own=(ID, TEXT))
 
     def display_data(self) -> dict[str, Any]:
         """Return the values that a runner's web UI shows."""
@@ -94,7 +86,7 @@ class ReadDocuments(ExceptionHandling):
             >> beam.FlatMap(with_storage(_plan), self._inputs, self._keep).with_output_types(bytes)
             | "Reshuffle splits" >> beam.Reshuffle()
         )
-        columns = {name: _python_type(kind) for name, kind in map(name_and_type, self._keep)}
+        columns = {name: _python_type(kind) for name, kind in self._columns.items()}
         document = row_type({ID: str, TEXT: str, **columns})
         return self.apply_step(
             splits | "Read" >> beam.FlatMap(with_storage(_read), as_tables=self._as_tables),

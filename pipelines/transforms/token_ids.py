@@ -6,6 +6,7 @@ import contextlib
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
@@ -32,22 +33,18 @@ from pipelines.elements import (
 )
 from pipelines.encode.fold import write_manifest
 from pipelines.encode.manifest import unit_name
-from pipelines.encode.passthrough import name_and_type
-from pipelines.encode.rows import ID, INPUT_IDS, OWN, rows_of
-from pipelines.encode.steps import (
-    EncodeJob,
-    encode_job,
-    tokenizer_of,
-    write_part,
-)
+from pipelines.encode.passthrough import names_and_types
+from pipelines.encode.rows import ID, INPUT_IDS, rows_of
+from pipelines.encode.steps import EncodeJob, encode_job, tokenizer_of, write_part
 from pipelines.errors import ConfigError, RecordError
 from pipelines.option import list_of
 from pipelines.output.directory import plan_of_run, prepare, write_files
-from pipelines.output.names import MAX_PARTS, TOKENIZER, Plan
+from pipelines.output.names import MANIFEST, MAX_PARTS, TOKENIZER, Plan, read_manifest_object
 from pipelines.planned import absolute
 from pipelines.settings import EncodeSettings, IdType, OutputSettings, ParquetEncoding
 from pipelines.stage import stage
 from pipelines.stage.record import Record
+from pipelines.storage import join
 from pipelines.tokenizer_files import files_of
 from pipelines.transforms.encoding import given_tokenizer, load_given
 
@@ -119,16 +116,8 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             id_type=self.id_type,
             parquet_encoding=self.parquet_encoding,
         )
-        self._keep = tuple(map(self._passthrough, self._settings.keep))
+        self._keep = tuple(starmap(_passthrough, names_and_types(self._settings.keep).items()))
         self._given = given_tokenizer(self.tokenizer)
-
-    def _passthrough(self, asked: str) -> PassthroughColumn:
-        name, kind = name_and_type(asked)
-        if kind is None:
-            raise ConfigError(f"keep {asked}: say its type, {asked}:string for example")
-        if name in OWN:
-            raise ConfigError(f"keep {name}: the output has a column of that name already")
-        return PassthroughColumn(name=name, type=type_text(kind))
 
     def display_data(self) -> dict[str, Any]:
         """Return the values that a runner's web UI shows."""
@@ -166,6 +155,12 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         return begin | "Write manifest" >> call_once(
             _write_manifest, job, beam.pvalue.AsIter(written), types=dict[str, Any]
         )
+
+
+def _passthrough(name: str, kind: pa.DataType | None) -> PassthroughColumn:
+    if kind is None:
+        raise ConfigError(f"keep {name}: say its type, {name}:string for example")
+    return PassthroughColumn(name=name, type=type_text(kind))
 
 
 def _prepare(_: None, given: Any, output: OutputSettings, asked: dict[str, Any]) -> bytes:
@@ -326,4 +321,5 @@ def _check_ids(rows: pa.Table, job: EncodeJob) -> None:
 def _write_manifest(_: None, packed: bytes, parts: Iterable[bytes]) -> dict[str, Any]:
     job: EncodeJob = unpack(packed)
     records = stage.in_order("WriteTokenIds", [job.parts, *map(unpack, parts)])
-    return write_manifest(records, job)
+    write_manifest(records, job)
+    return read_manifest_object(join(job.directory, MANIFEST))

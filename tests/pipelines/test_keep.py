@@ -194,7 +194,8 @@ RECORDS_REFUSED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
     "empty": ([{**X, "n": [[]]}], "n", "only null or empty"),
     "mixed": ([{**X, "n": [1]}, {**X, "n": 1}], "n", r"no type holds the values in .*a\.jsonl"),
     "no type": ([X], "n:strng", "'strng' is no type"),
-    "twice": ([X], "n,n:int8", "named twice"),
+    "twice": ([X], "n,n", "named twice"),
+    "twice, with a type": ([X], "n,n:int8", "named twice"),
     **{
         name: ([{**X, name: 1}], name, f"`keep` {name}: the output has a column of that name")
         for name in ("id", "key", "input_ids", "num_tokens")
