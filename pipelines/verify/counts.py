@@ -28,7 +28,7 @@ from pipelines.planned import run_once
 from pipelines.settings import CountSettings, OutputSettings
 from pipelines.storage import join
 from pipelines.verify.base import Check
-from pipelines.verify.inputs import Stated, match_inputs
+from pipelines.verify.inputs import match_inputs
 from pipelines.verify.made_again import first_difference
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class CountAgain(CountRequest):
         return {name: storage.read(join(self.counted, name)) for name in names}
 
 
-def _stated(counts: StoredCounts) -> list[Stated]:
+def _stated(counts: StoredCounts) -> list[tuple[str, int, str | None]]:
     """Return the input files, in the order of the corpus."""
     inputs = counts.manifest.inputs
     sources = {
@@ -131,7 +131,7 @@ def _stated(counts: StoredCounts) -> list[Stated]:
         for first, end in one.inputs
         for file in inputs[first:end]
     }
-    return [Stated(one.name, one.size, sources.get(one.name)) for one in inputs]
+    return [(one.name, one.size, sources.get(one.name)) for one in inputs]
 
 
 def verify_counts(job: Verification) -> dict[str, Any]:

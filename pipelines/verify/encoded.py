@@ -30,7 +30,7 @@ from pipelines.progress import many
 from pipelines.storage import join
 from pipelines.tokenizer_files import stored_tokenizer
 from pipelines.verify.base import Check
-from pipelines.verify.inputs import Stated, match_inputs
+from pipelines.verify.inputs import match_inputs
 from pipelines.verify.made_again import first_difference, refuse_other
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def paths_of(
     """
     if inputs is None:
         return None
-    stated = (Stated(one.name, one.size, one.source) for one in manifest.inputs)
+    stated = ((one.name, one.size, one.source) for one in manifest.inputs)
     files = match_inputs(root, inputs, stated, set_aside=manifest.set_aside)
     return [file.path for file in files]
 

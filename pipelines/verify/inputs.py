@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pipelines.append import base_of
 from pipelines.corpus.inputs import find_inputs
@@ -17,24 +17,10 @@ if TYPE_CHECKING:
     from pipelines.totals import SetAside
 
 
-class Stated(NamedTuple):
-    """An input as a manifest names it.
-
-    Attributes:
-        name: the name of the file.
-        size: the size of the file in bytes.
-        source: the name of the source, or empty; None if the manifest names no sources.
-    """
-
-    name: str
-    size: int
-    source: str | None = None
-
-
 def match_inputs(
     directory: str,
     inputs: InputSettings,
-    stated: Iterable[Stated],
+    stated: Iterable[tuple[str, int, str | None]],
     *,
     set_aside: Iterable[SetAside] = (),
 ) -> list[InputFile]:
@@ -43,7 +29,8 @@ def match_inputs(
     Args:
         directory: the directory of the output.
         inputs: the files given.
-        stated: the files of the manifest.
+        stated: name, size and source of each file of the manifest; the source is None if the
+            manifest names no sources, and empty if the file has none.
         set_aside: unreadable files, which are ignored if files were appended to the output.
 
     Raises:
