@@ -7,7 +7,7 @@ alone, so texts are collected until there are `BATCH_BYTES` or `BATCH_ROWS` of t
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -21,12 +21,14 @@ from bpe._arrow import text_array, to_stream, utf8
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import counts_table
 from bpe.errors import BpeError, EncodingError
+from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents.block import use_good_rows
 from pipelines.count.steps import added_up, shard_messages
 from pipelines.encode.rows import with_ends
 from pipelines.encode.tokens import end_ids, in_tokens
 from pipelines.encode.tokens import id_type as smallest_id_type
 from pipelines.errors import InputError, RecordError
+from pipelines.metrics import add_to_metrics
 from pipelines.settings import EncodeSettings
 
 if TYPE_CHECKING:
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
     from bpe import Tokenizer
     from bpe._native import SortedCounts
-    from bpe.tokenizer import CacheUse
     from pipelines.settings import PretokenSettings
 
 BATCH_BYTES = 4 << 20
@@ -211,19 +212,6 @@ class TextBatches(Generic[Key, Element]):
 # Encoding.
 
 
-@dataclass(frozen=True, kw_only=True)
-class EncodedTexts:
-    """The ids of some texts, and the texts that failed.
-
-    Attributes:
-        ids: the ids of the encoded texts, in their order (list of uint16 or uint32).
-        bad: the reasons why texts failed, by the number of the text.
-    """
-
-    ids: pa.ChunkedArray
-    bad: Mapping[int, str]
-
-
 class IdEncoder:
     """Encoder of batches of texts, in which a bad text does not affect the others.
 
@@ -246,13 +234,17 @@ class IdEncoder:
         self._ends = end_ids(tokenizer, settings, allow="allowed_special")
         self._id_type = smallest_id_type(tokenizer, settings)
 
-    def encode(self, texts: pa.Array | pa.ChunkedArray, use: CacheUse) -> EncodedTexts:
+    def encode(self, texts: pa.Array | pa.ChunkedArray) -> tuple[pa.ChunkedArray, dict[int, str]]:
         """Encode texts without nulls; set the bad texts of a batch apart.
 
         Args:
             texts: string, large_string, binary or large_binary.
-            use: the counts of uses of the tokenizer's cache of words; this call adds to them.
+
+        Returns:
+            The ids of the good texts, in their order (list of uint16 or uint32), and the reasons
+            why texts failed, by the number of the text.
         """
+        use = CacheUse()
         encode = partial(
             self._tokenizer.encode_arrow,
             allowed_special=self._allowed,
@@ -276,7 +268,13 @@ class IdEncoder:
             bad |= {first + row: why for row, why in sorted(reasons.items())}
             first += len(chunk)
         lists = pa.list_(pa.type_for_alias(self._id_type))
-        return EncodedTexts(ids=pa.chunked_array(chunks, lists), bad=bad)
+        add_to_metrics(
+            documents_encoded=sum(map(len, chunks)),
+            tokens_encoded=sum(len(chunk.flatten()) for chunk in chunks),
+            cache_hits=use.hits,
+            cache_misses=use.misses,
+        )
+        return pa.chunked_array(chunks, lists), bad
 
 
 def id_arrays(ids: pa.ChunkedArray) -> Iterator[Ids]:
@@ -326,7 +324,7 @@ def _copied(table: pa.Table) -> pa.Table:
 
 
 def with_ids(
-    table: pa.Table, encoder: IdEncoder, *, text_field: str, output_field: str, use: CacheUse
+    table: pa.Table, encoder: IdEncoder, *, text_field: str, output_field: str
 ) -> tuple[pa.Table, list[tuple[pa.Table, str]]]:
     """Return a table with a column of ids, and the rows that cannot be encoded, with reasons.
 
@@ -336,13 +334,13 @@ def with_ids(
         RecordError: the table has no column of texts of that name.
     """
     table, nulls = split_nulls(table, text_field)
-    encoded = encoder.encode(column_of(table, text_field), use)
-    table, bad = split_rows(table, encoded.bad)
+    ids, reasons = encoder.encode(column_of(table, text_field))
+    table, bad = split_rows(table, reasons)
     place = table.schema.get_field_index(output_field)
     if place >= 0:
-        table = table.set_column(place, output_field, encoded.ids)
+        table = table.set_column(place, output_field, ids)
     else:
-        table = table.append_column(output_field, encoded.ids)
+        table = table.append_column(output_field, ids)
     return table, [*nulls, *bad]
 
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 from apache_beam.transforms.window import TimestampCombiner
 
 from bpe.counting import PretokenCounter
-from bpe.counts import Totals
 from bpe.counts.files import count_items, counts_from_ipc
 from bpe.special_tokens import check_special_tokens
 from pipelines.batches import (
@@ -174,7 +173,6 @@ class _CountTexts(BatchDoFn):
     def start_bundle(self) -> None:
         self._counters: dict[Any, PretokenCounter] = {}  # by window
         self._batches = TextBatches[Any, Any]()
-        self._totals = Totals()
 
     def process(
         self,
@@ -205,11 +203,6 @@ class _CountTexts(BatchDoFn):
 
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._drain()
-        add_to_metrics(
-            documents_counted=self._totals.documents,
-            pretokens_counted=self._totals.pretokens,
-            text_bytes_counted=self._totals.bytes,
-        )
 
     def _drain(self, time: Any = None) -> Iterator[Any]:
         yield from self._count_batches()
@@ -230,7 +223,12 @@ class _CountTexts(BatchDoFn):
             self._counters[window] = PretokenCounter(
                 settings.cut, special_tokens=settings.special_tokens
             )
-        self._totals += count_texts((texts,), self._counters[window], reasons.__setitem__)
+        totals = count_texts((texts,), self._counters[window], reasons.__setitem__)
+        add_to_metrics(
+            documents_counted=totals.documents,
+            pretokens_counted=totals.pretokens,
+            text_bytes_counted=totals.bytes,
+        )
         return dict(sorted(reasons.items()))
 
 

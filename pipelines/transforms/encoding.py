@@ -12,7 +12,6 @@ import pyarrow as pa
 from apache_beam.typehints.schemas import named_fields_from_element_type
 
 import bpe
-from bpe.tokenizer import CacheUse
 from pipelines.batches import (
     IdEncoder,
     TextBatches,
@@ -36,7 +35,6 @@ from pipelines.elements import (
     unpack,
 )
 from pipelines.errors import ConfigError, RecordError
-from pipelines.metrics import add_to_metrics
 from pipelines.option import list_of
 from pipelines.settings import EncodeSettings
 from pipelines.tables import Table
@@ -253,8 +251,6 @@ class _Encode(BatchDoFn):
     def start_bundle(self) -> None:
         self._encoders: dict[Any, IdEncoder] = {}
         self._batches: TextBatches[Any, tuple[WindowedValue, dict[str, Any]]] = TextBatches()
-        self._use = CacheUse()
-        self._documents = self._ids = 0
 
     def process(
         self,
@@ -279,12 +275,6 @@ class _Encode(BatchDoFn):
     def finish_bundle(self) -> Iterator[Any]:
         yield from self._drain()
         self._encoders.clear()
-        add_to_metrics(
-            documents_encoded=self._documents,
-            tokens_encoded=self._ids,
-            cache_hits=self._use.hits,
-            cache_misses=self._use.misses,
-        )
 
     def _drain(self) -> Iterator[Any]:
         """Yield the elements that wait, each in its own window, at its own time."""
@@ -297,19 +287,17 @@ class _Encode(BatchDoFn):
         texts: pa.LargeBinaryArray,
         encoder: IdEncoder,
     ) -> Iterator[Any]:
-        encoded = encoder.encode(texts, self._use)
-        arrays = id_arrays(encoded.ids)
-        self._count(encoded.ids)
+        ids, bad = encoder.encode(texts)
+        arrays = id_arrays(ids)
         for row, (windowed, values) in enumerate(elements):
-            reason = encoded.bad.get(row)
-            if reason is None:
-                ids = next(arrays)
-                values[self.output_field] = ids if self.as_numpy else ids.tolist()
-                is_dict = isinstance(_document(windowed.value), dict)
-                made = values if is_dict else beam.Row(**values)
-                yield windowed.with_value(_keyed_as(windowed.value, made))
-            else:
-                yield from self.bad([(windowed, reason)])
+            if row in bad:
+                yield from self.bad([(windowed, bad[row])])
+                continue
+            array = next(arrays)
+            values[self.output_field] = array if self.as_numpy else array.tolist()
+            is_dict = isinstance(_document(windowed.value), dict)
+            made = values if is_dict else beam.Row(**values)
+            yield windowed.with_value(_keyed_as(windowed.value, made))
 
     def _table(self, element: Any, encoder: IdEncoder) -> Iterator[Any]:
         try:
@@ -318,18 +306,12 @@ class _Encode(BatchDoFn):
                 encoder,
                 text_field=self.text_field,
                 output_field=self.output_field,
-                use=self._use,
             )
         except RecordError as error:
             yield from self.bad([(element, str(error))])
             return
         yield from self.bad((_keyed_as(element, row), reason) for row, reason in bad)
-        self._count(table[self.output_field])
         yield _keyed_as(element, table)
-
-    def _count(self, ids: pa.ChunkedArray) -> None:
-        self._documents += len(ids)
-        self._ids += sum(len(chunk.flatten()) for chunk in ids.chunks)
 
     def _ready(self, key: Any, tokenizer: Any) -> IdEncoder:
         """Return the encoder of a window: made once in a bundle, however windows alternate."""

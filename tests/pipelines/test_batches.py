@@ -16,7 +16,6 @@ import bpe
 from bpe._arrow import list_array
 from bpe.counts.files import counts_from_table
 from bpe.errors import EncodingError
-from bpe.tokenizer import CacheUse
 from pipelines import batches
 from pipelines.batches import (
     IdEncoder,
@@ -37,7 +36,7 @@ class Document:
     lang: str = "en"
 
 
-ids_of = partial(with_ids, text_field="text", output_field="ids", use=CacheUse())
+ids_of = partial(with_ids, text_field="text", output_field="ids")
 
 
 # Elements.
@@ -125,10 +124,10 @@ def test_more_ids_than_one_list_array_holds(
 
     texts = pa.array(["c" * 3, "c" * 3, "xx", "c" * 9, "c" * 2, "c" * 3])
     monkeypatch.setattr(bpe.tokenizer, "list_array", limited)
-    encoded = IdEncoder(letters).encode(texts, CacheUse())
-    assert list(map(len, encoded.ids.to_pylist())) == [3, 3, 2, 3]
-    assert list(encoded.bad) == [2, 3]
-    assert encoded.bad[3] == "too many tokens"
+    ids, bad = IdEncoder(letters).encode(texts)
+    assert list(map(len, ids.to_pylist())) == [3, 3, 2, 3]
+    assert list(bad) == [2, 3]
+    assert bad[3] == "too many tokens"
 
 
 # Counting.
