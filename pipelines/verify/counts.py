@@ -16,7 +16,6 @@ from bpe.counts.files import counts_table
 from bpe.errors import CountsError
 from pipelines import storage
 from pipelines.corpus.inputs import Inputs
-from pipelines.corpus.reading import Reading, reading_of
 from pipelines.count.check_parts import check_tokenizers, stored_files
 from pipelines.count.directory import read_counts, read_shard
 from pipelines.count.job import CountRequest
@@ -24,7 +23,7 @@ from pipelines.count.steps import CountJob
 from pipelines.errors import InputError, VerificationError
 from pipelines.output.check_files import check_file
 from pipelines.output.names import TOKENIZER
-from pipelines.planned import run_once
+from pipelines.planned import deflated, run_once
 from pipelines.settings import CountSettings, OutputSettings
 from pipelines.storage import join
 from pipelines.verify.base import Check
@@ -91,16 +90,9 @@ class CountAgain(CountRequest):
 
     Attributes:
         counted: the directory of the existing counts.
-        group_field: the field that groups the counts; a record without this field is bad.
     """
 
     counted: str
-    group_field: str | None
-
-    @property
-    def reading(self) -> Reading:
-        """Return the settings of reading splits."""
-        return reading_of(self.inputs, self.directory, group_by=self.group_field)
 
     def find(self) -> Inputs:
         """Return the files that were counted before.
@@ -115,11 +107,6 @@ class CountAgain(CountRequest):
             set_aside=[aside for one in counts.appended for aside in one.set_aside],
         )
         return Inputs(files=tuple(files))
-
-    def worker_files(self) -> dict[str, bytes]:
-        """Return the tokenizer file if runs were counted; else no file."""
-        names = [TOKENIZER] if self.job.runs else []
-        return {name: storage.read(join(self.counted, name)) for name in names}
 
 
 def _stated(counts: StoredCounts) -> list[tuple[str, int, str | None]]:
@@ -180,33 +167,29 @@ def _recount_job(job: Verification, counts: StoredCounts, inputs: InputSettings)
     """Return the job that counts the inputs again.
 
     Raises:
-        InputError: rare pre-tokens of each group were dropped, so counts cannot be compared.
+        VerificationError: the counts are weighted.
     """
     root, manifest, directory = job.directory, counts.manifest, join(job.work, "counts")
-    pruned = manifest.prune
-    if pruned and counts.grouped is not None:
-        raise InputError(
-            f"{root}: rare pre-tokens of each group were dropped, so the sum of all groups is "
-            "not what its input gives: verify without `input`"
-        )
     if manifest.scale != 1:
         raise VerificationError(
             f"{root}: these counts are weighted, in units of 1/{manifest.scale}: they can be "
             "compared with no input; verify those they were made of"
         )
+    names = [TOKENIZER] if manifest.runs else []
     return CountAgain(
         inputs=replace(inputs, max_failures=sys.maxsize),
         output=OutputSettings(directory=directory),
         counted=root,
-        group_field=counts.grouped.field if counts.grouped else None,
+        sent=deflated({name: storage.read(join(root, name)) for name in names}),
         job=CountJob(
             directory=directory,
             pretokenizer=manifest.pretokenizer,
             special_tokens=manifest.special_tokens,
             settings=CountSettings(
                 track_order=manifest.order_span is not None,
-                prune_below=pruned.below if pruned else 1,
+                prune_below=manifest.prune.below if manifest.prune else 1,
                 shards=len(counts.shards),
+                group_by=counts.grouped.field if counts.grouped else None,
             ),
             runs=manifest.runs,
         ),

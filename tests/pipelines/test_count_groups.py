@@ -131,12 +131,14 @@ def test_verify_reads_all_groups_and_the_input(tmp_path: Path) -> None:
         verify(directory=str(output), execution=ONE)
 
 
-def test_pruned_groups_are_not_compared_with_the_input(tmp_path: Path) -> None:
+def test_pruned_groups_are_compared_with_the_input(tmp_path: Path) -> None:
     source = write(tmp_path / "corpus", "jsonl", RECORDS)
     grouped(source, tmp_path / "out", prune_below=2)
-    verify(directory=str(tmp_path / "out"))
     inputs = InputSettings(patterns=(str(source),))
-    with pytest.raises(InputError, match="verify without"):
+    verify(directory=str(tmp_path / "out"), inputs=inputs)
+    moved = [{**one, "lang": "en"} if one["lang"] == "de" else one for one in RECORDS]
+    write(tmp_path / "corpus", "jsonl", moved)
+    with pytest.raises(VerificationError, match="counting again gives"):
         verify(directory=str(tmp_path / "out"), inputs=inputs)
 
 
