@@ -16,7 +16,7 @@ from bpe._native import Counter, Encoder, SortedCounts, TextColumn
 from bpe.core_encoder import make_encoder
 from bpe.counting import count_blocks
 from bpe.counts.pretokens import PretokenCounts
-from bpe.counts.runs import CutRuns, Runs, id_bytes
+from bpe.counts.runs import CutRuns, Runs
 from bpe.errors import CountsError
 from bpe.models import ByteLevel
 from bpe.regex.search import TimedSearch
@@ -217,7 +217,7 @@ def runs_of(tokenizer: Tokenizer, *, merge_pattern: str, max_run: int | None) ->
         tokenizer=tokenizer.text_sha256,
         merge_pattern=merge_pattern,
         max_run=max_run,
-        id_bytes=id_bytes(tokenizer.max_id),
+        id_bytes=2 if tokenizer.max_id < 1 << 16 else 4,
     )
 
 

@@ -29,12 +29,10 @@ from bpe.counts.files import (
     write_counts,
 )
 from bpe.counts.manifest import CountsManifest, Described, Totals, summed
-from bpe.counts.pruning import prune
+from bpe.counts.pruning import MAX_COUNT, prune
 from bpe.errors import CountsError
 from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
-
-_MAX_COUNT = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -276,7 +274,7 @@ class PretokenCounts(Described):
                     f"item {documents}, {item!r:.60}: {count!r} is not a count (>= 1)"
                 )
             counted[key] += int(count)
-            if counted[key] > _MAX_COUNT:
+            if counted[key] > MAX_COUNT:
                 raise CountsError(f"the count of pre-token {item!r:.60} passes 2^63 - 1")
             first.setdefault(key, documents)
             documents += 1

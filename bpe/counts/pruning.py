@@ -11,7 +11,7 @@ from bpe._arrow import int64_array
 from bpe._native import SortedCounts, prune_run
 from bpe.errors import CountsError
 
-_MAX_COUNT = 2**63 - 1
+MAX_COUNT = 2**63 - 1
 _PAIRS = 1 << 16
 
 
@@ -103,7 +103,7 @@ def prune(
         raise CountsError(f"pre-tokens are pruned below a count of 1 or more, not {below!r}")
     try:
         frequent, rows, occurrences, size, at = prune_run(
-            counts, min(below, _MAX_COUNT), id_bytes or 0
+            counts, min(below, MAX_COUNT), id_bytes or 0
         )
     except OverflowError as error:
         raise CountsError(str(error)) from error

@@ -9,11 +9,10 @@ import pyarrow.compute as pc
 
 from bpe._arrow import int64_array
 from bpe._native import SortedCounts
+from bpe.counts.pruning import MAX_COUNT
 from bpe.errors import CountsError
 
 _SHA256 = re.compile("[0-9a-f]{64}")
-_NARROW_IDS = 1 << 16
-_MAX_COUNT = 2**63 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +82,7 @@ class CutRuns:
             raise CountsError(
                 f"cut: max_pair {self.max_pair} is not between 0 and pairs, {self.pairs}"
             )
-        if self.pairs > _MAX_COUNT:
+        if self.pairs > MAX_COUNT:
             raise CountsError(
                 f"cut: pairs {self.pairs} exceeds 2^63 - 1: divide the counts by a common factor"
             )
@@ -99,12 +98,3 @@ class CutRuns:
         """From the counts of these pairs."""
         counts = int64_array(pairs.counts)
         return cls(pairs=pairs.total(), max_pair=pc.max(counts).as_py() or 0)
-
-
-def id_bytes(max_id: int) -> int:
-    """Return the number of bytes of an id in keys, where ids are at most ``max_id``.
-
-    >>> id_bytes(65_535), id_bytes(65_536)
-    (2, 4)
-    """
-    return 2 if max_id < _NARROW_IDS else 4

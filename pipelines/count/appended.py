@@ -130,11 +130,9 @@ def tidy(directory: str, *, prune: bool) -> None:
     if now is None or not now.generation:
         return
     keep = {one.generation for one in now.sets} | (set() if prune else {*now.superseded})
-    for folder, entries in (
-        ("", storage.entries(directory)),
-        (f"{DATA}/", storage.entries(join(directory, DATA))),
-    ):
-        for name in (f"{folder}{entry.name}" for entry in entries):
+    for folder in ((), (DATA,)):
+        for entry in storage.entries(join(directory, *folder)):
+            name = "/".join((*folder, entry.name))
             part = parse_part(name)
             generation = part.generation if part else generation_of(name, now.generation)
             if generation not in keep and generation <= now.generation:

@@ -249,16 +249,11 @@ class CountRequest(CorpusRequest):
         """Return the summary of the count, and write the timing."""
         counts = read_counts(self.directory)
         manifest = counts.manifest
-        totals = manifest.totals
         summary = CountSummary(
             output=self.directory,
-            documents=totals.documents,
-            bytes=totals.bytes,
+            **vars(manifest.totals),
             unit=self.job.unit,
-            pretokens=totals.pretokens,
             distinct_pretokens=sum(part.rows for part in manifest.parts),
-            failures=totals.failures,
-            formats=totals.formats,
             passed_over=planned.passed_over,
             parts=len(manifest.parts),
             output_bytes=sum(part.bytes for part in manifest.parts),
