@@ -46,7 +46,7 @@ class StorageOptions:
         Raises:
             ConfigError: a text has another form.
         """
-        found: dict[tuple[str, str], str] = {}
+        values = []
         for text in texts:
             match = re.fullmatch(r"(?:([a-zA-Z][-a-zA-Z0-9+]*)\.)?(\w+)=(.*)", text, re.DOTALL)
             if match is None:
@@ -54,9 +54,8 @@ class StorageOptions:
                     f"`storage_option` {text!r} is not KEY=VALUE: for example "
                     "endpoint_override=http://localhost:9000"
                 )
-            scheme, key, value = (match[1] or "").lower(), match[2], match[3]
-            found[scheme, key] = value
-        return cls(tuple((scheme, key, value) for (scheme, key), value in found.items()))
+            values.append(((match[1] or "").lower(), match[2], match[3]))
+        return cls(tuple(values))
 
     def of(self, scheme: str) -> dict[str, Any]:
         """Return the keyword arguments for the filesystem of a scheme."""

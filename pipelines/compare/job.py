@@ -22,7 +22,7 @@ from pipelines.compare.result import EXAMPLES, comparison, read_comparison
 from pipelines.compare.tokenizers import ComparedTokenizer, load
 from pipelines.compare.totals import Meter, add_up, sums_of, totals_schema
 from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.documents.block import use_good_rows, without
+from pipelines.corpus.documents.block import use_good_rows
 from pipelines.corpus.documents.types import parse_type
 from pipelines.corpus.reading import Reading, SplitReader, check_failures
 from pipelines.count.steps import FLUSH_BYTES, added_up, shard_messages
@@ -161,10 +161,8 @@ class CompareRequest(CorpusRequest):
 
             for block in reader:
                 set_aside = partial(reader.set_row_aside, block)
-                lists, bad = use_good_rows((block.texts,), comparer.lists, set_aside)
-                texts, groups = (
-                    without(one, bad) for one in (block.texts, comparer.groups(block, names))
-                )
+                columns = (block.texts, comparer.groups(block, names))
+                lists, (texts, groups) = use_good_rows(columns, comparer.lists, set_aside)
                 totals = add_up((totals, comparer.meter.measure(texts, lists, groups)))
                 comparer.check_groups(totals)
                 for marks, ids in zip(used, lists, strict=True):
@@ -254,7 +252,7 @@ class _Comparer:
         self.cutter = PieceCutter(one.pretokenizer for one in self.tokenizers)
         self.meter = Meter(self.tokenizers)
 
-    def lists(self, texts: pa.Array) -> list[pa.ListArray]:
+    def lists(self, texts: pa.Array, *_: pa.Array) -> list[pa.ListArray]:
         """Return the ids of some texts by each tokenizer.
 
         Raises:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     import pyarrow as pa
-    from typing_extensions import Self
 
     from pipelines.corpus.documents import Block
     from pipelines.corpus.splits import Split
@@ -63,7 +62,7 @@ def reading_of(inputs: InputSettings, directory: str, *, group_by: str | None) -
 
 
 @dataclass(kw_only=True)
-class SplitReader:
+class SplitReader(contextlib.ExitStack):
     """Iterates over the blocks of a split; a context manager that ends with `finish`.
 
     Args:
@@ -85,13 +84,9 @@ class SplitReader:
     bad_records: int = 0
     _input_bytes: int = 0
     _dead: HashingFile | None = None
-    _open: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._open.__exit__(*error)  # type: ignore[arg-type]  # what the with statement gave us
+    def __post_init__(self) -> None:
+        super().__init__()
 
     def __iter__(self) -> Iterator[Block]:
         """Yield the blocks in order.
@@ -131,7 +126,7 @@ class SplitReader:
             raise RecordError(too_many(describe(bad), limit))
         if self._dead is None:
             path = join(self.reading.directory, self.split.dead_letters_file)
-            self._dead = self._open.enter_context(replacing(path))
+            self._dead = self.enter_context(replacing(path))
         self._dead.write(dead_letter(bad))
         add_to_metrics(dead_letters=1)
 
@@ -141,7 +136,7 @@ class SplitReader:
 
     def finish(self) -> DeadLetters | None:
         """Close the file of dead letters and return its description; None if there is no file."""
-        self._open.close()
+        self.close()
         if self._dead is None:
             return None
         return DeadLetters(

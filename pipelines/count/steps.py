@@ -21,7 +21,7 @@ from bpe.counts.files import counts_from_ipc, counts_to_ipc
 from bpe.counts.manifest import DeadLetters, Totals
 from bpe.run_counting import RunCounter
 from bpe.special_tokens import check_special_tokens
-from pipelines.corpus.documents.block import use_good_rows, without
+from pipelines.corpus.documents.block import use_good_rows
 from pipelines.corpus.groups import by_group
 from pipelines.corpus.mix import sources_of
 from pipelines.corpus.reading import Reading, SplitReader, text_bytes
@@ -356,8 +356,7 @@ def count_texts(
     Returns:
         The totals of the texts that were counted.
     """
-    pretokens, bad = use_good_rows(columns, counts.add, set_aside)
-    texts = without(columns[0], bad)
+    pretokens, (texts, *_) = use_good_rows(columns, counts.add, set_aside)
     return Totals(documents=len(texts), bytes=text_bytes(texts), pretokens=pretokens)
 
 

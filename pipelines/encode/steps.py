@@ -16,7 +16,7 @@ from bpe._codec import to_jsonable
 from bpe.errors import BadTextsError
 from bpe.splitmix import numbers_at
 from bpe.tokenizer import CacheUse
-from pipelines.corpus.documents.block import use_good_rows, without
+from pipelines.corpus.documents.block import use_good_rows
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.files import check_columns
 from pipelines.corpus.keys import document_keys, seed64
@@ -171,8 +171,8 @@ class SplitEncoder:
         """
         own = (block.texts, block.places, block.file_indexes, block.ids, document_keys(block))
         columns: tuple[pa.Array, ...] = (*own, *block.passthrough)
-        plain, bad = use_good_rows(columns, self._encode, set_aside)
-        texts, _, _, ids, keys, *passthrough = (without(column, bad) for column in columns)
+        plain, good = use_good_rows(columns, self._encode, set_aside)
+        texts, _, _, ids, keys, *passthrough = good
         input_ids = with_ends(plain, **self._ends)
         rows = rows_of(
             self._schema, ids=ids, passthrough=passthrough, keys=keys, input_ids=input_ids

@@ -349,23 +349,22 @@ def without(array: pa.Array, rows: Sequence[int]) -> pa.Array:
 def use_good_rows(
     columns: tuple[pa.Array, ...],
     use: Callable[..., Result],
-    set_aside: Callable[[int, str], object] = lambda _row, _reason: None,
-) -> tuple[Result, list[int]]:
-    """Return the result of ``use`` for the good rows, and the numbers of the bad rows.
+    set_aside: Callable[[int, str], object],
+) -> tuple[Result, tuple[pa.Array, ...]]:
+    """Return the result of ``use`` for the good rows, and the columns of these rows.
 
     Args:
         columns: columns of equal length; the first has texts.
         use: called with the columns; again with fewer rows each time it raises `BadTextsError`.
         set_aside: called with each bad row and the reason.
     """
-    rows, bad = list(range(len(columns[0]))), list[int]()
+    rows = list(range(len(columns[0])))
     while True:
         try:
-            return use(*columns), sorted(bad)
+            return use(*columns), columns
         except BadTextsError as error:  # noqa: PERF203 - rarely more than once
             for row, reason in error.reasons.items():
                 set_aside(rows[row], reason)
-                bad.append(rows[row])
             columns = tuple(without(column, error.rows) for column in columns)
             rows = [row for number, row in enumerate(rows) if number not in error.reasons]
 
