@@ -651,14 +651,12 @@ class Tokenizer:
         if skip_special_tokens:
             special = set(self.parts.special_tokens.values())
             numbers = [id_ for id_ in numbers if id_ not in special]
-        if isinstance(self.parts.model, ByteLevel) and min(numbers, default=0) >= 0:
-            try:
-                return b"".join([self.tokens[id_] for id_ in numbers])  # type: ignore[misc]
-            except (IndexError, TypeError):  # no such id, or a gap: reported below
-                pass
-        for id_ in numbers:
-            self.token_bytes(id_)
-        data, _ = self._encoder.decode(array("I", numbers), array("q", [0, len(numbers)]))
+        try:
+            data, _ = self._encoder.decode(array("I", numbers), array("q", [0, len(numbers)]))
+        except (ValueError, OverflowError):
+            for id_ in numbers:
+                self.token_bytes(id_)  # names the one that is wrong
+            raise
         return bytes(memoryview(data))
 
     def decode_batch(
