@@ -169,8 +169,7 @@ class Parts:
                 raise TokenizerError(
                     f"the flags of {content!r:.60} are {flag!r:.60}, not TokenFlags"
                 )
-        order = sorted(self.token_flags, key=self.cut_tokens.__getitem__)
-        flags = {content: self.token_flags[content] for content in order}
+        flags = {one: self.token_flags[one] for one in self.cut_tokens if one in self.token_flags}
         return {content: flag for content, flag in flags.items() if flag != TokenFlags()}
 
     def __getstate__(self) -> dict[str, Any]:
