@@ -24,9 +24,11 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from jinja2.environment import TemplateModule
+
     from bpe import Tokenizer
     from pipelines.progress import Progress
-    from pipelines.report.page import Facts, Section
+    from pipelines.report.page import Facts
 
 # In their order: a template, or the function of one. Comparisons come between the two.
 _OF_TOKENIZER_AND_CORPUS: tuple[Callable[..., Facts | None] | str, ...] = (
@@ -115,18 +117,19 @@ def report(
             sections = [one for one in every if one is not None]
             title = f"Report on {_named(path, directory)}"
             pictures = charts.has_matplotlib()
-            text = page(title, sections, material=material, pictures=pictures).encode("utf-8")
-        storage.write(target, text)
+            text = page(title=title, sections=sections, material=material, pictures=pictures)
+            data = text.encode()
+        storage.write(target, data)
     return ReportSummary(
         output=target,
-        bytes=len(text),
-        sections=tuple(one.key for one in sections),
+        bytes=len(data),
+        sections=tuple(vars(one)["key"] for one in sections),
         pictures=pictures,
         seconds=time.monotonic() - began,
     )
 
 
-def _comparison(path: str, number: int) -> Section | None:
+def _comparison(path: str, number: int) -> TemplateModule | None:
     """Return the section of a comparison of the page, from 1.
 
     Raises:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import jinja2
@@ -16,9 +14,9 @@ from bpe.explain import visible
 from pipelines.progress import duration, many, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable
 
-    from pipelines.report.material import Material
+    from jinja2.environment import TemplateModule
 
 MOST_SHOWN = 60  # characters of a token
 DASH = "\N{EN DASH}"
@@ -28,23 +26,10 @@ _NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(?:\.[0-9]+)?%?")
 Facts = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A part of the report under a heading of its own.
-
-    Attributes:
-        key: the target of links, ``#key``, of letters and hyphens.
-        title: the heading.
-        body: the HTML below the heading; text that is no Markup is escaped.
-    """
-
-    key: str
-    title: str
-    body: Markup | str
-
-
-def section(source: Callable[..., Facts | None] | str, **material: Any) -> Section | None:
+def section(source: Callable[..., Facts | None] | str, **material: Any) -> TemplateModule | None:
     """Return a section: its template, filled with the material and the facts of a function.
+
+    The template sets ``title``, the heading of the section, and ``key``, the target of links to it.
 
     Args:
         source: the template, without ``.html``; or a function that is called as its template is.
@@ -62,13 +47,7 @@ def section(source: Callable[..., Facts | None] | str, **material: Any) -> Secti
         return None
     template = "manifest" if name.endswith("-manifest") else name
     filled = _templates().get_template(f"{template}.html").make_module(material | facts)
-    if not hasattr(filled, "title"):
-        return None
-    return Section(
-        key=getattr(filled, "key", name),
-        title=filled.title,
-        body=Markup(filled),  # noqa: S704 - escaped there
-    )
+    return filled if hasattr(filled, "title") else None
 
 
 def _facts(facts_of: Callable[..., Facts | None], material: Facts) -> Facts | None:
@@ -80,18 +59,9 @@ def _facts(facts_of: Callable[..., Facts | None], material: Facts) -> Facts | No
     return facts_of(**given)
 
 
-def page(title: str, sections: Sequence[Section], *, material: Material, pictures: bool) -> str:
-    """Return the text of the HTML file.
-
-    Args:
-        title: the heading.
-        sections: the sections, in order.
-        material: the material of the sections.
-        pictures: whether charts have pictures.
-    """
-    facts = {"title": title, "sections": sections, "material": material, "pictures": pictures}
-    css = Markup(files(__package__).joinpath("page.css").read_text("utf-8"))  # noqa: S704 - our own
-    return _templates().get_template("page.html").render(facts, css=css)
+def page(**facts: Any) -> str:
+    """Return the text of the HTML file: the template with its variables."""
+    return _templates().get_template("page.html").render(facts)
 
 
 def shortened(data: bytes) -> str:

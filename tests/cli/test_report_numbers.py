@@ -95,7 +95,7 @@ def test_what_doublings_of_the_vocabulary_save(vocab_size: int) -> None:
     assert training is not None
     made = section_of(compression, training=training)
     assert made is not None
-    found = str(made.body)
+    found = str(made)
     sizes = [256 + len(training.merges)]
     while sizes[0] // 2 > 256:
         sizes.insert(0, sizes[0] // 2)
