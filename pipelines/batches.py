@@ -49,12 +49,16 @@ Key = TypeVar("Key")
 # Texts.
 
 
-def fields_of(element: object) -> dict[str, Any]:
+def fields_of(element: object, text_field: str) -> dict[str, Any]:
     """Return the fields of a dict, a Row, a NamedTuple or a dataclass, as a new dict.
+
+    Of a str or bytes, ``text_field`` is the only field.
 
     Raises:
         RecordError: the element has another type.
     """
+    if isinstance(element, (str, bytes)):
+        return {text_field: element}
     if isinstance(element, dict):
         return dict(element)
     if hasattr(element, "_asdict"):  # named tuples, and rows of Beam
@@ -67,39 +71,26 @@ def fields_of(element: object) -> dict[str, Any]:
     )
 
 
-def text_of(element: object, field: str) -> str | bytes:
-    """Return the text of an element, ASCII or UTF-8: a str or bytes itself, else its field.
-
-    Raises:
-        RecordError: the element has no such field, or the field holds no text.
-    """
-    if isinstance(element, (str, bytes)):
-        return _utf8(element, "the element")
-    return field_text(fields_of(element), field)
-
-
-def field_text(values: Mapping[str, Any], field: str) -> str | bytes:
-    """Return the text in a field, ASCII or UTF-8.
+def document_of(element: object, text_field: str) -> tuple[dict[str, Any], str | bytes]:
+    """Return the fields of an element, as `fields_of`, and its text, ASCII or UTF-8.
 
     Raises:
         RecordError: there is no such field, or the field holds no text.
     """
-    if field not in values:
+    values = fields_of(element, text_field)
+    if text_field not in values:
         names = ", ".join(map(repr, values)) or "none"
         raise RecordError(
-            f"the element has no field {field!r} (its fields: {names:.200}): name the field that "
-            "holds the text, text_field=..."
+            f"the element has no field {text_field!r} (its fields: {names:.200}): name the field "
+            "that holds the text, text_field=..."
         )
-    return _utf8(values[field], f"field {field!r}")
-
-
-def _utf8(text: object, what: str) -> str | bytes:
+    text, what = values[text_field], f"field {text_field!r}"
     if isinstance(text, str) and text.isascii():
-        return text  # not copied: Arrow reads it in place
+        return values, text  # not copied: Arrow reads it in place
     if not isinstance(text, (str, bytes)):
         raise RecordError(f"{what} is {type(text).__name__} {text!r:.60}, not text")
     try:
-        return utf8(text, what=what)
+        return values, utf8(text, what=what)
     except EncodingError as error:
         raise RecordError(str(error)) from error
 
@@ -129,9 +120,11 @@ def ids_of(
     )
 
 
-def as_table(batch: pa.Table | pa.RecordBatch) -> pa.Table:
-    """Return a batch as a table over the same memory."""
-    return batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+def table_of(element: object) -> pa.Table | None:
+    """Return a table or a batch as a table over the same memory; None for other elements."""
+    if isinstance(element, pa.RecordBatch):
+        return pa.Table.from_batches([element])
+    return element if isinstance(element, pa.Table) else None
 
 
 def column_of(table: pa.Table, field: str) -> pa.ChunkedArray:

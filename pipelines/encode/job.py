@@ -44,7 +44,6 @@ from pipelines.output.names import (
     MANIFEST,
     RECORDS,
     TOKENIZER,
-    Plan,
     read_manifest_object,
 )
 from pipelines.planned import CorpusRequest, Planned, absolute, deflated, planned_splits
@@ -256,9 +255,7 @@ class EncodeRequest(CorpusRequest):
             settings=ReadOptions.of(self.inputs, keep=keep),
             parts=len(splits),
         )
-        settings = {**job.plan_settings, "vocab_size": job.tokenizer.vocab_size}
-        plan = Plan(kind="encoded", parts=(len(splits),), settings=settings)
-        return replace(self.planned(found, splits, plan), not_applied=tokenizer.not_applied)
+        return replace(self.planned(found, splits, job.plan), not_applied=tokenizer.not_applied)
 
     def appended_to(self) -> tuple[int | None, set[str]]:
         """Return the generation in the directory, or None, and an empty set."""

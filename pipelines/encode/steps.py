@@ -33,7 +33,7 @@ from pipelines.encode.manifest import (
 from pipelines.encode.rows import NOTHING, Sums, row_schema, rows_of, with_ends
 from pipelines.encode.tokens import end_ids, id_type, unknown_id
 from pipelines.metrics import add_to_metrics
-from pipelines.output.names import TOKENIZER, fingerprint
+from pipelines.output.names import TOKENIZER, Plan, fingerprint
 from pipelines.parquet_writer import RowWriter
 from pipelines.readable import readable
 from pipelines.settings import MAX_ROW_TOKENS
@@ -78,6 +78,12 @@ class EncodeJob(EncodedHeader, Reading):
         """Return the job that made an encoded corpus, to make its parts again."""
         parts = len(manifest.parts)
         return cls(**manifest.head, directory=directory, parts=parts, max_failures=sys.maxsize)
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan of the job, but for its inputs."""
+        settings = {**self.plan_settings, "vocab_size": self.tokenizer.vocab_size}
+        return Plan(kind="encoded", parts=(self.parts,), settings=settings, run=self.run)
 
     @property
     def plan_settings(self) -> dict[str, Any]:

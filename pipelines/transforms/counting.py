@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
-import pyarrow as pa
 from apache_beam.transforms.window import TimestampCombiner
 
 from bpe.counting import PretokenCounter
@@ -13,12 +12,12 @@ from bpe.counts.files import count_items, counts_from_ipc
 from bpe.special_tokens import check_special_tokens
 from pipelines.batches import (
     TextBatches,
-    as_table,
     column_of,
+    document_of,
     sorted_messages,
     split_nulls,
     split_rows,
-    text_of,
+    table_of,
 )
 from pipelines.count.beam import AddCounts
 from pipelines.count.steps import FLUSH_BYTES, count_texts, shard_messages
@@ -39,6 +38,7 @@ from pipelines.settings import SHARDS, PretokenSettings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import pyarrow as pa
     from apache_beam.utils.windowed_value import WindowedValue
 
 _GATHERED = 1 << 16  # pre-tokens with counts that become messages together
@@ -181,15 +181,15 @@ class _CountTexts(BatchDoFn):
         windowed: WindowedValue = beam.DoFn.WindowedValueParam,
     ) -> Iterator[Any]:
         try:
-            if isinstance(element, (pa.Table, pa.RecordBatch)):
-                table, bad = split_nulls(as_table(element), self._text_field)
+            if (table := table_of(element)) is not None:
+                table, bad = split_nulls(table, self._text_field)
                 yield from self.bad(bad)
                 first = 0
                 for texts in column_of(table, self._text_field).chunks:
                     rows = table.slice(first, len(texts))
                     yield from self.bad(split_rows(rows, self._count(window, texts))[1])
                     first += len(texts)
-            elif self._batches.add(window, windowed, text_of(element, self._text_field)):
+            elif self._batches.add(window, windowed, document_of(element, self._text_field)[1]):
                 yield from self._count_batches()
             elif not self._singly:
                 return

@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from bpe import Tokenizer
 from pipelines.batches import (
     TextBatches,
-    as_table,
     column_of,
-    field_text,
-    fields_of,
+    document_of,
     id_column_of,
     ids_of,
+    table_of,
 )
 from pipelines.elements import (
     OncePerProcess,
@@ -157,16 +156,14 @@ class _Measure(StorageDoFn):
 
     def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> None:
         text_field, ids_field = self._fields
-        if isinstance(element, (pa.Table, pa.RecordBatch)):
-            table = as_table(element)
+        if (table := table_of(element)) is not None:
             texts = column_of(table, text_field)
             ids = id_column_of(table, ids_field, transform="MeasureDrift")
             if texts.null_count:
                 raise RecordError(f"MeasureDrift: column {text_field!r} has nulls: filter them out")
             self._add(window, texts.combine_chunks(), pc.list_flatten(ids).to_numpy())
             return
-        values = {text_field: element} if isinstance(element, (str, bytes)) else fields_of(element)
-        text = field_text(values, text_field)
+        values, text = document_of(element, text_field)
         array = ids_of(values, ids_field, transform="MeasureDrift", element=element)
         if self._batches.add(window, array, text):
             self._drain()

@@ -15,10 +15,9 @@ import bpe
 from pipelines.batches import (
     IdEncoder,
     TextBatches,
-    as_table,
-    field_text,
-    fields_of,
+    document_of,
     id_arrays,
+    table_of,
     with_ids,
 )
 from pipelines.elements import (
@@ -261,12 +260,10 @@ class _Encode(BatchDoFn):
     ) -> Iterable[Any]:
         key = window if self.by_window else None
         document = _document(element)
-        if isinstance(document, (pa.Table, pa.RecordBatch)):
-            return self._table(element, self._ready(key, tokenizer))
+        if (table := table_of(document)) is not None:
+            return self._table(element, table, self._ready(key, tokenizer))
         try:
-            is_text = isinstance(document, (str, bytes))
-            values = {self.text_field: document} if is_text else fields_of(document)
-            text = field_text(values, self.text_field)
+            values, text = document_of(document, self.text_field)
         except RecordError as error:
             return self.bad([(element, str(error))])
         self._ready(key, tokenizer)
@@ -299,14 +296,10 @@ class _Encode(BatchDoFn):
             made = values if is_dict else beam.Row(**values)
             yield windowed.with_value(_keyed_as(windowed.value, made))
 
-    def _table(self, element: Any, encoder: IdEncoder) -> Iterator[Any]:
+    def _table(self, element: Any, table: pa.Table, encoder: IdEncoder) -> Iterator[Any]:
+        fields = {"text_field": self.text_field, "output_field": self.output_field}
         try:
-            table, bad = with_ids(
-                as_table(_document(element)),
-                encoder,
-                text_field=self.text_field,
-                output_field=self.output_field,
-            )
+            table, bad = with_ids(table, encoder, **fields)
         except RecordError as error:
             yield from self.bad([(element, str(error))])
             return

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from bpe._arrow import to_stream, utf8
 from bpe._native import stable_hash
 from pipelines import storage
-from pipelines.batches import as_table, column_of, fields_of, id_column_of, ids_of
+from pipelines.batches import column_of, fields_of, id_column_of, ids_of, table_of
 from pipelines.corpus.documents import PassthroughColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
+from pipelines.corpus.inputs import describe_inputs
 from pipelines.corpus.keys import row_hashes
 from pipelines.corpus.reading import text_bytes
 from pipelines.corpus.splits import Split
@@ -39,7 +40,7 @@ from pipelines.encode.steps import EncodeJob, encode_job, tokenizer_of, write_pa
 from pipelines.errors import ConfigError, RecordError
 from pipelines.option import list_of
 from pipelines.output.directory import plan_of_run, prepare, write_files
-from pipelines.output.names import MANIFEST, MAX_PARTS, TOKENIZER, Plan, read_manifest_object
+from pipelines.output.names import MANIFEST, MAX_PARTS, TOKENIZER, read_manifest_object
 from pipelines.planned import absolute
 from pipelines.settings import EncodeSettings, IdType, OutputSettings, ParquetEncoding
 from pipelines.stage import stage
@@ -169,14 +170,7 @@ def _prepare(_: None, given: Any, output: OutputSettings, asked: dict[str, Any])
     files = files_of(loaded, "the tokenizer")
     directory = storage.located(output.directory)
     job = encode_job(loaded, files[TOKENIZER], directory=directory, **asked)
-    plan = Plan(
-        kind="encoded",
-        parts=(job.parts,),
-        settings=job.plan_settings,
-        inputs={"files": 0, "bytes": 0, "sha256": ""},
-        run=job.run,
-    )
-    prepare(output, plan)
+    prepare(output, replace(job.plan, inputs=describe_inputs(())))
     write_files(job.directory, files)
     return pack(job)
 
@@ -185,8 +179,8 @@ def _row_or_table(
     element: Any, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
 ) -> dict[str, Any] | pa.Table:
     """Return an element as a row on its way, or as a table of them."""
-    if isinstance(element, (pa.Table, pa.RecordBatch)):
-        return rows_of_table(as_table(element), names, keep)
+    if (table := table_of(element)) is not None:
+        return rows_of_table(table, names, keep)
     return row_of(element, names, keep)
 
 
@@ -229,7 +223,7 @@ def row_of(
         RecordError: it has no id or no token ids.
     """
     id_field, ids_field, text_field = names
-    values = fields_of(element)
+    values = fields_of(element, text_field)
     id_, text = values.get(id_field), values.get(text_field)
     if isinstance(id_, bool) or not isinstance(id_, (str, int, np.integer)):
         raise RecordError(

@@ -21,9 +21,8 @@ from pipelines.batches import (
     IdEncoder,
     TextBatches,
     column_of,
-    fields_of,
+    document_of,
     sorted_messages,
-    text_of,
     totals_of,
     with_ids,
 )
@@ -43,8 +42,8 @@ ids_of = partial(with_ids, text_field="text", output_field="ids")
 
 
 def test_a_dataclass_has_a_text_and_fields() -> None:
-    assert text_of(Document("né"), "text") == "né".encode()
-    assert fields_of(Document("né")) == {"text": "né", "lang": "en"}
+    values = {"text": "né", "lang": "en"}
+    assert document_of(Document("né"), "text") == (values, "né".encode())
 
 
 @pytest.mark.parametrize(

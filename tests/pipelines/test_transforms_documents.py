@@ -199,7 +199,7 @@ def test_fields_have_the_names_given(tokenizer: bpe.Tokenizer) -> None:
         assert_that(texts | beam.Map(lambda row: row.body), equal_to(["fox"]), label="texts")
         replace = EncodeDocuments(tokenizer=tokenizer, output_field="text")
         more = p | "More" >> beam.Create(["fox", {"text": "fox"}]) | "Replace" >> replace
-        found = more | beam.Map(lambda row: fields_of(row)["text"])
+        found = more | beam.Map(lambda row: fields_of(row, "text")["text"])
         assert_that(found, equal_to([tokenizer.encode("fox")] * 2), label="replaced")
 
 
