@@ -65,15 +65,15 @@ def find_arrived(
         base = base_of(directory, earlier)
     found = find_inputs(inputs, below=base)
     known = {} if earlier is None else versions_of(earlier)
-    now, waiting = time.time(), dict[str, str]()
+    now, settled, waiting = time.time(), settings.settled_after, dict[str, str]()
     files: dict[str, InputFile] = {}
     outdated: list[str] = []
     for file in found.files:
         if file.name not in known or not _is_as(file, known[file.name]):
             if file.name in fixed:
                 outdated.append(file.name)
-            elif why := _incomplete(file, settings, now):
-                waiting[file.path] = why
+            elif file.version is not None and now - file.version.modified / 1e9 < settled:
+                waiting[file.path] = f"changed less than {settled:g} s ago"
             else:
                 files[file.name] = file
     changed = sorted(files.keys() & known.keys())
@@ -127,11 +127,3 @@ def _sharing_units(pieces: pa.Table, names: Sequence[str], *, by_job: bool) -> s
     unit = ["generation"] if by_job else ["generation", "part"]
     of_names = pieces.filter(pc.is_in(pieces["name"], pa.array(names, pa.string())))
     return set(pieces.join(of_names.select(unit), unit, join_type="left semi")["name"].to_pylist())
-
-
-def _incomplete(file: InputFile, settings: AppendSettings, now: float) -> str:
-    """Return the known reason why a file is not complete; empty if it is complete."""
-    age = now - file.version.modified / 1e9 if file.version else settings.settled_after
-    if age < settings.settled_after:
-        return f"changed less than {settings.settled_after:g} s ago"
-    return ""
