@@ -95,16 +95,8 @@ def document_of(element: object, text_field: str) -> tuple[dict[str, Any], str |
         raise RecordError(str(error)) from error
 
 
-def ids_of(
-    values: Mapping[str, Any], field: str, *, transform: str, element: object
-) -> npt.NDArray[Any]:
-    """Return the token ids in a field, as an array of one dimension.
-
-    Args:
-        values: the fields of the element.
-        field: the name of the field of ids.
-        transform: the name of the transform, for the message.
-        element: the element, for the message.
+def ids_of(values: Mapping[str, Any], field: str) -> npt.NDArray[Any]:
+    """Return the token ids in a field of an element, as an array of one dimension.
 
     Raises:
         RecordError: the field is missing or holds no token ids.
@@ -115,8 +107,8 @@ def ids_of(
         if array.ndim == 1 and (not array.size or array.dtype.kind in "iu"):
             return array
     raise RecordError(
-        f"{transform}: field {field!r} is {ids!r:.60}, where token ids are needed — element "
-        f"{element!r:.200} — encode it first, or name the field, ids_field=..."
+        f"field {field!r} is {ids!r:.60}, where token ids are needed — element {values!r:.200} — "
+        "encode it first, or name the field, ids_field=..."
     )
 
 
@@ -127,49 +119,53 @@ def table_of(element: object) -> pa.Table | None:
     return element if isinstance(element, pa.Table) else None
 
 
-def column_of(table: pa.Table, field: str) -> pa.ChunkedArray:
+def only_column(
+    table: pa.Table, field: str, remedy: str, *, with_nulls: bool = False
+) -> pa.ChunkedArray:
+    """Return the only column of a name; ``remedy`` is for the message if there is no such column.
+
+    Raises:
+        RecordError: the table does not have one such column, or the column has nulls.
+    """
+    names = table.schema.names
+    if names.count(field) != 1:
+        has = ", ".join(map(repr, names)) or "none"
+        raise RecordError(
+            f"the table has {names.count(field)} columns {field!r} (its columns: {has:.200}): "
+            f"{remedy}"
+        )
+    if table[field].null_count and not with_nulls:
+        raise RecordError(f"column {field!r} has nulls: filter them out")
+    return table[field]
+
+
+def column_of(table: pa.Table, field: str, *, with_nulls: bool = True) -> pa.ChunkedArray:
     """Return the column of texts of a table: string, large_string, binary or large_binary.
 
     Raises:
         RecordError: the table does not have one such column, or the column holds no text.
     """
-    if table.schema.names.count(field) != 1:
-        names = ", ".join(map(repr, table.schema.names)) or "none"
-        raise RecordError(
-            f"the table has {table.schema.names.count(field)} columns {field!r} (its columns: "
-            f"{names:.200}): name the one that holds the text, text_field=..."
-        )
-    column = text_array(table[field])
+    remedy = "name the one that holds the text, text_field=..."
+    column = text_array(only_column(table, field, remedy, with_nulls=with_nulls))
     if not any(is_text(column.type) for is_text in _IS_TEXT):
         raise RecordError(f"column {field!r} is {column.type}, not text: cast it to string")
     return column
 
 
-def id_column_of(table: pa.Table, field: str, *, transform: str) -> pa.ChunkedArray:
+def id_column_of(table: pa.Table, field: str) -> pa.ChunkedArray:
     """Return the column of token ids of a table: large lists of int64, without nulls.
-
-    Args:
-        table: a table of documents.
-        field: the name of the column.
-        transform: the name of the transform, for the message.
 
     Raises:
         RecordError: the table does not have one such column, or the column has nulls or no token
             ids.
     """
-    names = table.schema.names
-    if names.count(field) != 1:
-        raise RecordError(
-            f"{transform}: a table without one column {field!r} (its columns: "
-            f"{', '.join(map(repr, names)):.200}): encode it first, or name the column, "
-            "ids_field=..."
-        )
+    column = only_column(table, field, "encode it first, or name the column, ids_field=...")
     try:
-        ids = table[field].cast(pa.large_list(pa.int64()))
+        ids = column.cast(pa.large_list(pa.int64()))
     except (pa.ArrowException, ValueError) as error:
-        raise RecordError(f"{transform}: column {field!r} holds no token ids: {error}") from error
-    if ids.null_count or pc.list_flatten(ids).null_count:
-        raise RecordError(f"{transform}: column {field!r} has nulls: filter them out")
+        raise RecordError(f"column {field!r} holds no token ids: {error}") from error
+    if pc.list_flatten(ids).null_count:
+        raise RecordError(f"column {field!r} has null ids: filter them out")
     return ids
 
 

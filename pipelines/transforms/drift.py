@@ -157,14 +157,12 @@ class _Measure(StorageDoFn):
     def process(self, element: Any, window: Any = beam.DoFn.WindowParam) -> None:
         text_field, ids_field = self._fields
         if (table := table_of(element)) is not None:
-            texts = column_of(table, text_field)
-            ids = id_column_of(table, ids_field, transform="MeasureDrift")
-            if texts.null_count:
-                raise RecordError(f"MeasureDrift: column {text_field!r} has nulls: filter them out")
+            texts = column_of(table, text_field, with_nulls=False)
+            ids = id_column_of(table, ids_field)
             self._add(window, texts.combine_chunks(), pc.list_flatten(ids).to_numpy())
             return
         values, text = document_of(element, text_field)
-        array = ids_of(values, ids_field, transform="MeasureDrift", element=element)
+        array = ids_of(values, ids_field)
         if self._batches.add(window, array, text):
             self._drain()
 
@@ -182,7 +180,7 @@ class _Measure(StorageDoFn):
         known = len(self._gauge.single)
         if len(ids) and not 0 <= ids.min() <= ids.max() < known:
             raise RecordError(
-                f"MeasureDrift: token ids from {ids.min()} to {ids.max()}, of which the tokenizer "
+                f"token ids from {ids.min()} to {ids.max()}, of which the tokenizer "
                 f"has 0 to {known - 1}: give the tokenizer that made them"
             )
         if window not in self._measures:

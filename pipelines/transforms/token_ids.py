@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from bpe._arrow import to_stream, utf8
 from bpe._native import stable_hash
 from pipelines import storage
-from pipelines.batches import column_of, fields_of, id_column_of, ids_of, table_of
+from pipelines.batches import column_of, fields_of, id_column_of, ids_of, only_column, table_of
 from pipelines.corpus.documents import PassthroughColumn, ReadOptions
 from pipelines.corpus.documents.types import type_text
 from pipelines.corpus.inputs import describe_inputs
@@ -136,14 +136,14 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         }
         prepared = call_once(_prepare, self._given, self._output, asked, types=bytes)
         job = beam.pvalue.AsSingleton(begin | "Prepare directory" >> prepared)
-        names = (self.id_field, self.ids_field, self.text_field)
+        kept, schema = (column.name for column in self._keep), schema_of(self._keep)
+        names = (self.id_field, self.ids_field, self.text_field, *kept)
         size = {"min_batch_size": _GATHERED_IDS, "max_batch_size": _GATHERED_IDS}
         rows = (
             documents
-            | "Rows" >> beam.Map(_row_or_table, names, self._keep).with_output_types(Any)
+            | "Rows" >> beam.Map(_rows, names, schema.names).with_output_types(Any)
             | "Gather" >> beam.BatchElements(**size, element_size_fn=_size)
-            | "Key"
-            >> beam.FlatMap(_keyed, self.parts, self._keep).with_output_types(tuple[int, bytes])
+            | "Key" >> beam.FlatMap(_keyed, self.parts, schema).with_output_types(tuple[int, bytes])
         )
         empty = [(part, b"") for part in range(self.parts)]
         seeds = begin | "Empty parts" >> beam.Create(empty, reshuffle=False)
@@ -175,13 +175,44 @@ def _prepare(_: None, given: Any, output: OutputSettings, asked: dict[str, Any])
     return pack(job)
 
 
-def _row_or_table(
-    element: Any, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
-) -> dict[str, Any] | pa.Table:
-    """Return an element as a row on its way, or as a table of them."""
+def schema_of(keep: Iterable[PassthroughColumn]) -> pa.Schema:
+    """Return the columns of rows on their way to their part."""
+    own = [pa.field(ID, pa.string()), pa.field(INPUT_IDS, pa.list_(pa.uint32()))]
+    passthrough = (column.field.with_name(_KEEP + column.name) for column in keep)
+    return pa.schema([*own, pa.field(_TEXT_BYTES, pa.int64()), *passthrough])
+
+
+def _rows(element: Any, names: Sequence[str], columns: list[str]) -> dict[str, Any] | pa.Table:
+    """Return a document as a row on its way, or a table of documents as a table of rows.
+
+    Args:
+        element: the document or the table.
+        names: the fields of id, token ids, text and what passes through.
+        columns: the columns of `schema_of`, one for each field.
+
+    Raises:
+        RecordError: there is no id, or there are no token ids.
+    """
+    id_field, ids_field, text_field, *keep = names
     if (table := table_of(element)) is not None:
-        return rows_of_table(table, names, keep)
-    return row_of(element, names, keep)
+        nothing = pa.nulls(len(table))
+        ids = only_column(table, id_field, "name the one of the ids, id_field=...")
+        arrays = [ids, id_column_of(table, ids_field), nothing]
+        with contextlib.suppress(RecordError):  # there is no text
+            arrays[2] = pc.binary_length(column_of(table, text_field))
+        there = table.schema.names
+        arrays += [table[name] if name in there else nothing for name in keep]
+        return pa.Table.from_arrays(arrays, columns)
+    values = fields_of(element, text_field)
+    id_, text = values.get(id_field), values.get(text_field)
+    if isinstance(id_, bool) or not isinstance(id_, (str, int, np.integer)):
+        raise RecordError(
+            f"field {id_field!r} is {id_!r:.60}, where a document's id, str or int, is needed — "
+            f"element {element!r:.200} — name the field, id_field=..."
+        )
+    size = len(utf8(text)) if isinstance(text, (str, bytes)) else None
+    row = (str(id_), ids_of(values, ids_field), size, *map(values.get, keep))
+    return dict(zip(columns, row, strict=True))
 
 
 def _size(row: dict[str, Any] | pa.Table) -> int:
@@ -190,78 +221,19 @@ def _size(row: dict[str, Any] | pa.Table) -> int:
 
 
 def _keyed(
-    batch: list[dict[str, Any] | pa.Table], parts: int, keep: Sequence[PassthroughColumn]
+    batch: list[dict[str, Any] | pa.Table], parts: int, schema: pa.Schema
 ) -> Iterator[tuple[int, bytes]]:
     """Yield the rows of each part, as Arrow IPC."""
-    schema = schema_of(keep)
     tables = [one for one in batch if isinstance(one, pa.Table)]
+    documents = [one for one in batch if isinstance(one, dict)]
     try:
-        made = pa.Table.from_pylist([one for one in batch if isinstance(one, dict)], schema)
-    except (pa.ArrowException, TypeError, OverflowError) as error:
-        raise RecordError(
-            f"WriteTokenIds: rows do not have the types asked for: {error}"
-        ) from error
-    rows = pa.concat_tables([made, *tables])
+        tables = [pa.Table.from_pylist(documents, schema), *(one.cast(schema) for one in tables)]
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise RecordError(f"rows do not have the types asked for: {error}") from error
+    rows = pa.concat_tables(tables)
     of = np.array([stable_hash(id_.encode()) % parts for id_ in rows[ID].to_pylist()])
     for part in np.unique(of).tolist():
         yield part, to_stream(rows.filter(pa.array(of == part))).to_pybytes()
-
-
-def schema_of(keep: Sequence[PassthroughColumn]) -> pa.Schema:
-    """Return the columns of rows on their way to their part."""
-    own = [pa.field(ID, pa.string()), pa.field(INPUT_IDS, pa.list_(pa.uint32()))]
-    passthrough = (column.field.with_name(_KEEP + column.name) for column in keep)
-    return pa.schema([*own, pa.field(_TEXT_BYTES, pa.int64()), *passthrough])
-
-
-def row_of(
-    element: Any, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
-) -> dict[str, Any]:
-    """Return a document as a row on its way.
-
-    Raises:
-        RecordError: it has no id or no token ids.
-    """
-    id_field, ids_field, text_field = names
-    values = fields_of(element, text_field)
-    id_, text = values.get(id_field), values.get(text_field)
-    if isinstance(id_, bool) or not isinstance(id_, (str, int, np.integer)):
-        raise RecordError(
-            f"WriteTokenIds: field {id_field!r} is {id_!r:.60}, where a document's id, str or int, "
-            f"is needed — element {element!r:.200} — name the field, id_field=..."
-        )
-    array = ids_of(values, ids_field, transform="WriteTokenIds", element=element)
-    size = len(utf8(text)) if isinstance(text, (str, bytes)) else None
-    passthrough = {_KEEP + column.name: values.get(column.name) for column in keep}
-    return {ID: str(id_), INPUT_IDS: array, _TEXT_BYTES: size, **passthrough}
-
-
-def rows_of_table(
-    table: pa.Table, names: tuple[str, str, str], keep: Sequence[PassthroughColumn]
-) -> pa.Table:
-    """Return a table of documents as rows on their way.
-
-    Raises:
-        RecordError: a column is missing, has nulls, or is of another type.
-    """
-    id_field, ids_field, text_field = names
-    if id_field not in table.schema.names or table[id_field].null_count:
-        raise RecordError(
-            f"WriteTokenIds: column {id_field!r} is missing or has nulls (the columns: "
-            f"{', '.join(table.schema.names)})"
-        )
-    rows, ids = len(table), id_column_of(table, ids_field, transform="WriteTokenIds")
-    columns = [table[id_field], ids, pa.nulls(rows, pa.int64())]
-    with contextlib.suppress(RecordError):  # there is no text
-        columns[2] = pc.binary_length(column_of(table, text_field))
-    for column in keep:
-        there = column.name in table.schema.names
-        columns.append(table[column.name] if there else pa.nulls(rows, column.field.type))
-    schema = schema_of(keep)
-    try:
-        return pa.Table.from_arrays(columns, names=schema.names).cast(schema)
-    except (pa.ArrowException, ValueError) as error:
-        raise RecordError(f"WriteTokenIds: a table has not the types asked for: {error}") from error
 
 
 def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
@@ -307,7 +279,7 @@ def _check_ids(rows: pa.Table, job: EncodeJob) -> None:
     greatest = pc.max(pc.list_flatten(rows[INPUT_IDS])).as_py()
     if greatest is not None and greatest >= job.tokenizer.vocab_size:
         raise RecordError(
-            f"WriteTokenIds: a document has the id {greatest}, and the greatest of the tokenizer "
+            f"a document has the id {greatest}, and the greatest of the tokenizer "
             f"is {job.tokenizer.vocab_size - 1}: give the tokenizer that encoded it"
         )
 

@@ -157,11 +157,13 @@ def test_no_documents_are_a_corpus_too(model: Path, tmp_path: Path) -> None:
         ({"id": "a", "input_ids": [99999]}, "has the id 99999, and the greatest of the tokenizer"),
         ("text", "field 'id' is None, .* — element 'text'"),
         (7, "the element is int 7"),
-        (pa.table({"id": ["a"]}), "without one column 'input_ids'"),
-        (pa.table({"id": [None], "input_ids": [[1]]}), "column 'id' is missing or has nulls"),
+        (pa.table({"id": ["a"]}), r"the table has 0 columns 'input_ids' \(its columns: 'id'\)"),
+        (pa.table({"input_ids": [[1]]}), "0 columns 'id' .*: name the one of the ids, id_field="),
+        (pa.table({"id": [None], "input_ids": [[1]]}), "column 'id' has nulls"),
+        (pa.table({"id": ["a"], "input_ids": [None]}), "column 'input_ids' has nulls"),
         (pa.table({"id": ["a"], "input_ids": ["b"]}), "column 'input_ids' holds no token ids"),
-        (pa.table({"id": ["a"], "input_ids": [[-1]]}), "a table has not the types asked for"),
-        (pa.table({"id": ["a"], "input_ids": [[1, None]]}), "column 'input_ids' has nulls"),
+        (pa.table({"id": ["a"], "input_ids": [[-1]]}), "rows do not have the types asked for"),
+        (pa.table({"id": ["a"], "input_ids": [[1, None]]}), "column 'input_ids' has null ids"),
     ],
 )
 def test_documents_that_are_no_rows(
