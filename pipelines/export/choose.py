@@ -44,9 +44,6 @@ MEASURED = "measured.json"
 CHOSEN = "chosen.json"
 
 
-FAN_IN = 256
-
-
 @dataclass(frozen=True, kw_only=True)
 class Choice:
     """The documents that an export takes, in numbers.
@@ -72,7 +69,6 @@ class Pass:
         output: the directory of the export, which has the pins.
         work: the directory of records and results.
         run: the id of the run.
-        fan_in: how many files a unit of a shuffle may read.
         choice: the file of the choice that the stage knows, of the last stage that chooses.
     """
 
@@ -80,7 +76,6 @@ class Pass:
     output: str
     work: str
     run: str
-    fan_in: int = FAN_IN
     name: str = ""
     choice: ClassVar[str] = CHOSEN
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 BUCKETS = "buckets.json"
 MAX_BUCKETS = 1 << 16
+FAN_IN = 256  # how many files a unit may read
 RUN_BYTES = 64 << 20  # of documents that are held before they are sorted and written
 _HEAD = 64  # a bucket's head is one part of so many
 _PORTION_IDS = 1 << 18  # documents of a bucket are handed out by so many ids,
@@ -64,13 +65,11 @@ class Buckets:
         training: how many buckets training has.
         validation: how many validation has; their numbers follow those of training.
         spans: how many spans there are.
-        fan_in: how many files a unit may read.
     """
 
     training: int
     validation: int
     spans: int
-    fan_in: int
 
     @property
     def count(self) -> int:
@@ -80,12 +79,12 @@ class Buckets:
     @property
     def groups(self) -> int:
         """Return the number of groups of spans; if above 1, the files of each are merged first."""
-        return -(-self.spans // self.fan_in)
+        return -(-self.spans // FAN_IN)
 
     @property
     def merged(self) -> int:
         """Return the number of consecutive buckets in a merged file."""
-        return -(-self.count // self.fan_in)
+        return -(-self.count // FAN_IN)
 
     @property
     def ranges(self) -> int:
@@ -134,7 +133,6 @@ def buckets_of(stage: Pass) -> Buckets:
         training=training,
         validation=validation if documents else 0,
         spans=len(stage.spans),
-        fan_in=stage.fan_in,
     )
 
 
@@ -247,7 +245,7 @@ class Merge(Pass):
         """Yield a unit for each group of spans and range of buckets; nothing if spans are few."""
         buckets = buckets_of(self)
         for number in range(buckets.groups * buckets.ranges if buckets.groups > 1 else 0):
-            yield self.unit(number, self.fan_in)
+            yield self.unit(number, FAN_IN)
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Merge the documents that the spans of a group have in a range of buckets."""
@@ -256,7 +254,7 @@ class Merge(Pass):
         name = _merged_name(group, number)
         with replacing(join(self.work, name), durable=False) as sink:
             spill = _Sorter(sink)
-            for span in range(group * self.fan_in, min((group + 1) * self.fan_in, buckets.spans)):
+            for span in range(group * FAN_IN, min((group + 1) * FAN_IN, buckets.spans)):
                 if stopped():
                     raise StoppedError
                 for table in _tables(join(self.work, _spill_name(span)), number):

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
-from pipelines.export.choose import FAN_IN, Choose, Measure
+from pipelines.export.choose import Choose, Measure
 from pipelines.export.exchange import Exchange, Merge
 from pipelines.export.make import Make
 from pipelines.export.manifest import ExportManifest, read_export
 from pipelines.export.plan import (
+    UNIT_TOKENS,
     ExportPlan,
     pinned_before,
     plan_export,
@@ -62,23 +63,16 @@ class ExportJob(Job):
 
     Attributes:
         plan: the plan of the export.
-        fan_in: how many files a unit of a shuffle may read.
     """
 
     plan: ExportPlan
-    fan_in: int = FAN_IN
     name = "export"
-
-    @property
-    def work(self) -> str:
-        """Return the directory of the files that stages write for later stages."""
-        return join(self.directory, WORK)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Return the stages of the export, in order."""
-        known = {"output": self.directory, "work": self.work, "run": self.run}
-        return stages(self.plan, Make, **known, fan_in=self.fan_in)
+        work = join(self.directory, WORK)
+        return stages(self.plan, Make, output=self.directory, work=work, run=self.run)
 
     @property
     def same(self) -> Plan:
@@ -189,8 +183,7 @@ def export(
     settings: ExportSettings,
     execution: Execution,
     progress: Progress = UNSEEN,
-    unit_tokens: int | None = None,
-    fan_in: int = FAN_IN,
+    unit_tokens: int = UNIT_TOKENS,
 ) -> ExportSummary:
     """Make training data from directories of ids.
 
@@ -200,8 +193,7 @@ def export(
         settings: which documents, in rows of which shape, and in which format.
         execution: where the work is done.
         progress: the display of the progress.
-        unit_tokens: as in `ExportPlan`; None for the default.
-        fan_in: as in `ExportJob`.
+        unit_tokens: as in `ExportPlan`.
 
     Raises:
         JobError: something is wrong; the class says what.
@@ -216,12 +208,8 @@ def export(
             unit_tokens=unit_tokens,
             pinned=pinned_before(directory) if output.resume else None,
         )
-        job = ExportJob(
-            output=replace(output, directory=directory),
-            run=uuid.uuid4().hex,
-            plan=plan,
-            fan_in=fan_in,
-        )
+        output = replace(output, directory=directory)
+        job = ExportJob(output=output, run=uuid.uuid4().hex, plan=plan)
         decide(output, job.same, reads=plan.directories)
         size = sum(pin.bytes for pin in pins)
         progress.log(f"export: {many(len(pins), 'part')}, {size_text(size)} of Parquet")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -126,7 +126,7 @@ class Make(Pass):
     ) -> Iterator[list[pa.RecordBatch]]:
         """Yield the documents of sections, which are of one span or bucket, in their order.
 
-        Each list has the next documents of each section.
+        Each list has the next documents of each section, which are read on demand.
         """
         first = sections[0]
         if self.plan.settings.shuffle is not None:
@@ -135,14 +135,6 @@ class Make(Pass):
             return
         for block in self.blocks(first.span, stopped=stopped, read=read):
             yield [block.where(self.takes(block, one.epoch)) for one in sections]
-
-    def after(
-        self, section: PartSection, *, stopped: Callable[[], bool]
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the documents of all later sections of a section's half, read on demand."""
-        for later in all_sections(self)[section.half][section.number + 1 :]:
-            for (documents,) in self.documents([later], stopped=stopped, read="ahead"):
-                yield documents
 
 
 class _Part:
@@ -213,12 +205,15 @@ class _Part:
 
     def _read_on(self, missing: int) -> None:
         """Add ``missing`` ids of later sections, and the empty documents that follow these ids."""
-        for documents in self._stage.after(self.section, stopped=self._stopped):
-            taken, rest = split(documents, missing, self._layout)
-            self._put(self._maker.add(taken))
-            if len(rest):
-                return
-            missing -= int(self._layout.lengths(taken).sum())
+        of_half = all_sections(self._stage)[self.section.half]
+        how: dict[str, Any] = {"stopped": self._stopped, "read": "ahead"}
+        for later in of_half[self.section.number + 1 :]:
+            for (documents,) in self._stage.documents([later], **how):
+                taken, rest = split(documents, missing, self._layout)
+                self._put(self._maker.add(taken))
+                if len(rest):
+                    return
+                missing -= int(self._layout.lengths(taken).sum())
 
     def _put(self, batches: Iterable[pa.RecordBatch]) -> None:
         for batch in batches:

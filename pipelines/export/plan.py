@@ -39,7 +39,7 @@ UNIT_TOKENS = 1 << 24  # of a unit of work: about 64 MB of English, 32 or 64 MB 
 LAYOUT = 4  # raise it when the same ids and settings give other bytes than before
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Pin:
     """A pinned part of a source, with the size in bytes and the SHA-256 (hex) of its file."""
 
@@ -154,7 +154,7 @@ def plan_export(
     sources: Sequence[str],
     settings: ExportSettings,
     *,
-    unit_tokens: int | None = None,
+    unit_tokens: int = UNIT_TOKENS,
     pinned: Sequence[Pin] | None = None,
     discarded: bool = True,
 ) -> tuple[ExportPlan, list[Pin], str]:
@@ -163,7 +163,7 @@ def plan_export(
     Args:
         sources: as for `read_sources`.
         settings: what is exported.
-        unit_tokens: as in `ExportPlan`; None for `UNIT_TOKENS`.
+        unit_tokens: as in `ExportPlan`.
         pinned: the parts that an earlier run of the export has pinned; None: pin all parts.
         discarded: True if the parts may be gone.
 
@@ -178,14 +178,7 @@ def plan_export(
     _check_alike(found)
     _check_shares(settings, [source.name for source in found])
     pins = [
-        Pin(
-            source=number,
-            file=part.file,
-            bytes=part.bytes,
-            sha256=part.sha256,
-            documents=part.documents,
-            tokens=part.tokens,
-        )
+        Pin(number, part.file, part.bytes, part.sha256, part.documents, part.tokens)
         for number, source in enumerate(found)
         for part in source.manifest.parts
     ]
@@ -207,7 +200,7 @@ def plan_export(
         id_type=first.manifest.id_type,
         columns=_columns(found),
         pad=_pad(settings, tokenizer),
-        unit_tokens=UNIT_TOKENS if unit_tokens is None else unit_tokens,
+        unit_tokens=unit_tokens,
     )
     return plan, pins, _glued(found, settings, tokenizer)
 

@@ -74,11 +74,8 @@ class Tally(Pass):
         taken = self.chosen.taken[self.spans[unit.number].source]
         counts = {half: np.zeros(2, np.uint64) for half in (TRAIN, VALIDATION)}
         for block in self.blocks(unit.number, stopped=stopped):
-            validation = self.held_out(block.keys)
             for epoch in (None, *taken.all_epochs):
                 mask = self.takes(block, epoch)
-                if epoch is not None and (mask & validation).any():
-                    raise VerificationError("a document is in training and in validation")
                 ids, _ = self.plan.ids(block.where(mask))
                 half = VALIDATION if epoch is None else TRAIN
                 counts[half] += np.array([mask.sum(), tally(ids)], np.uint64)
@@ -88,14 +85,11 @@ class Tally(Pass):
         """Store the sums of each half.
 
         Raises:
-            VerificationError: a source cannot be read, or a document is in both halves.
+            VerificationError: a source cannot be read.
         """
         raise_first(records, "parts of the sources")
         sums = {
-            half: [
-                sum(record.totals[half][place] for record in records) % (1 << 64)
-                for place in (0, 1)
-            ]
+            half: np.array([record.totals[half] for record in records], np.uint64).sum(0).tolist()
             for half in (TRAIN, VALIDATION)
         }
         storage.write(join(self.work, TALLY), json_bytes(sums))

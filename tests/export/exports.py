@@ -54,7 +54,6 @@ def export_plainly(
     options: ExportSettings = PLAIN,
     *,
     unit_tokens: int = UNIT,
-    fan_in: int = 256,
     overwrite: bool = False,
     resume: bool = False,
     stop: int | None = None,
@@ -70,7 +69,7 @@ def export_plainly(
         pinned=pinned_before(str(output)) if resume else None,
     )
     settings = OutputSettings(directory=str(output), overwrite=overwrite, resume=resume)
-    job = ExportJob(run=uuid.uuid4().hex, plan=plan, output=settings, fan_in=fan_in)
+    job = ExportJob(run=uuid.uuid4().hex, plan=plan, output=settings)
     units = 0
     for stage in job.stages if job.begin() else ():
         records = []

@@ -31,6 +31,7 @@ def test_seeds_and_epochs_have_orders_of_their_own(ids: Ids) -> None:
 
 # Sorted runs of a few documents, portions of a few ids, and parts that are read twice.
 LITTLE = {
+    "exchange.FAN_IN": 5,
     "exchange.RUN_BYTES": 500,
     "exchange._PORTION_IDS": 30,
     "exchange._PORTION_DOCUMENTS": 3,
@@ -40,16 +41,16 @@ MIX = ("web=4/7", "edges=1/7", "code=2/7")
 
 
 @pytest.mark.parametrize(
-    ("limits", "fan_in", "options"),
+    ("limits", "options"),
     [
-        ({"choose.BINS": 1}, 256, Options(mix=MIX, token_budget=1, validation=0.1)),
-        ({"choose.BINS": 1}, 256, Options(mix=MIX, token_budget=1111, validation=0.1)),
-        ({"choose.BINS": 3}, 256, Options(mix=MIX, token_budget=3333, validation=0.1)),
-        ({}, 2, Options(shuffle=1, validation=0.2)),
-        ({}, 3, Options(shuffle=2, pack=16, mix=MIX)),
-        (LITTLE, 5, Options(shuffle=1, validation=0.2)),
-        (LITTLE, 5, Options(shuffle=2, pack=16)),
-        (LITTLE, 5, Options(pack=300)),
+        ({"choose.BINS": 1}, Options(mix=MIX, token_budget=1, validation=0.1)),
+        ({"choose.BINS": 1}, Options(mix=MIX, token_budget=1111, validation=0.1)),
+        ({"choose.BINS": 3}, Options(mix=MIX, token_budget=3333, validation=0.1)),
+        ({"exchange.FAN_IN": 2}, Options(shuffle=1, validation=0.2)),
+        ({"exchange.FAN_IN": 3}, Options(shuffle=2, pack=16, mix=MIX)),
+        (LITTLE, Options(shuffle=1, validation=0.2)),
+        (LITTLE, Options(shuffle=2, pack=16)),
+        (LITTLE, Options(pack=300)),
     ],
 )
 def test_lower_limits_give_the_same(
@@ -58,11 +59,10 @@ def test_lower_limits_give_the_same(
     monkeypatch: pytest.MonkeyPatch,
     *,
     limits: dict[str, int],
-    fan_in: int,
     options: ExportSettings,
 ) -> None:
     """A coarser histogram, an exchange of two levels, and less memory."""
     for name, value in limits.items():
         monkeypatch.setattr(f"pipelines.export.{name}", value)
     sources = {name: ids(name) for name in ("edges", "web", "code")}
-    export_and_check(sources, tmp_path / "out", options, unit_tokens=100, fan_in=fan_in)
+    export_and_check(sources, tmp_path / "out", options, unit_tokens=100)
