@@ -5,6 +5,7 @@ Rows depend on the documents and their order alone, not on the blocks in which t
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
@@ -90,15 +91,18 @@ class ExportLayout:
         return lengths
 
     @property
+    def places(self) -> list[pa.Field]:
+        """Return the columns that say where in its document a piece is."""
+        if self.settings.pack is not None:
+            return [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
+        chunks = self.settings.max_tokens is not None
+        return [pa.field(CHUNK_INDEX, pa.uint32())] if chunks else []
+
+    @property
     def piece(self) -> list[pa.Field]:
         """Return the columns about a document, or about each of its pieces in a packed row."""
-        columns = []
-        if self.settings.pack is not None:
-            columns = [pa.field(OFFSET, pa.uint64()), pa.field(LENGTH, pa.uint64())]
-        elif self.settings.max_tokens is not None:
-            columns = [pa.field(CHUNK_INDEX, pa.uint32())]
         first, *passthrough = self.about
-        return [first, *columns, *passthrough]
+        return [first, *self.places, *passthrough]
 
     @property
     def ids_type(self) -> pa.DataType:
@@ -156,6 +160,7 @@ class RowMaker(ABC):
 
     def __init__(self, layout: ExportLayout) -> None:
         self._layout = layout
+        self._size = layout.settings.pack or layout.settings.max_tokens or sys.maxsize
         self.left: Ids = np.zeros(0, np.uint32)
         self.dropped_documents = self.cut = 0
 
@@ -171,6 +176,61 @@ class RowMaker(ABC):
         """Yield the last rows, after all documents."""
         yield from ()
 
+    def _rows(
+        self,
+        documents: pa.RecordBatch,
+        values: Ids,
+        document: Numbers,
+        begin: Numbers,
+        length: Numbers,
+        row: Numbers,
+    ) -> pa.RecordBatch:
+        """Return rows of these pieces, filled up if there is a pad token.
+
+        Args:
+            documents: the documents of the rows.
+            values: the ids of all rows.
+            document: the document of each piece.
+            begin: where in the document the piece begins, in ids.
+            length: the number of ids of the piece.
+            row: the row of the piece; pieces are in the order of rows.
+        """
+        layout, settings = self._layout, self._layout.settings
+        bounds = np.append(np.flatnonzero(np.diff(row, prepend=-1)), len(row))
+        sizes = lengths = np.diff(np.append(0, np.cumsum(length))[bounds])
+        if layout.pad is not None and (lengths < self._size).any():
+            sizes = np.full(len(lengths), self._size)
+            of, place = numbered(lengths)
+            padded = np.full(len(lengths) * self._size, layout.pad, values.dtype)
+            padded[of * self._size + place] = values
+            values = padded
+        lists = lists_of(pa.array(values), np.append(0, np.cumsum(sizes)), layout.ids_type)
+        columns = {NUM_TOKENS: pa.array(lengths, pa.uint32()), INPUT_IDS: lists}
+        if layout.describes:
+            about, places = documents[ABOUT], list[pa.Array]()
+            if layout.places:
+                offset, index = documents[BEGIN].to_numpy()[document] + begin, begin // self._size
+                known = {OFFSET: offset, LENGTH: length, CHUNK_INDEX: index}
+                places = [pa.array(known[field.name], field.type) for field in layout.places]
+                about = about.take(pa.array(document))
+            first, *passthrough = about.flatten()
+            described = pa.StructArray.from_arrays(
+                [first, *places, *passthrough], fields=layout.piece
+            )
+            if settings.pack is None:
+                columns |= zip(described.type.names, described.flatten(), strict=True)
+            else:
+                columns[DOCUMENTS] = pa.ListArray.from_arrays(
+                    pa.array(bounds, pa.int32()),
+                    described,
+                    type=layout.schema.field(DOCUMENTS).type,
+                )
+            columns |= added_columns(
+                settings.add_column, lengths=length, bounds=bounds, sizes=sizes
+            )
+        names = layout.schema.names
+        return pa.record_batch([columns[name] for name in names], schema=layout.schema)
+
 
 def row_maker(layout: ExportLayout) -> RowMaker:
     """Return a maker of rows of this layout."""
@@ -185,19 +245,9 @@ class _DocumentRows(RowMaker):
     """The maker of a row for each document, or for each chunk of a document."""
 
     def add(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        size = self._layout.settings.max_tokens
-        about, columns = documents[ABOUT], dict[str, pa.Array]()
-        rows = as_lists(documents[INPUT_IDS], self._layout.ids_type)
-        if size is not None:
-            values, offsets = flat(rows)
-            chunks = np.maximum(-(-np.diff(offsets) // size), 1)  # none for an empty one loses it
-            document, index = numbered(chunks)
-            begins = offsets[document] + index * size
-            rows = lists_of(pa.array(values), np.append(begins, offsets[-1]), rows.type)
-            about = about.take(pa.array(document))
-            columns[CHUNK_INDEX] = pa.array(index, pa.uint32())
-        columns |= zip(self._layout.about.names, about.flatten(), strict=True)
-        yield _batch(self._layout, columns, rows)
+        values, offsets = self._layout.ids(documents)
+        document, begin, length = _pieces(np.diff(offsets), self._size)
+        yield self._rows(documents, values, document, begin, length, np.arange(len(document)))
 
 
 class _PackedRows(RowMaker):
@@ -205,7 +255,6 @@ class _PackedRows(RowMaker):
 
     def __init__(self, layout: ExportLayout) -> None:
         super().__init__(layout)
-        self._size = layout.settings.pack or 0
         self._held: list[pa.RecordBatch] = []
         self._held_ids = self._held_documents = 0
 
@@ -220,50 +269,6 @@ class _PackedRows(RowMaker):
         (documents,) = pa.Table.from_batches(self._held).combine_chunks().to_batches()
         self._held, self._held_ids, self._held_documents = [], 0, 0
         return documents
-
-    def _rows(
-        self,
-        documents: pa.RecordBatch,
-        values: Ids,
-        *,
-        document: Numbers,
-        begin: Numbers,
-        length: Numbers,
-        bounds: Numbers,
-    ) -> pa.RecordBatch:
-        """Return packed rows, filled up if there is a pad token.
-
-        Args:
-            documents: the documents of the rows.
-            values: the ids of all rows.
-            document: the document of each piece.
-            begin: where in the document the piece begins, in ids.
-            length: the number of ids of the piece.
-            bounds: where among the pieces each row begins and the last one ends.
-        """
-        layout, size = self._layout, self._size
-        sizes = lengths = np.diff(np.append(0, np.cumsum(length))[bounds])
-        if layout.pad is not None and (lengths < size).any():
-            sizes = np.full(len(lengths), size)
-            row, place = numbered(lengths)
-            padded = np.full(len(lengths) * size, layout.pad, values.dtype)
-            padded[row * size + place] = values
-            values = padded
-        columns: dict[str, pa.Array] = {NUM_TOKENS: pa.array(lengths, pa.uint32())}
-        if layout.describes:
-            ids, *passthrough = documents[ABOUT].take(pa.array(document)).flatten()
-            places = (documents[BEGIN].to_numpy()[document] + begin, length)
-            described = [ids, *(pa.array(one, pa.uint64()) for one in places), *passthrough]
-            columns[DOCUMENTS] = pa.ListArray.from_arrays(
-                pa.array(bounds, pa.int32()),
-                pa.StructArray.from_arrays(described, fields=layout.piece),
-                type=layout.schema.field(DOCUMENTS).type,
-            )
-            columns |= added_columns(
-                layout.settings.add_column, lengths=length, bounds=bounds, sizes=sizes
-            )
-        rows = lists_of(pa.array(values), np.append(0, np.cumsum(sizes)), layout.ids_type)
-        return _batch(layout, columns, rows)
 
 
 class _JoinedRows(_PackedRows):
@@ -307,14 +312,8 @@ class _JoinedRows(_PackedRows):
         row = first[document] + number
         begin = np.maximum(row * size, starts[document])
         end = np.minimum((row + 1) * size, ends[document])
-        return self._rows(
-            documents,
-            values,
-            document=document,
-            begin=begin - starts[document],
-            length=end - begin,
-            bounds=np.searchsorted(row, np.arange(rows + 1)),
-        )
+        within = begin - starts[document]
+        return self._rows(documents, values, document, within, end - begin, row)
 
 
 class _BestFitRows(_PackedRows):
@@ -347,23 +346,21 @@ class _BestFitRows(_PackedRows):
         values, offsets = self._layout.ids(documents)
         lengths = np.diff(offsets)
         self.cut += int((lengths > size).sum())
-        document, chunk = numbered(np.maximum(-(-lengths // size), 1))
-        begin = chunk * size
-        length = np.minimum(lengths[document] - begin, size)
+        document, begin, length = _pieces(lengths, size)
         # Pieces are in the order of documents: that of rows is the order of their first pieces.
         _, first, row = np.unique(_fitted(length, size), return_index=True, return_inverse=True)
         row = np.argsort(np.argsort(first))[row]
         order = np.argsort(row, kind="stable")
         document, begin, length, row = (one[order] for one in (document, begin, length, row))
         piece, place = numbered(length)
-        return self._rows(
-            documents,
-            values[(offsets[document] + begin)[piece] + place],
-            document=document,
-            begin=begin,
-            length=length,
-            bounds=np.searchsorted(row, np.arange(len(first) + 1)),
-        )
+        values = values[(offsets[document] + begin)[piece] + place]
+        return self._rows(documents, values, document, begin, length, row)
+
+
+def _pieces(lengths: Numbers, size: int) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the document, begin and length of pieces of at most ``size`` ids, one at least."""
+    document, number = numbered(np.maximum(-(-lengths // size), 1))
+    return document, number * size, np.minimum(lengths[document] - number * size, size)
 
 
 def _fitted(lengths: Numbers, size: int) -> Numbers:
@@ -377,13 +374,3 @@ def _fitted(lengths: Numbers, size: int) -> Numbers:
     before = np.maximum(np.searchsorted(filled, np.arange(len(lengths)), side="right") - 1, 0)
     fitted: Numbers = rows[before]
     return fitted
-
-
-def _batch(
-    layout: ExportLayout, columns: dict[str, pa.Array], input_ids: pa.ListArray
-) -> pa.RecordBatch:
-    """Return rows of these ids and columns; without ``num_tokens``, add the lengths of the ids."""
-    schema = layout.schema
-    lengths = pc.list_value_length(input_ids).cast(pa.uint32())
-    columns = {NUM_TOKENS: lengths, **columns, INPUT_IDS: input_ids}
-    return pa.record_batch([columns[name] for name in schema.names], schema=schema)
