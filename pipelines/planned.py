@@ -22,8 +22,7 @@ from pipelines.corpus.inputs import Inputs, describe_inputs, find_inputs
 from pipelines.corpus.splits import plan_splits, read_splits, straggler, write_splits
 from pipelines.errors import InputError, OutputError
 from pipelines.formats import FILE_FORMATS
-from pipelines.output.directory import decide, plan_of_run, prepare, write_files
-from pipelines.output.lock import locked
+from pipelines.output.directory import decide, locked, plan_of_run, prepare, write_files
 from pipelines.output.names import RUN, read_plan
 from pipelines.progress import many, size_text
 from pipelines.settings import AppendSettings

@@ -42,11 +42,11 @@ from pipelines.mix import (
 )
 from pipelines.output.directory import (
     decide,
+    locked,
     refuse_inputs_inside,
     refuse_links,
     training_failed,
 )
-from pipelines.output.lock import locked
 from pipelines.output.names import (
     COUNTS,
     ENCODED,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.errors import ConfigError, Interrupted
 from pipelines.failures import job_errors
 from pipelines.interrupts import Interrupts, unhurried
-from pipelines.output.lock import locked
+from pipelines.output.directory import locked
 from pipelines.planned import NothingArrivedError, run_once
 from pipelines.progress import UNSEEN
 from pipelines.run import options

@@ -37,9 +37,9 @@ from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits, 
 from pipelines.progress import UNSEEN
 from pipelines.settings import SHARDS, EncodeSettings, OutputSettings
 from pipelines.spill import SpillWriter, read_segment
+from pipelines.stage.job import are_here, temporary_work
 from pipelines.stage.record import StoredFile
 from pipelines.stage.stage import Made, Unit
-from pipelines.stage.work import are_here, temporary_work
 from pipelines.storage import join, replacing
 from pipelines.tokenizer_files import sent_tokenizer, tokenizer_json
 

@@ -8,8 +8,8 @@ from bpe._inputs_file import inputs_file_names
 from pipelines import storage
 from pipelines.count.directory import read_counts
 from pipelines.count.steps import tokenizer_of_runs
-from pipelines.output.check_files import check_file, check_names
 from pipelines.output.names import TOKENIZER, read_plan
+from pipelines.output.state import check_file, check_names
 from pipelines.storage import join
 
 if TYPE_CHECKING:

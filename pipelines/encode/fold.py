@@ -10,8 +10,7 @@ from pipelines import storage
 from pipelines.corpus.reading import check_failures
 from pipelines.encode.duplicates import duplicate_ids
 from pipelines.encode.manifest import Part, read_encoded, read_header, records_of
-from pipelines.output.directory import plan_of_run, remove_temporaries
-from pipelines.output.lock import locked
+from pipelines.output.directory import locked, plan_of_run, remove_temporaries
 from pipelines.output.names import (
     DATA,
     DEAD_LETTERS,

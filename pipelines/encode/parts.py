@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pipelines.errors import InputError, VerificationError
 from pipelines.failures import one_line
-from pipelines.output.check_files import checked_file
+from pipelines.output.state import checked_file
 from pipelines.storage import join
 
 if TYPE_CHECKING:

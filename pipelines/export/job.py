@@ -27,8 +27,7 @@ from pipelines.export.plan import (
     write_pins,
 )
 from pipelines.failures import job_errors
-from pipelines.output.directory import decide, prepare, remove_temporaries
-from pipelines.output.lock import locked
+from pipelines.output.directory import decide, locked, prepare, remove_temporaries
 from pipelines.output.names import (
     PINS,
     RECORDS,

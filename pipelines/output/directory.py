@@ -8,6 +8,8 @@ is not in the list of the job is refused, so that files of others are never remo
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -145,6 +147,41 @@ def prepare(output: OutputSettings, plan: Plan, *, reads: Iterable[str] = ()) ->
         for name in (MANIFEST, INPUTS, *again):
             storage.remove(join(directory, name))
     storage.write(join(directory, PLAN), json_bytes(plan.to_json()))
+
+
+@contextlib.contextmanager
+def locked(directory: str) -> Iterator[None]:
+    """Keep other jobs out of a local directory for as long as the block runs.
+
+    An object store has no locks: there the run id in the plan decides. The kernel releases the lock
+    when the process ends, in whatever way. On filesystems without locks, no job is kept out.
+
+    Raises:
+        OutputError: another job holds the lock, or the directory cannot be opened.
+    """
+    directory = storage.located(directory)
+    if not storage.is_local(directory):
+        yield
+        return
+    with storage.writing(directory):
+        try:
+            Path(directory).mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise OutputError(f"{directory} is a file: name a directory") from error
+        handle = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise OutputError(
+                f"{directory}: another job is writing to it: wait for it, or choose another "
+                "directory"
+            ) from error
+        except OSError:  # no locks here, as on some network filesystems
+            pass
+        yield
+    finally:
+        os.close(handle)
 
 
 def plan_of_run(directory: str, run: str) -> dict[str, Any]:

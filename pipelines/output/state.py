@@ -1,15 +1,17 @@
-"""The state of an output directory, the same for every command."""
+"""The state of an output directory, and checks of its files, the same for every command."""
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bpe.files import CHECKSUM
+from bpe.files import CHECKSUM, final_name
 from bpe.formats import USUAL_NAMES
 from pipelines import storage
-from pipelines.errors import InputError
+from pipelines.errors import InputError, VerificationError
+from pipelines.output.directory import contents
 from pipelines.output.names import (
     APPENDED_KIND,
     COUNTS,
@@ -27,6 +29,9 @@ from pipelines.output.names import (
     THEN,
     TOKENIZER,
     TRAINING,
+    VALIDATION,
+    generation_of,
+    is_rows,
     json_object,
     parse_part,
     read_manifest_object,
@@ -35,7 +40,10 @@ from pipelines.output.names import (
 from pipelines.storage import join
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
     from pipelines.output.names import Kind
+    from pipelines.storage import Written
 
 # In the directory of a training or of `bpe run`, in the order in which they are made.
 _FOLDERS: dict[str, Kind] = {
@@ -139,7 +147,9 @@ def _complete_kind(root: str, name: str) -> Kind | None:
         )
     if kind is not None:
         return kind
-    if planned not in (None, "tokenizer") or (planned is None and _parts(root)):
+    # Only a job that reads a corpus leaves parts.
+    parts = any(parse_part(one.name) for one in contents(root, {"kind": "encoded"}))
+    if planned not in (None, "tokenizer") or (planned is None and parts):
         foreign = f"{path}: not a manifest of counts, of an encoded corpus or of an export"
         raise InputError(foreign if is_there else _unfinished(name))
     if storage.exists(join(root, TOKENIZER)):
@@ -192,11 +202,66 @@ def _kind_of(path: str) -> Kind | None:
         return None  # whose it is, is not ours to know
 
 
-def _parts(root: str) -> bool:
-    """Return whether the directory has parts, which only a job that reads a corpus leaves."""
-    return any(
-        parse_part(f"{folder}/{entry.name}")
-        for folder in (DATA, DEAD_LETTERS)
-        if not storage.is_local(root) or Path(root, folder).is_dir()
-        for entry in storage.entries(join(root, folder))
-    )
+def check_names(
+    directory: str, kind: Kind, *, named: Collection[str], appended: bool = False
+) -> None:
+    """Check that all files of rows and of bad records are ``named``, and none is half-written.
+
+    Files that an appending job has begun to write are allowed and, with ``appended``, superseded
+    ones.
+
+    Raises:
+        VerificationError: there is such a file.
+    """
+    for name in (entry.name for entry in contents(directory, {"kind": kind})):
+        final = final_name(name)
+        part = parse_part(final)
+        if (part and (part.generation or appended)) or (appended and final != name):
+            continue
+        if final != name:
+            raise VerificationError(
+                f"{join(directory, name)} is half written: a job is at work here, or was killed"
+            )
+        of_rows = name.startswith((f"{DATA}/", f"{DEAD_LETTERS}/", f"{VALIDATION}/"))
+        if (
+            of_rows or (name.endswith(".parquet") and not generation_of(name)) or is_rows(name)
+        ) and name not in named:
+            raise VerificationError(
+                f"{join(directory, name)} is not named in the manifest: it is of another run, or "
+                "none of ours: move it away"
+            )
+
+
+def check_file(path: str, size: int, sha256: str) -> None:
+    """Compare a file with its size in bytes and SHA-256 (hex).
+
+    Raises:
+        VerificationError: the file is missing, or its size or SHA-256 differs.
+    """
+    _check_exists(path)
+    _compare(path, storage.digest(path), size, sha256)
+
+
+@contextlib.contextmanager
+def checked_file(path: str, size: int, sha256: str) -> Iterator[Any]:
+    """Check a file like `check_file` and open the checked bytes for reading.
+
+    Raises:
+        VerificationError: the file is missing, or its size or SHA-256 differs.
+    """
+    _check_exists(path)
+    with storage.read_once(path) as (file, found):
+        _compare(path, found, size, sha256)
+        yield file
+
+
+def _check_exists(path: str) -> None:
+    if not storage.exists(path):
+        raise VerificationError(f"{path} is missing, the manifest names it")
+
+
+def _compare(path: str, found: Written, size: int, sha256: str) -> None:
+    if found.bytes != size:
+        raise VerificationError(f"{path} has {found.bytes} bytes, the manifest says {size}")
+    if found.sha256 != sha256:
+        raise VerificationError(f"{path}: its SHA-256 is not that of the manifest: it was changed")

@@ -5,5 +5,5 @@ files, and then a record of these files.
 
 - `record`: records of finished units, and checks of their files.
 - `stage`: the classes of jobs and stages, and the making of one unit.
-- `beam`: a job as a pipeline; `job`: running it for a command.
+- `beam`: a job as a pipeline; `job`: running it for a command, and its temporary directory.
 """

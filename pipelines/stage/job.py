@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import tempfile
+import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +13,7 @@ import pyarrow as pa
 
 from pipelines import storage
 from pipelines.elements import forget_once
-from pipelines.errors import OutputError
+from pipelines.errors import JobError, OutputError
 from pipelines.run import options, run
 from pipelines.stage.beam import RunJob
 from pipelines.storage import join
@@ -17,11 +21,13 @@ from pipelines.submission.checks import check_paths, check_ready
 from pipelines.submission.workers import workers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from pipelines.progress import Progress
     from pipelines.settings import Execution
     from pipelines.stage.stage import Job
+
+_LOGGER = logging.getLogger(__name__)
 
 
 def run_job(
@@ -85,3 +91,27 @@ def _see_arrived(directory: str, name: str) -> None:
             "files of their own. Use a filesystem that both see (gs://, s3://, abfs://, a mounted "
             "directory)"
         )
+
+
+@contextlib.contextmanager
+def temporary_work(name: str, place: str) -> Iterator[str]:
+    """Yield a directory for temporary files; remove it and its contents at the end.
+
+    Args:
+        name: the name of the kind of job.
+        place: the parent directory; empty for the temporary directory of this machine.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"bpe-{name}-") as system:
+        work = join(storage.located(place or system), f"{name}-{uuid.uuid4().hex}")
+        try:
+            yield work
+        finally:
+            try:
+                storage.remove_tree(work)
+            except JobError as error:
+                _LOGGER.warning("%s: cannot remove temporary files: %s", work, error)
+
+
+def are_here(execution: Execution) -> bool:
+    """Return whether the workers see the files of this machine."""
+    return workers_of(options(execution)).here

@@ -20,7 +20,7 @@ from bpe._codec import from_jsonable, to_jsonable
 from bpe.files import is_intact, with_checksum
 from pipelines import storage
 from pipelines.errors import InputError, VerificationError
-from pipelines.output import check_files
+from pipelines.output import state
 from pipelines.output.names import MANIFEST, RECORDS, RECORDS_FILE, read_manifest_object
 from pipelines.parquet_writer import batches_of
 from pipelines.storage import join, replacing
@@ -126,7 +126,7 @@ def check_file(directory: str, file: StoredFile) -> None:
         VerificationError: the file is missing, or its size or SHA-256 differs.
     """
     try:
-        check_files.check_file(join(directory, file.file), file.bytes, file.sha256)
+        state.check_file(join(directory, file.file), file.bytes, file.sha256)
     except VerificationError as error:
         raise VerificationError(f"{error}: make it again with `resume`") from error
 

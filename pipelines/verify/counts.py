@@ -21,8 +21,8 @@ from pipelines.count.directory import read_counts, read_shard
 from pipelines.count.job import CountRequest
 from pipelines.count.steps import CountJob
 from pipelines.errors import InputError, VerificationError
-from pipelines.output.check_files import check_file
 from pipelines.output.names import TOKENIZER
+from pipelines.output.state import check_file
 from pipelines.planned import deflated, run_once
 from pipelines.settings import CountSettings, OutputSettings
 from pipelines.storage import join

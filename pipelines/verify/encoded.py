@@ -23,8 +23,8 @@ from pipelines.encode.manifest import Part, read_encoded
 from pipelines.encode.rows import ID, NOTHING
 from pipelines.encode.steps import EncodeJob, encode_split, tokenizer_of
 from pipelines.errors import InputError, VerificationError
-from pipelines.output.check_files import check_file, check_names
 from pipelines.output.names import RECORDS_FILE, parse_part
+from pipelines.output.state import check_file, check_names
 from pipelines.planned import anywhere
 from pipelines.progress import many
 from pipelines.storage import join

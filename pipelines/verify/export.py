@@ -24,8 +24,8 @@ from pipelines.export.job import check_others, stages
 from pipelines.export.make import Make, tally
 from pipelines.export.manifest import half_totals, read_export
 from pipelines.export.plan import plan_again
-from pipelines.output.check_files import check_names
 from pipelines.output.names import MANIFEST, PINS, RECORDS_FILE, TRAIN, VALIDATION, json_bytes
+from pipelines.output.state import check_names
 from pipelines.stage.record import check_file, read_records
 from pipelines.stage.stage import Made
 from pipelines.storage import join

@@ -17,7 +17,7 @@ from pipelines.output.state import complete
 from pipelines.progress import UNSEEN
 from pipelines.run import options
 from pipelines.settings import Execution
-from pipelines.stage.work import are_here, temporary_work
+from pipelines.stage.job import are_here, temporary_work
 from pipelines.storage import join
 from pipelines.summaries import VerifySummary
 from pipelines.verify.base import Verification

@@ -18,7 +18,7 @@ from pipelines.encode import job
 from pipelines.encode.manifest import read_encoded
 from pipelines.errors import InputError, OutputError, RecordError
 from pipelines.option import declared
-from pipelines.output.lock import locked
+from pipelines.output.directory import locked
 from pipelines.planned import run_once
 from pipelines.settings import (
     AppendSettings,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipelines.errors import ConfigError, InputError, OutputError, VerificationError
-from pipelines.output.lock import locked
+from pipelines.output.directory import locked
 from pipelines.settings import Execution
 from pipelines.stage.record import read_records, write_records
 from tests import jobs

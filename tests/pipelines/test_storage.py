@@ -16,7 +16,7 @@ from bpe.files import final_name
 from pipelines import storage
 from pipelines.corpus.inputs import find_inputs
 from pipelines.errors import ConfigError, InputError, OutputError
-from pipelines.output.lock import locked
+from pipelines.output.directory import locked
 from pipelines.settings import InputSettings
 from pipelines.tokenizer_files import load_tokenizer
 
