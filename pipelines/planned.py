@@ -14,7 +14,6 @@ import os
 import time
 import zlib
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pipelines.append import find_arrived
@@ -274,9 +273,16 @@ def run_once(
             "quotes around one"
         )
     request.tell(planned, progress)
-    with contextlib.nullcontext() if held else locked(request.directory):
-        decide(request.output, planned.plan, reads=planned.reads)
+    with contextlib.ExitStack() as stack:
+
+        def begin() -> None:
+            if not held:
+                stack.enter_context(locked(request.directory))
+            decide(request.output, planned.plan, reads=planned.reads)
+            ready(planned)
+
         if appends and not planned.files:
+            begin()
             write_files(request.directory, request.worker_files())
             request.tidy()
             return request.summarize(planned, None)
@@ -289,7 +295,7 @@ def run_once(
             reads=planned.reads,
             pieces=max(len(planned.splits), 1),
             size=sum(file.size for file in planned.files),
-            ready=partial(ready, planned),
+            ready=begin,
         )
         complete = read_plan(job.directory).get(RUN) != job.run
         if complete:

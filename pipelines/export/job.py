@@ -6,6 +6,7 @@ measure → choose (where a budget takes some documents) → exchange, merge (wh
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from dataclasses import dataclass, replace
@@ -212,7 +213,7 @@ def export(
         decide(output, job.same, reads=plan.directories)
         size = sum(pin.bytes for pin in pins)
         progress.log(f"export: {many(len(pins), 'part')}, {size_text(size)} of Parquet")
-        with locked(directory):
+        with contextlib.ExitStack() as stack:
             result = run_job(
                 job,
                 execution=execution,
@@ -220,6 +221,7 @@ def export(
                 reads=plan.directories,
                 pieces=len(spans_of(pins, plan.unit_tokens)),
                 size=size,
+                ready=lambda: stack.enter_context(locked(directory)),
             )
             manifest = read_export(job.directory)
     made, resumed = metric(result, "units_made"), metric(result, "units_resumed")

@@ -40,7 +40,7 @@ def run_job(
     size: int | None,
     ready: Callable[[], object] = lambda: None,
 ) -> Any:
-    """Run a job, whose directory is locked, and show its progress; return Beam's result.
+    """Run a job and show its progress; return Beam's result.
 
     Args:
         job: the job.
@@ -49,7 +49,8 @@ def run_job(
         reads: files or directories that workers read.
         pieces: the number of pieces of the work, the limit of the number of local workers.
         size: the approximate number of bytes that the job reads; None if unknown.
-        ready: called after all checks, before anything changes; may refuse the job.
+        ready: called after all checks, before anything changes; locks the directory, unless that
+            is done, and may refuse the job.
 
     Raises:
         ConfigError: workers cannot see a file, or an option is wrong.
