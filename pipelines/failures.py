@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 import logging
 import os
 import re
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger(__name__)
 _MARK = "beam-bpe-error:"
-_BUILT_HERE: dict[str, type[JobError]] = {
+_PACKED = re.compile(rf"{_MARK}(\w+):([A-Za-z0-9_=-]+)")
+_KINDS: dict[str, type[JobError]] = {
     kind.__name__: kind
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, JobError)
@@ -51,23 +51,18 @@ class WorkerError(Exception):
 
     @classmethod
     def of(cls, error: JobError) -> WorkerError:
-        """Return a `WorkerError` for ``error``."""
-        return cls(f"{error} [{_MARK}{_packed(error)}]")
-
-
-def _packed(error: JobError) -> str:
-    """Encode ``error`` as text, with its class or the nearest base class that `_unpacked` knows."""
-    kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in _BUILT_HERE)
-    value = {"kind": kind, "message": str(error)}
-    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode("ascii")
+        """Return a `WorkerError` for ``error``, with its class or the nearest base in `_KINDS`."""
+        kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in _KINDS)
+        message = base64.urlsafe_b64encode(str(error).encode("utf-8", "surrogatepass"))
+        return cls(f"{error} [{_MARK}{kind}:{message.decode()}]")
 
 
 def _unpacked(text: str) -> JobError | None:
-    try:
-        value = json.loads(base64.urlsafe_b64decode(text))
-        return _BUILT_HERE[value["kind"]](value["message"])
-    except (ValueError, KeyError, TypeError):
-        return None
+    """Return the error of the first `WorkerError` in a text; None if there is none."""
+    for kind, message in _PACKED.findall(text):
+        with contextlib.suppress(KeyError, ValueError):
+            return _KINDS[kind](base64.urlsafe_b64decode(message).decode("utf-8", "surrogatepass"))
+    return None
 
 
 def as_job_error(error: BaseException) -> JobError:
@@ -116,9 +111,8 @@ def error_in(error: BaseException, logged: Iterable[str] = ()) -> JobError:
     if not isinstance(error, JobError):
         said = [*_texts(error), *logged]
         for text in said:
-            for packed in re.findall(re.escape(_MARK) + r"([A-Za-z0-9_=-]+)", text):
-                if found := _unpacked(packed):
-                    return found
+            if found := _unpacked(text):
+                return found
         if type(error) is RuntimeError:
             causes = [cause for text in said if (cause := first_cause(text))]
             if any("FutureTimeoutError" in cause for cause in causes):
