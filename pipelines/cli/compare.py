@@ -10,7 +10,7 @@ import click
 from pipelines.cli import columns, options
 from pipelines.cli.command import JobCommand, command
 from pipelines.cli.loading import loading
-from pipelines.cli.summary import show_json, takes_colour
+from pipelines.cli.summary import show_result
 from pipelines.option import Natural, Settings, option
 from pipelines.progress import many, printable, size_text
 from pipelines.settings import Execution, InputSettings
@@ -98,21 +98,15 @@ def compare(values: Values) -> None:
         execution=execution,
         progress=options.progress(values),
     )
-    if values["json"]:
-        show_json(result)
-    else:
-        click.echo(_as_text(result), color=takes_colour())
+    show_result(values, result, [_as_text(result)])
 
 
 def _compare_two(values: Values, files: tuple[ComparedTokenizer, ...]) -> None:
     from pipelines.compare.two import compare_two
 
     facts = compare_two(files, counts=values["counts"])
-    if values["json"]:
-        show_json(facts)
-    else:
-        lines = [*_changes(facts, values["examples"]), *_fit(facts["on_counts"])]
-        click.echo("\n".join(lines))
+    lines = [*_changes(facts, values["examples"]), *_fit(facts["on_counts"])]
+    show_result(values, facts, lines)
 
 
 def _changes(facts: dict[str, Any], limit: int) -> list[str]:

@@ -13,11 +13,13 @@ from bpe.names import Dialect, LossName  # noqa: TC001 - types of settings
 from pipelines.cli import options
 from pipelines.cli.command import command
 from pipelines.cli.loading import loading
-from pipelines.cli.summary import show_json, size_line
+from pipelines.cli.summary import show_result, size_line, titled
 from pipelines.option import Settings, option
 from pipelines.progress import many
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from bpe import Tokenizer
     from pipelines.cli.layers import Values
 
@@ -103,10 +105,7 @@ def convert(values: Values) -> None:
         "give": _arguments(tokenizer, lacks),
         "approximate": measured if asked.approximate else None,
     }
-    if values["json"]:
-        show_json(summary)
-        return
-    click.echo(_as_text(summary))
+    show_result(values, summary, titled("converted", _lines(summary)))
 
 
 def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -149,23 +148,20 @@ def _arguments(tokenizer: Tokenizer, lacks: dict[LossName, str]) -> list[str]:
     return given
 
 
-def _as_text(summary: dict[str, Any]) -> str:
-    lines = [
-        f"{'converted':10}{summary['from']}: {size_line(summary)}",
-        f"{'':10}{', '.join(summary['to'])}",
-    ]
-    lines += (f"{'':10}does not hold {what}" for what in summary["lacks"].values())
+def _lines(summary: dict[str, Any]) -> Iterator[str]:
+    yield f"{summary['from']}: {size_line(summary)}"
+    yield ", ".join(summary["to"])
+    yield from (f"does not hold {what}" for what in summary["lacks"].values())
     if summary["dialect"]:
-        lines.append(f"{'':10}only bpe reads it: {summary['dialect']}")
+        yield f"only bpe reads it: {summary['dialect']}"
     if summary["approximate"] is not None:
-        lines.append(f"{'':10}approximate: it may give other ids than {summary['from']}")
-        lines += map(_differing, summary["approximate"])
+        yield f"approximate: it may give other ids than {summary['from']}"
+        yield from map(_differing, summary["approximate"])
         if not summary["give"]:
             command = shlex.join(["bpe", "compare", summary["from"], summary["to"][0]])
-            lines.append(f"{'':10}documents may differ more: {command} --input PATTERN")
+            yield f"documents may differ more: {command} --input PATTERN"
     if summary["give"]:
-        lines.append(f"{'':10}to load it, pass: {shlex.join(summary['give'])}")
-    return "\n".join(lines)
+        yield f"to load it, pass: {shlex.join(summary['give'])}"
 
 
 def _differing(one: dict[str, Any]) -> str:
@@ -174,4 +170,4 @@ def _differing(one: dict[str, Any]) -> str:
         for what, noun in (("texts", one["unit"]), ("tokens", "token"))
         for number in (one[f"{what}_that_differ"],)
     )
-    return f"{'':10}{one['counts']}: {texts} and {tokens} differ"
+    return f"{one['counts']}: {texts} and {tokens} differ"

@@ -10,7 +10,7 @@ import click
 from pipelines.cli import options
 from pipelines.cli.command import command
 from pipelines.cli.loading import loading
-from pipelines.cli.summary import near, show_json, warning_lines
+from pipelines.cli.summary import near, show_result, titled, warning_lines
 from pipelines.option import Settings, option
 from pipelines.progress import size_text
 
@@ -63,14 +63,11 @@ def report(values: Values) -> None:
         progress=options.progress(values),
         **asdict(values.settings(Page)),
     )
-    if values["json"]:
-        show_json(asdict(summary))
-        return
     size = size_text(summary.bytes)
-    click.echo(f"report    {near(summary.output)}: {size}; open it in a browser")
+    lines = titled("report", [f"{near(summary.output)}: {size}; open it in a browser"])
     if not summary.pictures:
-        lines = warning_lines(["no pictures: they need matplotlib: pip install matplotlib"])
-        click.echo("\n".join(lines))
+        lines += warning_lines(["no pictures: they need matplotlib: pip install matplotlib"])
+    show_result(values, asdict(summary), lines)
 
 
 def _tokenizer(values: Values, path: str) -> Tokenizer | None:

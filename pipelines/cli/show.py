@@ -11,7 +11,7 @@ import click
 
 from pipelines.cli import columns, options
 from pipelines.cli.command import command
-from pipelines.cli.summary import show_json, takes_colour
+from pipelines.cli.summary import show_result
 from pipelines.errors import InputError
 from pipelines.option import Natural, Settings, option
 
@@ -78,7 +78,7 @@ def show(values: Values) -> None:
     if bool(words) == (of_tokens or asked.curve):
         raise click.UsageError("give WORD..., or --id or --search, or --curve")
     if asked.curve:
-        _show_curve(tokenizer, as_json=values["json"])
+        show_result(values, *_curve(tokenizer))
         return
     loaded = options.load_tokenizer(values, tokenizer).with_training(_training_of(tokenizer))
     for what in loaded.not_applied:
@@ -86,22 +86,17 @@ def show(values: Values) -> None:
     merges = _merges(loaded)
     if of_tokens:
         rows = _found_tokens(loaded, asked.id, [*map(_bytes_of, asked.search)], merges)
-        if values["json"]:
-            show_json(rows)
-        else:
-            click.echo("\n".join(_token_lines(rows)) or "no token contains that")
+        show_result(values, rows, _token_lines(rows) or ["no token contains that"])
         return
     allowed = "all" if "all" in asked.allow_special else asked.allow_special
     explained = [_explain(loaded, _bytes_of(word), merges, allowed=allowed) for word in words]
     root = common_prefix(*(word["tokens"] for word in explained))
-    if values["json"]:
-        common = {"common_root": root} if len(words) > 1 else {}
-        show_json([{**word, **common, "not_applied": loaded.not_applied} for word in explained])
-        return
     texts = [_as_text(word) for word in explained]
+    more: dict[str, Any] = {"not_applied": loaded.not_applied}
     if len(words) > 1:
+        more = {"common_root": root, **more}
         texts.append(f"all begin with: {' '.join(root) or '(no token in common)'}")
-    click.echo("\n\n".join(texts), color=takes_colour())
+    show_result(values, [word | more for word in explained], ["\n\n".join(texts)])
 
 
 def _bytes_of(argument: str) -> bytes:
@@ -326,12 +321,11 @@ def _step_lines(steps: list[dict[str, Any]]) -> list[str]:
     return [f"    {line}" for line in columns.lines(cells)]
 
 
-def _show_curve(tokenizer: str, *, as_json: bool) -> None:
-    """Print what smaller vocabularies do to the corpus they were trained on.
+def _curve(tokenizer: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return what smaller vocabularies do to the corpus: all as JSON values, some as a table.
 
     Args:
         tokenizer: the file in whose folder ``training.json`` is.
-        as_json: print all sizes as a list of objects; else some of them as a table.
 
     Raises:
         InputError: there is no ``training.json``.
@@ -344,11 +338,8 @@ def _show_curve(tokenizer: str, *, as_json: bool) -> None:
         file = training_file(tokenizer)
         raise InputError(f"{file} is missing: the curve is in it; bpe train writes it")
     rows = training.curve()
-    if as_json:
-        show_json([row._asdict() for row in rows])
-        return
     cells = [_HEADS, *map(_cells, _some(rows))]
-    click.echo("\n".join(columns.lines(cells, right=range(len(_HEADS)))))
+    return [row._asdict() for row in rows], columns.lines(cells, right=range(len(_HEADS)))
 
 
 def _some(rows: list[CurvePoint]) -> list[CurvePoint]:

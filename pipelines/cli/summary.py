@@ -28,38 +28,42 @@ if TYPE_CHECKING:
 
 
 def show_summary(asked: Mapping[str, Any], **summaries: Summary) -> None:
-    """Print what was made.
+    """Print what was made; the arguments are those of `summarized`."""
+    show_result(asked, *summarized(asked, **summaries))
+
+
+def show_result(asked: Mapping[str, Any], facts: object, lines: Iterable[str]) -> None:
+    """Print a result: as JSON if that is asked for, else its lines."""
+    if asked["json"]:
+        show_json(facts)
+    else:
+        click.echo("\n".join(lines), color=takes_colour())
+
+
+def summarized(asked: Mapping[str, Any], **summaries: Summary) -> tuple[dict[str, Any], list[str]]:
+    """Return what was made, as a JSON object and as lines for people.
 
     Args:
-        asked: the options, for ``json`` and the size that was asked for.
+        asked: the options, for the size that was asked for.
         summaries: by the name of the job. One alone is one JSON object; of several, each is
             under its name.
     """
-    if asked["json"]:
-        show_json(summary_json(asked, **summaries))
-        return
-    everything = _with_phases(summaries)
-    for job, summary in everything.items():
-        past, lines_of = _LINES[job]
-        for title, line in zip_longest([past], lines_of(summary), fillvalue=""):
-            click.echo(f"{title:10}{line}")
-    for line in warning_lines(_all_warnings(asked, everything.values())):
-        click.echo(line)
-
-
-def _with_phases(summaries: Mapping[str, Summary]) -> dict[str, Summary]:
-    """Return the summaries, and those of the phases of a training before its own."""
-    everything: dict[str, Summary] = {}
-    for job, summary in summaries.items():
-        everything |= {**getattr(summary, "phases", {}), job: summary}
-    return everything
-
-
-def summary_json(asked: Mapping[str, Any], **summaries: Summary) -> dict[str, Any]:
-    """Return the JSON that `show_summary` prints."""
     facts = {job: summary.as_dict() for job, summary in summaries.items()}
     result = facts if len(facts) > 1 else next(iter(facts.values()))
-    return {**result, "warnings": _all_warnings(asked, _with_phases(summaries).values())}
+    everything: dict[str, Any] = {}  # with the phases of a training before its own
+    for job, summary in summaries.items():
+        everything |= {**summary.phases, job: summary}
+    lines: list[str] = []
+    for job, summary in everything.items():
+        past, lines_of = _LINES[job]
+        lines += titled(past, lines_of(summary))
+    warnings = _all_warnings(asked, everything.values())
+    return {**result, "warnings": warnings}, [*lines, *warning_lines(warnings)]
+
+
+def titled(title: str, lines: Iterable[str]) -> list[str]:
+    """Return lines with a title before the first."""
+    return [f"{one:10}{line}" for one, line in zip_longest([title], lines, fillvalue="")]
 
 
 def _all_warnings(asked: Mapping[str, Any], summaries: Iterable[Summary]) -> list[str]:

@@ -10,11 +10,11 @@ import click
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
 from pipelines.cli.loading import loading
-from pipelines.cli.summary import show_json, show_summary, size_line, summary_json
+from pipelines.cli.summary import show_json, size_line, summarized, titled
 from pipelines.settings import Execution, InputSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from bpe import Tokenizer
     from pipelines.cli.layers import Values
@@ -54,7 +54,7 @@ def verify(values: Values) -> None:
         bpe verify training-data --input ids
         bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:9000
     """
-    path, as_json = values["path"], values["json"]
+    path = values["path"]
     inputs = values.settings(InputSettings) if values["input"] else None
     execution = options.execution(values)
     outputs: list[tuple[str | None, str, str]] = [("tokenizer", path, "")]
@@ -79,22 +79,22 @@ def verify(values: Values) -> None:
     for kind, directory, folder in outputs:
         if kind == "tokenizer":
             tokenizer = _read_tokenizer(values, directory)
-            result = results[folder or "tokenizer"] = _verify_tokenizer(tokenizer, directory)
-            if not as_json:
-                click.echo(_as_text(result))
-            continue
-        of_run = kind == "export" and corpora
-        verified = job.verify(
-            directory=directory,
-            inputs=InputSettings(patterns=(corpora[0],)) if of_run else inputs,
-            execution=execution,
-            progress=options.progress(values),
-            tokenizer=tokenizer,
-        )
-        results[folder or verified.kind] = summary_json(values, verify=verified)
-        if not as_json:
-            show_summary(values, verify=verified)
-    if as_json:
+            facts = _verify_tokenizer(tokenizer, directory)
+            lines = titled("failed" if facts["unreachable"] else "verified", _lines(facts))
+        else:
+            of_run = kind == "export" and corpora
+            verified = job.verify(
+                directory=directory,
+                inputs=InputSettings(patterns=(corpora[0],)) if of_run else inputs,
+                execution=execution,
+                progress=options.progress(values),
+                tokenizer=tokenizer,
+            )
+            facts, lines = summarized(values, verify=verified)
+        results[folder or str(kind)] = facts
+        if not values["json"]:
+            click.echo("\n".join(lines))
+    if values["json"]:
         show_json(results if len(results) > 1 else next(iter(results.values())))
     if any(result.get("unreachable") for result in results.values()):
         raise click.exceptions.Exit(1)
@@ -169,17 +169,15 @@ def _described(tokenizer: Tokenizer, ids: Sequence[int]) -> list[dict[str, Any]]
     ]
 
 
-def _as_text(summary: dict[str, Any]) -> str:
-    result = "failed" if summary["unreachable"] else "verified"
-    lines = [f"{result:10}{summary['tokenizer']}: {size_line(summary)}"]
-    if not summary["unreachable"]:
-        lines.append(f"{'':10}each token is what its own bytes merge to")
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    yield f"{facts['tokenizer']}: {size_line(facts)}"
+    if not facts["unreachable"]:
+        yield "each token is what its own bytes merge to"
     for name, what in (
         ("unreachable", "cannot be encoded to itself: its bytes do not merge to it"),
         ("cut", "is text that is cut: it occurs in longer pieces, if anywhere"),
     ):
-        tokens = summary[name]
-        lines += (f"{'':10}token {one['id']} {one['token']!r} {what}" for one in tokens[:SHOWN])
+        tokens = facts[name]
+        yield from (f"token {one['id']} {one['token']!r} {what}" for one in tokens[:SHOWN])
         if len(tokens) > SHOWN:
-            lines.append(f"{'':10}and {len(tokens) - SHOWN:,} more ({name}; --json lists all)")
-    return "\n".join(lines)
+            yield f"and {len(tokens) - SHOWN:,} more ({name}; --json lists all)"

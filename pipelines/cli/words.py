@@ -10,7 +10,7 @@ import click
 
 from pipelines.cli import columns, options
 from pipelines.cli.command import command
-from pipelines.cli.summary import show_json, too_small, warning_lines
+from pipelines.cli.summary import show_result, too_small, warning_lines
 from pipelines.cli.train import marked_pretokens, train_settings
 from pipelines.option import Natural, Settings, option
 from pipelines.progress import many
@@ -61,10 +61,8 @@ def words(values: Values) -> None:
     facts = _facts(values, given)
     size, wanted = facts["vocab_size"], values["vocab_size"]
     warnings = [too_small(size, wanted)] if wanted is not None and size > wanted else []
-    if values["json"]:
-        show_json({**facts, "warnings": warnings})
-        return
-    click.echo("\n\n".join([_report(facts), *warning_lines(warnings)]))
+    text = "\n\n".join([_report(facts), *warning_lines(warnings)])
+    show_result(values, {**facts, "warnings": warnings}, [text])
 
 
 def _facts(values: Values, texts: tuple[str, ...]) -> dict[str, Any]:
