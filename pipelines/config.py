@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -11,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from pipelines.errors import ConfigError
+from pipelines.option import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from pipelines.option import Option
 
@@ -78,15 +77,9 @@ def _values(
         elif command := owner(name):
             raise ConfigError(f"{place}: an option of {command}; remove it")
         else:
-            raise ConfigError(
-                f"{place}: unknown key; did you mean {_nearest(name, keys, sections)}?"
-            )
+            near = nearest(name, (*keys, *sections))
+            raise ConfigError(f"{place}: unknown key; did you mean {near}?")
     return values
-
-
-def _nearest(name: str, *known: Iterable[str]) -> str:
-    names = sorted(chain(*known))
-    return max(names, key=lambda k: difflib.SequenceMatcher(None, name.lower(), k).ratio())
 
 
 def _checked(where: str, node: yaml.Node, spec: Option) -> Any:

@@ -34,7 +34,7 @@ from typing import (
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 Kind = Literal["text", "integer", "number", "share", "size", "flag"]
 Group = Literal[
@@ -374,11 +374,15 @@ def split_arguments(taker: Any, arguments: Mapping[str, Any]) -> list[dict[str, 
     names = [name for specs in taker.taken for name in specs]
     for name in arguments:
         if name not in names:
-            near = max(names, key=lambda one: difflib.SequenceMatcher(None, name, one).ratio())
-            raise TypeError(f"unknown argument {name!r}: did you mean {near!r}?")
+            raise TypeError(f"unknown argument {name!r}: did you mean {nearest(name, names)!r}?")
     return [
         {name: value for name, value in arguments.items() if name in specs} for specs in taker.taken
     ]
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the one of ``names`` that is spelled most like ``name``."""
+    return difflib.get_close_matches(name.lower(), sorted(names), n=1, cutoff=0)[0]
 
 
 def list_of(name: str, values: Sequence[str]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 EXAMPLE_PATTERN = "--input 'corpus/*.txt'"
 _EXAMPLES = 2  # lines of them in the short help
-_HELP_ALL = "bpe.help_all"  # in the meta of a context whose help shows everything
+_HELP_ALL = "--help-all"
 _NO_KEYS = ("config", "set")
 _PATHS = re.compile(r"(FILE|DIR|PATH|FROM|TO|TOKENIZER\.\.\.|CONFIG)(?![A-Z])")
 
@@ -54,6 +54,7 @@ class Command(click.Command):
         stages: the options of the stages of `bpe run`, by the name of their section in a file.
     """
 
+    allow_extra_args = True  # which `parse_args` refuses
     stages: ClassVar[Mapping[str, Mapping[str, Option]]] = {}
 
     def __init__(
@@ -64,22 +65,20 @@ class Command(click.Command):
         params: Sequence[click.Parameter],
         **attributes: Any,
     ) -> None:
-        settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+        self.specs = specs
+        self._has_more = any(spec.advanced for spec in specs.values())
+        names = ["-h", "--help", *([_HELP_ALL] if self._has_more else [])]
         attributes["help"], _, example = inspect.cleandoc(attributes["help"]).partition(
             "\n\nExample:\n"
         )
         super().__init__(
             name,
             params=[*map(DeclaredOption, specs.values()), *params],
-            context_settings=settings | {"allow_extra_args": True},
+            context_settings={"help_option_names": names, "max_content_width": 100},
             epilog=f"\b\nExample:\n{textwrap.indent(textwrap.dedent(example), '  ')}",
             **attributes,
         )
-        self.specs = specs
         _complete_paths(self.params)
-        self._has_more = any(spec.advanced for spec in specs.values())
-        if self._has_more:
-            self.params.append(_help_all_option())
 
     @property
     def keys(self) -> dict[str, Option]:
@@ -89,6 +88,13 @@ class Command(click.Command):
         }
         keys |= {BEAM_ARGS.name: BEAM_ARGS, **self.specs}
         return {name: spec for name, spec in keys.items() if name not in _NO_KEYS}
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Return the option of click, which has another text if there are advanced options."""
+        option = super().get_help_option(ctx)
+        if option is not None and self._has_more:
+            option.help = f"Show this message ({_HELP_ALL}: all options, in full) and exit."
+        return option
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Return the help; the short one has the first paragraph and the first example."""
@@ -117,6 +123,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse, and refuse what no argument takes: mostly patterns the shell has expanded."""
+        ctx.meta[_HELP_ALL] = _HELP_ALL in args
         try:
             super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -226,23 +233,6 @@ def command(
 def _is_short(ctx: click.Context) -> bool:
     """Return whether ``--help`` is shown, not ``--help-all``."""
     return not ctx.meta.get(_HELP_ALL)
-
-
-def _help_all_option() -> click.Option:
-    def show(ctx: click.Context, _: click.Parameter, given: bool) -> None:
-        if given and not ctx.resilient_parsing:
-            ctx.meta[_HELP_ALL] = True
-            click.echo(ctx.get_help(), color=ctx.color)
-            ctx.exit()
-
-    return click.Option(
-        ["--help-all"],
-        is_flag=True,
-        is_eager=True,
-        expose_value=False,
-        callback=show,
-        help="Show all options, in full, and exit.",
-    )
 
 
 class JobCommand(Command):

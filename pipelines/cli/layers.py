@@ -6,14 +6,13 @@ the option itself.
 
 from __future__ import annotations
 
-import difflib
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pipelines.errors import ConfigError
-from pipelines.option import Option, check_rules, declared, is_absent
+from pipelines.option import Option, check_rules, declared, is_absent, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -149,7 +148,7 @@ def _set_values(texts: Sequence[str], stages: Mapping[str, Specs]) -> dict[str, 
         of_all = {name: spec for stage in stages.values() for name, spec in stage.items()}
         specs = stages.get(section, {}) if section else of_all
         if name not in specs:
-            near = difflib.get_close_matches(name, sorted(of_all), n=1, cutoff=0)[0]
+            near = nearest(name, of_all)
             raise click.UsageError(f"--set {key}: no stage has this option; did you mean {near}?")
         try:
             parsed = specs[name].parse(value)
