@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from pipelines.errors import ConfigError
-from pipelines.option import nearest
+from pipelines.option import Option, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from pipelines.option import Option
 
 
 _NULL = "tag:yaml.org,2002:null"
@@ -22,18 +19,17 @@ _NULL = "tag:yaml.org,2002:null"
 
 def read_config(
     path: str,
-    keys: Mapping[str, Option],
+    keys: Mapping[str, Option | Mapping[str, Option]],
     *,
     owner: Callable[[str], str] = lambda _: "",
-    sections: Mapping[str, Mapping[str, Option]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Read a YAML file of option names and values.
 
     Args:
         path: a local file.
-        keys: the options that the file may have, by name (with underscores).
+        keys: the options that the file may have, by name (with underscores); of a section, the
+            options that it may have.
         owner: returns the other command that has a key, if any.
-        sections: the keys that each section of the file may hold, by its name.
 
     Returns:
         The values by name (with underscores), in the types that ``keys`` state; the values of a
@@ -52,15 +48,14 @@ def read_config(
         node = yaml.compose(text, yaml.SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ConfigError(f"{path}: not a YAML file: {_one_line(error)}") from error
-    return {} if node is None else _values(path, node, keys, owner, sections)
+    return {} if node is None else _values(path, node, keys, owner)
 
 
 def _values(
     where: str,
     node: yaml.Node,
-    keys: Mapping[str, Option],
-    owner: Callable[[str], str] = lambda _: "",
-    sections: Mapping[str, Mapping[str, Option]] = MappingProxyType({}),
+    keys: Mapping[str, Option | Mapping[str, Option]],
+    owner: Callable[[str], str],
 ) -> dict[str, Any]:
     if not isinstance(node, yaml.MappingNode):
         raise ConfigError(f"{where}: this is not a mapping, one 'option: value' a line")
@@ -70,15 +65,15 @@ def _values(
         place = f"{where}: {key.value}"
         if name in values:
             raise ConfigError(f"{place}: given twice; keep one")
-        if name in sections:
-            values[name] = _values(place, value, sections[name])
-        elif name in keys:
-            values[name] = _checked(place, value, keys[name])
+        spec = keys.get(name)
+        if isinstance(spec, Option):
+            values[name] = _checked(place, value, spec)
+        elif spec is not None:
+            values[name] = _values(place, value, spec, lambda _: "")
         elif command := owner(name):
             raise ConfigError(f"{place}: an option of {command}; remove it")
         else:
-            near = nearest(name, (*keys, *sections))
-            raise ConfigError(f"{place}: unknown key; did you mean {near}?")
+            raise ConfigError(f"{place}: unknown key; did you mean {nearest(name, keys)}?")
     return values
 
 

@@ -191,9 +191,8 @@ class Command(click.Command):
 
     def _read(self, ctx: click.Context, path: str) -> dict[str, Any]:
         """Return the values of a configuration file."""
-        values = read_config(
-            path, self.keys, owner=lambda name: self._owner(ctx, name), sections=self.stages
-        )
+        keys: dict[str, Any] = {**self.keys, **self.stages}
+        values = read_config(path, keys, owner=lambda name: self._owner(ctx, name))
         for one in values.get(BEAM_ARGS.name, ()):
             if not one.startswith("--"):
                 raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
@@ -216,18 +215,16 @@ class Command(click.Command):
 
 
 def command(
-    *settings: type, cls: type[Command] = Command, **attributes: Any
+    *settings: type, cls: type[Command] = Command, **choice: Any
 ) -> Callable[[Callable[[Values], None]], Command]:
     """Return a command with the options that classes of settings declare.
 
     Args:
         settings: the classes, in the order of the help.
         cls: of the command.
-        attributes: of `specs_of`, and of ``click.command``.
+        choice: arguments of `specs_of`.
     """
-    names = ("optional", "leave_out", "changes")
-    ours = {name: attributes.pop(name) for name in names if name in attributes}
-    return click.command(cls=cls, specs=specs_of(*settings, **ours), **attributes)
+    return click.command(cls=cls, specs=specs_of(*settings, **choice))
 
 
 def _is_short(ctx: click.Context) -> bool:
