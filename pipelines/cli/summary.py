@@ -241,26 +241,21 @@ def _warnings(summary: Any, asked: Mapping[str, Any]) -> Iterator[str]:
             f"{duplicates.example!r}: an export treats them alike"
         )
     yield from map(str, summary.passed_over)
-    found, wanted = getattr(summary, "superwords", None), asked.get("superwords")
-    if found is not None:
-        if wanted is not None and found < wanted:
-            yield (
-                f"the corpus gave {found:,} superwords, not the {wanted:,} that were asked for: "
-                f"{summary.stopped}"
-            )
+    name = "vocab_size" if getattr(summary, "superwords", None) is None else "superwords"
+    found, wanted = getattr(summary, name, None), asked.get(name)
+    if found is None or wanted is None:
         return
-    size, wanted = getattr(summary, "vocab_size", None), asked.get("vocab_size")
-    if size is None or wanted is None:
-        return
-    if size > wanted:
-        yield too_small(size, wanted)
-    if size < wanted and summary.stopped == "no pair left":  # not the other limit
+    why, unit = summary.stopped, name
+    if name == "vocab_size":
+        unit = "tokens"
+        if found > wanted:
+            yield too_small(found, wanted)
+        if why != "no pair left":  # but the other limit
+            return
         rare = int(asked.get("min_frequency") or 1) > 1
-        remedy = "train on more text, or lower --min-frequency" if rare else "train on more text"
-        yield (
-            f"the corpus gave {size:,} tokens, not the {wanted:,} that were asked for: "
-            f"{summary.stopped} ({remedy})"
-        )
+        why += f" (train on more text{', or lower --min-frequency' if rare else ''})"
+    if found < wanted:
+        yield f"the corpus gave {found:,} {unit}, not the {wanted:,} that were asked for: {why}"
 
 
 def too_small(size: int, wanted: int) -> str:

@@ -54,10 +54,12 @@ def verify(values: Values) -> None:
         bpe verify training-data --input ids
         bpe verify s3://bucket/ids --storage-option endpoint_override=http://storage:9000
     """
+    from pipelines.output.state import Output, complete_outputs
+
     path = values["path"]
     inputs = values.settings(InputSettings) if values["input"] else None
     execution = options.execution(values)
-    outputs: list[tuple[str | None, str, str]] = [("tokenizer", path, "")]
+    outputs: tuple[Output, ...] = (Output(directory=path, kind="tokenizer"),)
     if _is_tokenizer_file(path):
         if execution.beam_args:
             raise click.UsageError(
@@ -65,33 +67,32 @@ def verify(values: Values) -> None:
             )
     else:
         with loading():
-            from pipelines.output.state import complete_outputs
             from pipelines.run import use_storage
             from pipelines.verify import job
 
         use_storage(execution)
-        outputs = [(one.kind, one.directory, one.folder) for one in complete_outputs(path)]
-    if inputs is not None and all(kind == "tokenizer" for kind, *_ in outputs):
+        outputs = complete_outputs(path)
+    if inputs is not None and all(one.kind == "tokenizer" for one in outputs):
         raise click.UsageError("--input goes with encoded output or counts, not a tokenizer")
     results: dict[str, dict[str, Any]] = {}
     tokenizer: Tokenizer | None = None
-    corpora = [directory for kind, directory, _ in outputs if kind == "encoded"]
-    for kind, directory, folder in outputs:
-        if kind == "tokenizer":
-            tokenizer = _read_tokenizer(values, directory)
-            facts = _verify_tokenizer(tokenizer, directory)
+    corpora = [one.directory for one in outputs if one.kind == "encoded"]
+    for one in outputs:
+        if one.kind == "tokenizer":
+            tokenizer = _read_tokenizer(values, one.directory)
+            facts = _verify_tokenizer(tokenizer, one.directory)
             lines = titled("failed" if facts["unreachable"] else "verified", _lines(facts))
         else:
-            of_run = kind == "export" and corpora
+            of_run = one.kind == "export" and corpora
             verified = job.verify(
-                directory=directory,
+                directory=one.directory,
                 inputs=InputSettings(patterns=(corpora[0],)) if of_run else inputs,
                 execution=execution,
                 progress=options.progress(values),
                 tokenizer=tokenizer,
             )
             facts, lines = summarized(values, verify=verified)
-        results[folder or str(kind)] = facts
+        results[one.folder or str(one.kind)] = facts
         if not values["json"]:
             click.echo("\n".join(lines))
     if values["json"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pipelines.option import Group, Positive, Settings, advanced, option
 
@@ -12,18 +12,19 @@ MAX_GROUPS = 10_000  # a field with more, such as an id, was not meant
 MERGE_PATTERN = r"\p{L}"
 
 
-def prune_below() -> Any:
-    """Return the option of counting and of training."""
-    return advanced(
-        1,
-        group="Text",
-        minimum=1,
-        help="Drop pre-tokens that occur fewer than N times. The output records the loss.",
-    )
+@dataclass(frozen=True, kw_only=True)
+class PruneSettings(Settings):
+    """The choice, of counting and of training, to leave rare pre-tokens out.
+
+    Attributes:
+        prune_below: Drop pre-tokens that occur fewer than N times. The output records the loss.
+    """
+
+    prune_below: Positive = advanced(1, group="Text")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountSettings(Settings):
+class CountSettings(PruneSettings):
     """The contents of counts, and the number of their files.
 
     Attributes:
@@ -36,7 +37,6 @@ class CountSettings(Settings):
     _GROUP: ClassVar[Group] = "Output"
 
     track_order: bool = advanced(False)
-    prune_below: int = prune_below()
     shards: Positive = advanced(SHARDS, maximum=99_999)
     group_by: str | None = option(None, metavar="NAME")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from bpe.names import PAIR_COUNTS, TIES
 from pipelines.errors import ConfigError
 from pipelines.option import Group, Natural, Positive, Settings, Share, advanced, option
-from pipelines.settings.counting import prune_below
+from pipelines.settings.counting import PruneSettings
 
 if TYPE_CHECKING:
     from bpe.models import Model
@@ -19,7 +19,7 @@ SYMBOLS = ("bytes", "characters")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainSettings(Settings):
+class TrainSettings(PruneSettings):
     """The vocabulary to train; one of the two limits is given.
 
     Attributes:
@@ -56,7 +56,6 @@ class TrainSettings(Settings):
     ties: str = option("bytes-min", choices=TIES, metavar="RULE")
     pair_counts: str = advanced("overlapping", choices=PAIR_COUNTS, metavar="HOW")
     min_frequency: Positive = option(1)
-    prune_below: int = prune_below()
     extend: str | None = option(None, metavar="FILE")
     superwords: Positive | None = option(None)
     boundless: bool = option(False, excludes=("superwords",))
@@ -106,15 +105,9 @@ class TrainSettings(Settings):
         Args:
             words: the file of the tokenizer of words, which is extended.
         """
-        return TrainSettings(
-            superwords=self.superwords,
-            boundless=self.boundless,
-            ties=self.ties,
-            pair_counts=self.pair_counts,
-            min_frequency=self.min_frequency,
-            prune_runs_below=self.prune_runs_below,
-            extend=words,
-        )
+        names = ("superwords", "boundless", "ties", "pair_counts", "min_frequency")
+        kept = {name: getattr(self, name) for name in (*names, "prune_runs_below")}
+        return TrainSettings(**kept, extend=words)
 
 
 PARITY_TIES, PARITY_MIN_FREQUENCY = "gpt2-max", 2  # of the authors' program; as bpe.parity has them
