@@ -384,19 +384,12 @@ def fires_once(windowing: Any) -> bool:
     return bool(trigger == DefaultTrigger() and in_time)
 
 
-SUM_UP_COUNTS = (
-    "put counts in discarding mode into windows of Beam's default trigger, "
-    "beam.WindowInto(beam.window.FixedWindows(…)), or give a tokenizer by its path"
-)
-
-
-def require_one_pane(source: Any, what: str, *, remedy: str) -> None:
+def require_one_pane(source: Any, what: str) -> None:
     """Check that the windows of a PCollection fire once at most.
 
     Args:
         source: the PCollection.
         what: the transform and its use of a window, for the message.
-        remedy: the remedy, for the message.
 
     Raises:
         ConfigError: a window may fire more than once.
@@ -404,7 +397,9 @@ def require_one_pane(source: Any, what: str, *, remedy: str) -> None:
     if not fires_once(source.windowing):
         raise ConfigError(
             f"{what}, but {source.windowing.triggerfn} with an allowed lateness of "
-            f"{source.windowing.allowed_lateness.micros / 1e6:g} s may fire several times: {remedy}"
+            f"{source.windowing.allowed_lateness.micros / 1e6:g} s may fire several times: put it "
+            "into windows of Beam's default trigger, beam.WindowInto(beam.window.FixedWindows(…)), "
+            "after panes in discarding mode"
         )
 
 

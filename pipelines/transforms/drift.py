@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-_REMEDY = "use windows of Beam's default trigger, beam.WindowInto(beam.window.FixedWindows(…))"
 _RATIOS = (
     *("bytes_per_token", "trained_bytes_per_token"),
     *("single_byte_share", "unseen_per_million"),
@@ -112,7 +111,7 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Measure in bundles, and add up by window."""
-        require_one_pane(documents, "MeasureDrift gives one row for each window", remedy=_REMEDY)
+        require_one_pane(documents, "MeasureDrift gives one row for each window")
         measure = _Measure(self._source, self._baseline, (self._text_field, self._ids_field))
         return (
             documents

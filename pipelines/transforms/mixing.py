@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import apache_beam as beam
 from apache_beam.pvalue import AsSingleton
 
-from pipelines.elements import SUM_UP_COUNTS, require_one_pane
+from pipelines.elements import require_one_pane
 from pipelines.errors import ConfigError, InputError
 from pipelines.mix import weights_of
 from pipelines.option import percent
@@ -65,9 +65,7 @@ class MixCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             )
         sizes = []
         for name, counts in sources.items():
-            require_one_pane(
-                counts, "MixCounts weighs the counts of each window once", remedy=SUM_UP_COUNTS
-            )
+            require_one_pane(counts, "MixCounts weighs the counts of each window once")
             size = beam.Map(_size, name, self._of).with_output_types(tuple[str, int])
             sizes.append(counts | f"Size in {name}" >> size)
         factors = (

@@ -12,7 +12,7 @@ from bpe._native import add_counts
 from bpe.counts.files import counts_to_ipc
 from bpe.ties import needs_order
 from pipelines.batches import counts_of_messages
-from pipelines.elements import SUM_UP_COUNTS, require_one_pane
+from pipelines.elements import require_one_pane
 from pipelines.errors import ConfigError, InputError
 from pipelines.extension import load_extended, located
 from pipelines.failures import job_errors
@@ -89,9 +89,7 @@ class TrainTokenizer(beam.PTransform):  # type: ignore[misc]  # Beam has no type
 
     def expand(self, counts: beam.PCollection[tuple[bytes, int]]) -> Any:
         """Merge the counts by shard, and train on all shards in one worker."""
-        require_one_pane(
-            counts, "TrainTokenizer trains one tokenizer in each window", remedy=SUM_UP_COUNTS
-        )
+        require_one_pane(counts, "TrainTokenizer trains one tokenizer in each window")
         whole = counts.windowing.is_default()
         messages = gathered(counts, shards=SHARDS, label="TrainTokenizer")
         if whole:  # so that a worker sees that there are no counts at all
