@@ -314,7 +314,7 @@ def run(
         special_tokens = pretokens.special_tokens
         check_special_tokens(special_tokens, in_tokens(encoding, special_tokens, known))
         if encoding.keep:
-            find_passthrough(find_inputs(encoded_inputs).files, encoding)
+            find_passthrough(find_inputs(encoded_inputs).files, encoding.keep)
 
     def below(folder: str) -> OutputSettings:
         return replace(output, directory=join(output.directory, folder))

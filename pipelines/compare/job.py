@@ -35,7 +35,7 @@ from pipelines.output.directory import plan_of_run
 from pipelines.output.names import Plan, dead_letters_in, json_bytes
 from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits, run_once
 from pipelines.progress import UNSEEN
-from pipelines.settings import SHARDS, EncodeSettings, OutputSettings
+from pipelines.settings import SHARDS, OutputSettings
 from pipelines.spill import SpillWriter, read_segment
 from pipelines.stage.job import are_here, temporary_work
 from pipelines.stage.record import StoredFile
@@ -313,7 +313,7 @@ def _group_column(files: Sequence[InputFile], by: str | None) -> tuple[Passthrou
     if by == "id":
         raise ConfigError("`by` id: each document has its own: name a column with few values")
     try:
-        columns = find_passthrough(files, EncodeSettings(keep=(by,)))
+        columns = find_passthrough(files, (by,))
     except (ConfigError, InputError) as error:
         raise type(error)(str(error).replace("`keep`", "`by`")) from error
     kind = parse_type(columns[0].type)

@@ -244,9 +244,9 @@ class EncodeRequest(CorpusRequest):
         found = self.find()
         if self.appending.appends:
             begins = not found.generation
-            keep = settled_columns(self.directory, found.files, encoding, begins=begins)
+            keep = settled_columns(self.directory, found.files, encoding.keep, begins=begins)
         else:
-            keep = find_passthrough(found.files, encoding)
+            keep = find_passthrough(found.files, encoding.keep)
         splits = self.split(found)
         job = encode_job(
             *(tokenizer, self.worker_files()[TOKENIZER]),
@@ -309,16 +309,10 @@ class EncodeRequest(CorpusRequest):
         made, resumed = metric(result, "units_made"), metric(result, "units_resumed")
         summary = EncodeSummary(
             output=self.directory,
-            documents=totals.documents,
-            bytes=totals.text_bytes,
-            tokens=totals.tokens,
-            unknown_tokens=totals.unknown,
-            failures=totals.failures,
+            **manifest.figures,
             sources=totals.sources,
             duplicate_ids=manifest.duplicate_ids,
-            formats=manifest.formats,
             passed_over=planned.passed_over,
-            parts=len(manifest.parts),
             # A runner that starts a job again finds the parts of its own first try, too.
             resumed_parts=resumed if self.output.resume else 0,
             output_bytes=totals.bytes,

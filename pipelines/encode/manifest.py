@@ -220,6 +220,19 @@ class EncodedManifest(EncodedHeader):
         return add_formats(*({part.inputs[0].format: part.documents} for part in parts))
 
     @property
+    def figures(self) -> dict[str, Any]:
+        """Return the fields that summaries of encoding and of verification share."""
+        return {
+            "documents": self.totals.documents,
+            "bytes": self.totals.text_bytes,
+            "tokens": self.totals.tokens,
+            "unknown_tokens": self.totals.unknown,
+            "failures": self.totals.failures,
+            "formats": self.formats,
+            "parts": len(self.parts),
+        }
+
+    @property
     def dead_letters(self) -> tuple[DeadLetters, ...]:
         """Return the files of bad records."""
         return tuple(part.dead_letters for part in self.parts if part.dead_letters)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from pipelines.corpus.files import InputFile
     from pipelines.corpus.splits import FileRange
-    from pipelines.settings import EncodeSettings
 
     _Records = Callable[[FileRange], Iterator[dict[str, Any]]]
 
@@ -36,22 +35,22 @@ _FOOTERS_AT_ONCE = 16
 
 
 def find_passthrough(
-    files: Sequence[InputFile], encoding: EncodeSettings
+    files: Sequence[InputFile], keep: Sequence[str]
 ) -> tuple[PassthroughColumn, ...]:
     """Return the columns to keep, with their given types or their types in ``files``.
 
     Args:
         files: the inputs.
-        encoding: the settings that name the columns.
+        keep: the names of the columns, each ``NAME`` or ``NAME:TYPE``.
 
     Raises:
         ConfigError: a name or type is wrong, or the files have no common type for a column.
         InputError: a file has no such column, or cannot be read.
     """
-    wanted = names_and_types(encoding.keep)
+    wanted = names_and_types(keep)
     if not wanted:
         return ()
-    check_columns(files, f"`keep` {encoding.keep[0]}")
+    check_columns(files, f"`keep` {keep[0]}")
     typed, sampled = [], []
     for source in (whole_file(file, index) for index, file in enumerate(files)):
         reader = READERS[source.format]
@@ -72,20 +71,20 @@ def find_passthrough(
 
 
 def settled_columns(
-    directory: str, files: Sequence[InputFile], encoding: EncodeSettings, *, begins: bool
+    directory: str, files: Sequence[InputFile], keep: Sequence[str], *, begins: bool
 ) -> tuple[PassthroughColumn, ...]:
     """Return the columns that pass through, with the types that the first job gave them.
 
     Args:
         directory: the directory of the output.
         files: the input files, from which types that are not given are found.
-        encoding: the settings that name the columns.
+        keep: the names of the columns, as for `find_passthrough`.
         begins: whether this is the first job.
 
     Raises:
         ConfigError, InputError: the errors of `find_passthrough`.
     """
-    given = names_and_types(encoding.keep)
+    given = names_and_types(keep)
     if not begins:
         then = from_jsonable(
             tuple[PassthroughColumn, ...], read_plan(directory).get("settings", {}).get("keep", [])
@@ -95,8 +94,8 @@ def settled_columns(
         ):
             return then
     if all(kind is not None for kind in given.values()):  # whatever files there are
-        return find_passthrough((), encoding)
-    return find_passthrough(files, encoding)
+        return find_passthrough((), keep)
+    return find_passthrough(files, keep)
 
 
 def names_and_types(

@@ -98,7 +98,7 @@ class ReadDocuments(ExceptionHandling):
 
 def _plan(_: None, inputs: InputSettings, keep: tuple[str, ...]) -> Iterator[bytes]:
     files = find_inputs(inputs).files
-    options = ReadOptions.of(inputs, keep=find_passthrough(files, EncodeSettings(keep=keep)))
+    options = ReadOptions.of(inputs, keep=find_passthrough(files, keep))
     for split in plan_splits(files, inputs.split_size):
         yield pack((split, options))
 

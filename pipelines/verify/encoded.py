@@ -159,8 +159,9 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
         inputs=None if job.inputs is None else anywhere(job.inputs),
         reads=paths is None,
     )
-    totals = manifest.totals
-    size = totals.bytes if paths is None else sum(source.size for source in manifest.inputs)
+    size = (
+        manifest.totals.bytes if paths is None else sum(source.size for source in manifest.inputs)
+    )
     job.run(check, reads=paths or (), pieces=len(manifest.parts), size=size)
     if not manifest.generation:
         job.refuse_another(manifest, read_encoded(root))
@@ -168,16 +169,7 @@ def verify_encoded(job: Verification, tokenizer: Tokenizer | None) -> dict[str, 
         raise VerificationError(
             f"{root} was encoded with another tokenizer than the one in its folder: encode it again"
         )
-    return {
-        "parts": len(manifest.parts),
-        "documents": totals.documents,
-        "bytes": totals.text_bytes,
-        "tokens": totals.tokens,
-        "unknown_tokens": totals.unknown,
-        "failures": totals.failures,
-        "formats": manifest.formats,
-        "lossless": keeps_texts(own, manifest.rows),
-    }
+    return {**manifest.figures, "lossless": keeps_texts(own, manifest.rows)}
 
 
 def paths_of(
