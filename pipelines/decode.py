@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from bpe import Tokenizer
-    from pipelines.encode.manifest import EncodedManifest, Part
+    from pipelines.encode.manifest import Part
 
 DOCUMENTS = 1024  # decoded and written at a time
 
@@ -58,21 +58,18 @@ def decode(
         use_storage(execution)
         complete(directory, "encoded")
         root = storage.located(directory)
-        return _decode(root, read_encoded(root), stream)
-
-
-def _decode(root: str, manifest: EncodedManifest, stream: BinaryIO) -> int:
-    tokenizer = stored_tokenizer(root, manifest.tokenizer.sha256)
-    try:
-        ends = end_ids(tokenizer, manifest.rows)
-    except ConfigError as error:
-        raise InputError(f"{root}: the manifest contradicts itself: {error}") from error
-    documents = 0
-    for part in manifest.parts:
-        for batch, tokens in _documents(root, part, ends):
-            stream.write(_lines(join(root, part.file), batch.column(ID), tokens, tokenizer))
-            documents += len(batch)
-    return documents
+        manifest = read_encoded(root)
+        tokenizer = stored_tokenizer(root, manifest.tokenizer.sha256)
+        try:
+            ends = end_ids(tokenizer, manifest.rows)
+        except ConfigError as error:
+            raise InputError(f"{root}: the manifest contradicts itself: {error}") from error
+        for part in manifest.parts:
+            stream.writelines(
+                _lines(join(root, part.file), batch.column(ID), tokens, tokenizer)
+                for batch, tokens in _documents(root, part, ends)
+            )
+        return manifest.totals.documents
 
 
 def _documents(

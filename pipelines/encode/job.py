@@ -210,15 +210,14 @@ class EncodeRequest(CorpusRequest):
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:
         """Encode a split."""
         job = self.job()
-        tokenizer = self.tokenizers.get(job.tokenizer.sha256, lambda: tokenizer_of(job))
-        if self.appending.appends:
-            from pipelines.encode.drift import Gauge  # noqa: PLC0415 - of those that append alone
+        sha256 = job.tokenizer.sha256
+        tokenizer = self.tokenizers.get(sha256, lambda: tokenizer_of(job))
+        if not self.appending.appends:
+            return encode_split(unit.work, job, tokenizer, stopped, slot=slot)
+        from pipelines.encode.drift import Gauge  # noqa: PLC0415 - of those that append alone
 
-            gauge = self.gauges.get(
-                job.tokenizer.sha256, lambda: Gauge(tokenizer, self.drift.baseline)
-            )
-            return encode_arrived(unit.work, job, tokenizer, stopped, gauge=gauge, slot=slot)
-        return encode_split(unit.work, job, tokenizer, stopped, slot=slot)
+        gauge = self.gauges.get(sha256, lambda: Gauge(tokenizer, self.drift.baseline))
+        return encode_arrived(unit.work, job, tokenizer, stopped, gauge=gauge, slot=slot)
 
     def fold(self, records: Sequence[Record]) -> None:
         """Write the manifest; errors are those of `write_manifest`."""
