@@ -358,28 +358,22 @@ def check_agreement(
     titles: tuple[str, str],
 ) -> None:
     """Raise CountsError unless both counts cut texts and found runs in the same way."""
-    if one.runs != other.runs:
-        here, there = (str(counts.runs or "counts of pre-tokens") for counts in (one, other))
-        raise CountsError(
-            f"counts of different runs cannot be added: {titles[0]} has {here}, {titles[1]} "
-            f"has {there}; count one of the corpora again"
-        )
     mine, its = (
-        {**counts.pretokenizer.settings, "special_tokens": list(counts.special_tokens)}
+        {
+            "runs": counts.runs or "counts of pre-tokens",
+            **counts.pretokenizer.settings,
+            "special_tokens": list(counts.special_tokens),
+            "`track_order`": counts.order_span is not None,
+        }
         for counts in (one, other)
     )
     for what, value in mine.items():
         if value != its[what]:
+            here, there = map(str if what == "runs" else repr, (value, its[what]))
             raise CountsError(
-                f"counts with different {what} cannot be added: {titles[0]} has {value!r}, "
-                f"{titles[1]} has {its[what]!r}; count one of the corpora again"
+                f"counts of different {what} cannot be added: {titles[0]} has {here}, {titles[1]} "
+                f"has {there}; count one of the corpora again"
             )
-    if (one.order_span is None) != (other.order_span is None):
-        raise CountsError(
-            "counts that track order cannot be added to counts that do not: "
-            f"{titles[1 if one.order_span is None else 0]} does; count the other with "
-            "`track_order`"
-        )
 
 
 def require_pretokens(counts: Described, *, title: str, remedy: str) -> None:

@@ -43,14 +43,16 @@ class AddCounts(beam.CombineFn):  # type: ignore[misc]
 
     def add_input(self, accumulator: list[bytes], message: bytes) -> list[bytes]:
         """Add one message."""
-        return self._add(accumulator, [message])
+        return self.merge_accumulators([accumulator, [message]])
 
     def merge_accumulators(self, accumulators: Iterable[list[bytes]]) -> list[bytes]:
         """Join lists of messages."""
-        merged_so_far: list[bytes] = []
+        joined: list[bytes] = []
         for accumulator in accumulators:
-            merged_so_far = self._add(merged_so_far, accumulator)
-        return merged_so_far
+            joined = [*joined, *accumulator]
+            if len(joined) > _FEW and sum(map(len, joined[1:])) >= len(joined[0]):
+                joined = self._merge(joined)
+        return joined
 
     def compact(self, accumulator: list[bytes]) -> list[bytes]:
         """Merge the messages before the accumulator is sent."""
@@ -59,13 +61,6 @@ class AddCounts(beam.CombineFn):  # type: ignore[misc]
     def extract_output(self, accumulator: list[bytes]) -> bytes:
         """Return the counts of the shard as one message, without counts for an empty pane."""
         return b"".join(self._merge(accumulator)) or counts_to_ipc(add_counts([]))
-
-    def _add(self, accumulator: list[bytes], messages: list[bytes]) -> list[bytes]:
-        accumulator = [*accumulator, *messages]
-        waiting = sum(map(len, accumulator[1:]))
-        if len(accumulator) > _FEW and waiting >= len(accumulator[0]):
-            return self._merge(accumulator)
-        return accumulator
 
     def _merge(self, accumulator: list[bytes]) -> list[bytes]:
         if len(accumulator) < 2 or self._failures.stopped():

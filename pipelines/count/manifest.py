@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from bpe._codec import to_jsonable
 from bpe._inputs_file import INPUTS, take_out
@@ -92,7 +92,6 @@ class GroupedManifest:
     def files(self) -> dict[str, bytes]:
         """Return the files to write, by name, the manifest last."""
         value = {"kind": GROUPED_KIND, "version": VERSION, **to_jsonable(self)}
-        value["totals"] = asdict(self.totals)
         value, inputs = take_out(with_checksum(value))
         before = {} if inputs is None else {INPUTS: inputs}
         return {**before, MANIFEST: json_bytes(value)}

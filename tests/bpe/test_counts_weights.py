@@ -70,7 +70,7 @@ def test_counts_that_do_not_go_together_say_which_and_why() -> None:
             {"special_tokens": ["<s>"]},
             r"different special_tokens .*: day1 has \[\], day2 has \['<s",
         ),
-        ({}, "that do not: day1 does; .*`track_order`"),
+        ({}, "different `track_order` .*: day1 has True, day2 has False; count one of"),
     ]
     for settings, message in cases:
         with pytest.raises(CountsError, match=message):
