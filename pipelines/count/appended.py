@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bpe._inputs_file import INPUTS
 from bpe.counts.manifest import CountsManifest, Totals
 from pipelines import storage
-from pipelines.count.directory import StoredCounts, read_manifest, set_of
+from pipelines.count.directory import StoredCounts, read_counts
 from pipelines.count.manifest import AppendedManifest, AppendedSet
 from pipelines.count.results import counted_inputs, write_files_of, write_shard
 from pipelines.output.directory import remove_temporaries
@@ -37,18 +37,17 @@ FAN_IN = 16
 _Set = tuple[AppendedSet, str, CountsManifest]  # with the path of its manifest
 
 
-def read_appended(directory: str) -> AppendedManifest | None:
-    """Read the sets in a directory, also if nothing was appended yet; None if there are no counts.
+def read_appended(directory: str) -> tuple[AppendedManifest, list[_Set]]:
+    """Read the sets in a directory of counts, also if nothing was appended yet.
 
     Raises:
-        InputError: the manifest is damaged.
+        InputError, bpe.errors.CountsError: a manifest is missing or damaged.
     """
-    if not storage.exists(join(directory, MANIFEST)):
-        return None
-    manifest = read_manifest(directory, directory)
-    if isinstance(manifest, AppendedManifest):
-        return manifest
-    return AppendedManifest(generation=0, sets=(AppendedSet(generation=0, jobs=0),))
+    counts = read_counts(directory)
+    first = AppendedManifest(generation=0, sets=(AppendedSet(generation=0, jobs=0),))
+    manifest = counts.appended or first
+    sets = zip(manifest.sets, counts.sets.items(), strict=False)
+    return manifest, [(one, *stored) for one, stored in sets]
 
 
 def append_counts(
@@ -81,11 +80,9 @@ def append_counts(
     read = [file for file in files if file.name not in {one.name for one in aside}]
     made = counted.manifest(job, counted_inputs(read))
     directory, taken = job.directory, {file.name for file in files}
-    before = read_appended(directory) if job.generation else None
     sets: list[_Set] = []
     gone: list[int] = []
-    for one in () if before is None else before.sets:
-        path, manifest = set_of(directory, one)
+    for one, path, manifest in read_appended(directory)[1] if job.generation else ():
         names = {file.name for file in manifest.inputs} | {file.name for file in one.set_aside}
         if one.jobs == 1 and not taken.isdisjoint(names):
             gone.append(one.generation)
@@ -97,8 +94,8 @@ def append_counts(
     if not (job.generation or aside):  # as a job that does not append
         write_files_of(made, job)
         return
-    if before is not None and not before.generation:
-        first = join(directory, before.sets[0].manifest)
+    if job.generation == 1:
+        first = join(directory, sets[0][0].manifest)
         if not storage.exists(first):
             storage.write(first, storage.read(join(directory, MANIFEST)))
     added = AppendedSet(generation=job.generation, jobs=1 if job.generation else 0, set_aside=aside)
@@ -126,8 +123,8 @@ def tidy(directory: str, *, prune: bool) -> None:
     Raises:
         OutputError, InputError: a file cannot be removed or read.
     """
-    now = read_appended(directory)
-    if now is None or not now.generation:
+    now, _ = read_appended(directory)
+    if not now.generation:
         return
     keep = {one.generation for one in now.sets} | (set() if prune else {*now.superseded})
     for folder in ((), (DATA,)):
@@ -167,9 +164,3 @@ def _merged(some: Sequence[_Set], job: CountJob) -> _Set:
     )
     parts = tuple(one.part for one in written if one.part)
     return _written_set(job.directory, added, replace(sets.manifest, parts=parts))
-
-
-def fixed_files(directory: str, manifest: AppendedManifest) -> set[str]:
-    """Return the names of the files whose counts cannot be taken out of their set."""
-    fixed = [set_of(directory, one) for one in manifest.sets if one.jobs != 1]
-    return {file.name for _, one in fixed for file in one.inputs}

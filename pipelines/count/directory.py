@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from bpe._native import SortedCounts
     from bpe.counts.manifest import CountsPart
+    from pipelines.totals import SetAside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,13 +48,13 @@ class StoredCounts:
     Attributes:
         directory: the directory.
         sets: the manifest of each set, by the path of the manifest; its files are next to it.
-        appended: the sets of a directory that files were appended to; else empty.
+        appended: the manifest above the sets of several jobs; else None.
         grouped: the manifest above counts by group; else None.
     """
 
     directory: str
     sets: Mapping[str, CountsManifest]
-    appended: tuple[AppendedSet, ...] = ()
+    appended: AppendedManifest | None = None
     grouped: GroupedManifest | None = None
 
     @property
@@ -73,6 +74,13 @@ class StoredCounts:
             inputs=grouped.inputs,
             dead_letters=grouped.dead_letters,
         )
+
+    @property
+    def set_aside(self) -> list[SetAside]:
+        """Return the files that could not be read when they were appended."""
+        return [
+            file for one in (self.appended.sets if self.appended else ()) for file in one.set_aside
+        ]
 
     @property
     def files(self) -> list[tuple[str, CountsPart]]:
@@ -127,8 +135,8 @@ def read_counts(directory: str) -> StoredCounts:
     if isinstance(manifest, GroupedManifest):
         counts = StoredCounts(directory=root, sets=_of_groups(root, manifest), grouped=manifest)
     elif isinstance(manifest, AppendedManifest):
-        sets = dict(set_of(root, one) for one in manifest.sets)
-        counts = StoredCounts(directory=root, sets=sets, appended=manifest.sets)
+        sets = dict(_set_of(root, one) for one in manifest.sets)
+        counts = StoredCounts(directory=root, sets=sets, appended=manifest)
     else:
         counts = StoredCounts(directory=root, sets={join(root, MANIFEST): manifest})
     (path, first), *others = counts.sets.items()
@@ -205,13 +213,8 @@ def read_manifest(root: str, directory: str) -> CountsManifest | GroupedManifest
     return manifest_from(GroupedManifest, value, path, inputs=inputs, **known)
 
 
-def set_of(directory: str, one: AppendedSet) -> tuple[str, CountsManifest]:
-    """Read the manifest of a set; return its path, too.
-
-    Raises:
-        InputError: the manifest is missing.
-        CountsError: the manifest is damaged.
-    """
+def _set_of(directory: str, one: AppendedSet) -> tuple[str, CountsManifest]:
+    """Read the manifest of a set; return its path, too."""
     path = join(directory, one.manifest)
     if not one.generation and not storage.exists(path):
         path = join(directory, MANIFEST)  # of the first job, which nothing was appended to yet

@@ -14,7 +14,7 @@ from pipelines import storage
 from pipelines.corpus.files import check_columns
 from pipelines.corpus.reading import Reading, reading_of
 from pipelines.corpus.splits import changed_inputs, inputs_of
-from pipelines.count.appended import append_counts, fixed_files, read_appended, tidy
+from pipelines.count.appended import append_counts, read_appended, tidy
 from pipelines.count.beam import merge_shards
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts, read_counts_manifest
@@ -32,7 +32,7 @@ from pipelines.extension import pretokens_of
 from pipelines.failures import FailureChannel, job_errors
 from pipelines.option import changed, split_arguments, takes
 from pipelines.output.directory import refuse_inputs_inside
-from pipelines.output.names import GENERATION, TOKENIZER, read_plan
+from pipelines.output.names import GENERATION, MANIFEST, TOKENIZER, read_plan
 from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
@@ -44,6 +44,7 @@ from pipelines.settings import (
     RunSettings,
 )
 from pipelines.stage.beam import RunJob, fold_all, keyed, reshuffled
+from pipelines.storage import join
 from pipelines.summaries import CountSummary
 from pipelines.timings import save_timing
 from pipelines.tokenizer_files import load_tokenizer, tokenizer_json
@@ -174,11 +175,12 @@ class CountRequest(CorpusRequest):
         return self.planned(found, splits, plan)
 
     def appended_to(self) -> tuple[int | None, set[str]]:
-        """Return the generation of the directory and the names of `fixed_files`."""
-        before = read_appended(self.directory)
-        if before is None:
+        """Return the generation, and the names of files whose counts were merged with others."""
+        if not storage.exists(join(self.directory, MANIFEST)):
             return None, set()
-        return before.generation, fixed_files(self.directory, before)
+        before, sets = read_appended(self.directory)
+        fixed = (manifest for one, _, manifest in sets if one.jobs != 1)
+        return before.generation, {file.name for one in fixed for file in one.inputs}
 
     def keep(self, planned: Planned) -> bool:
         """Return whether to keep the complete counts of an earlier run of this job."""
@@ -262,9 +264,7 @@ class CountRequest(CorpusRequest):
             inputs=len(manifest.inputs),
             new_inputs=len(planned.files),
             outdated=planned.outdated,
-            set_aside=tuple(
-                f"{file.name}: {file.reason}" for one in counts.appended for file in one.set_aside
-            ),
+            set_aside=tuple(f"{one.name}: {one.reason}" for one in counts.set_aside),
         )
         if done is not None and not done.complete:
             units = {"items": summary.pretokens, "unit": f"{summary.unit}s"}

@@ -103,8 +103,7 @@ class CountAgain(CountRequest):
         """
         counts = read_counts(self.counted)
         files = match_inputs(
-            *(self.counted, self.inputs, _stated(counts)),
-            set_aside=[aside for one in counts.appended for aside in one.set_aside],
+            *(self.counted, self.inputs, _stated(counts)), set_aside=counts.set_aside
         )
         return Inputs(files=tuple(files))
 
