@@ -8,9 +8,8 @@ of the file if this is larger.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -90,15 +89,13 @@ def _read(source: FileRange, options: ReadOptions) -> Iterator[Block]:
                 pre_buffer=False,
                 page_checksum_verification=True,
             )
-            schema = file.schema_arrow
-            _check_rows(file.metadata)
+            schema, groups = file.schema_arrow, _groups(source, file.metadata)
         except _ERRORS as error:
             # Every range of the file finds out; the first one says so.
             bad = [_no_parquet(source, stored, error)] if source.start == 0 else []
             yield _no_rows(source, options, bad, input_bytes=source.size)
             return
-        reader = _Reader(source, options, stored, file, schema)
-        yield from reader.blocks()
+        yield from _Reader(source, options, stored, file, schema).blocks(groups)
 
 
 def _no_rows(
@@ -135,21 +132,13 @@ class _Reader:
         self._texts = [column for column in self._columns.values() if is_text(column.type)]
         self._encoded = any(pa.types.is_dictionary(column.type) for column in self._texts)
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield every block of the range, with ``input_bytes`` in proportion to the rows."""
-        source, metadata = self.source, self.file.metadata
-        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        firsts = [*accumulate(rows, initial=0)]
-        groups = [
-            group
-            for group, begin in enumerate(_beginnings(metadata, source.file_size))
-            if source.start <= begin < source.end
-        ]
-        total = sum(rows[group] for group in groups)
+    def blocks(self, groups: list[_Group]) -> Iterator[Block]:
+        """Yield every block of the groups, with ``input_bytes`` in proportion to the rows."""
+        source, total = self.source, sum(group.end - group.first for group in groups)
         taken = 0
         for group in groups:
-            for row, stretch, bad in self._stretches(group, firsts[group], firsts[group + 1]):
-                done = row + len(stretch or ()) - firsts[groups[0]]
+            for row, stretch, bad in self._stretches(group):
+                done = row + len(stretch or ()) - groups[0].first
                 now = min(source.size * done // max(total, 1), source.size)
                 if stretch is None:
                     yield _no_rows(source, self.options, bad, input_bytes=now - taken)
@@ -195,24 +184,18 @@ class _Reader:
         )
         return well_formed(block.without_bad(reasons, [source]), [source])
 
-    def _stretches(
-        self, group: int, row: int, end: int
-    ) -> Iterator[tuple[int, pa.Table | None, list[BadRecord]]]:
+    def _stretches(self, group: _Group) -> Iterator[tuple[int, pa.Table | None, list[BadRecord]]]:
         """Yield the rows of a group by about ``block_bytes``, with a bad record for damage.
-
-        Args:
-            group: the number of the row group.
-            row: the number of its first row.
-            end: one more than the number of its last row.
 
         Yields:
             The number of the first row, the rows if there are any, and the bad record if any.
         """
+        row = group.first
         held = list[pa.Table]()
         held_bytes = held_rows = 0
         lost = None
         try:
-            for piece in self._pieces(group):
+            for piece in self._pieces(group.number):
                 held.append(piece)
                 held_bytes += piece.nbytes
                 held_rows += len(piece)
@@ -220,17 +203,16 @@ class _Reader:
                     yield row, pa.concat_tables(held), []
                     row += held_rows
                     held, held_bytes, held_rows = [], 0, 0
-            if row + held_rows < end:
+            if row + held_rows < group.end:
                 lost = "its columns end early"
         except _ERRORS as error:
             lost = str(error)
         first_lost = row + held_rows
         bad = []
         if lost is not None:
-            reason = (
-                f"row group {group} cannot be read ({lost}): its rows {first_lost} to {end - 1}"
-            )
-            bad = [BadRecord.of(self.source, first_lost, f"{reason} are lost", b"")]
+            reason = f"row group {group.number} cannot be read ({lost})"
+            lost_rows = f"its rows {first_lost} to {group.end - 1} are lost"
+            bad = [BadRecord.of(self.source, first_lost, f"{reason}: {lost_rows}", b"")]
         if held or bad:
             yield row, pa.concat_tables(held) if held else None, bad
 
@@ -303,26 +285,23 @@ class _Reader:
 
     def _largest_repeated(self, index: int) -> int:
         """Return the bytes of the largest value in each column's dictionary, added up."""
-        largest = 0
         names = [column.name for column in self._texts]
-        batches = self._dictionaries.iter_batches(
+        # The same file, its columns left dictionary-encoded.
+        file = pq.ParquetFile(
+            self.stored,
+            metadata=self.file.metadata,
+            read_dictionary=names,
+            buffer_size=READ_AHEAD,
+            pre_buffer=False,
+        )
+        batches = file.iter_batches(
             batch_size=1, row_groups=[index], columns=names, use_threads=False
         )
+        largest = 0
         for column in (one.values(batch) for batch in islice(batches, 1) for one in self._texts):
             if pa.types.is_dictionary(column.type) and len(column.dictionary):
                 largest += pc.max(pc.binary_length(_as_binary(column.dictionary))).as_py() or 0
         return int(largest)
-
-    @cached_property
-    def _dictionaries(self) -> pq.ParquetFile:
-        """Return the same file, its columns left dictionary-encoded."""
-        return pq.ParquetFile(
-            self.stored,
-            metadata=self.file.metadata,
-            read_dictionary=[column.name for column in self._texts],
-            buffer_size=READ_AHEAD,
-            pre_buffer=False,
-        )
 
 
 def _malformed_text(column: pa.Array) -> list[int]:
@@ -392,31 +371,36 @@ def _counting(first: int, length: int) -> pa.Int64Array:
     return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), length), start=first - 1)
 
 
-def _check_rows(metadata: pq.FileMetaData) -> None:
-    """Check the numbers of rows in the footer: too small a number would lose rows in silence.
+class _Group(NamedTuple):
+    """A row group: its number, its first row in the file, and one more than its last row."""
 
-    Raises:
-        ValueError: the rows of the row groups do not add up to the rows of the file.
-    """
-    rows = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
-    if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
-        raise ValueError(f"its row groups have {sum(rows)} rows, the file {metadata.num_rows}")
+    number: int
+    first: int
+    end: int
 
 
-def _beginnings(metadata: pq.FileMetaData, file_size: int) -> list[int]:
-    """Return the beginning of each row group in the file, from their sizes.
+def _groups(source: FileRange, metadata: pq.FileMetaData) -> list[_Group]:
+    """Return the row groups that begin in ``source``, computed from the sizes of all groups.
 
     The offsets in the footer are not used: the offsets of a damaged file can be anything, and
     reading them with pyarrow can end the process.
+
+    Raises:
+        ValueError: the rows of the groups do not add up to the rows of the file: too small a number
+            would lose rows in silence.
     """
-    sizes = [
-        max(metadata.row_group(index).total_byte_size, 0)
-        for index in range(metadata.num_row_groups)
-    ]
-    total = max(sum(sizes), 1)
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    ends = [*accumulate(group.num_rows for group in groups)]
+    rows = ends[-1] if ends else 0
+    if any(group.num_rows < 0 for group in groups) or rows != metadata.num_rows:
+        raise ValueError(f"its row groups have {rows} rows, the file {metadata.num_rows}")
+    sizes = [max(group.total_byte_size, 0) for group in groups]
+    before, total = accumulate(sizes, initial=0), max(sum(sizes), 1)
     return [
-        min(file_size * before // total, file_size - 1)
-        for before in [*accumulate(sizes, initial=0)][: len(sizes)]
+        _Group(number, end - group.num_rows, end)
+        for number, (group, end, size) in enumerate(zip(groups, ends, before, strict=False))
+        for begin in [min(source.file_size * size // total, source.file_size - 1)]
+        if source.start <= begin < source.end
     ]
 
 
