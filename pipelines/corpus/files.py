@@ -94,22 +94,18 @@ def input_file(
         InputError: files of this kind are not read.
     """
     suffix, compression = suffix_of(name)
-    format_: FileFormat
-    if asked == "auto":
-        if suffix in UNREADABLE_SUFFIXES:
-            raise InputError(
-                f"{path}: {suffix} files are not read: unpack it, or compress it as .gz, .zst, "
-                ".bz2 or .xz (or say `format` if it is plain text after all)"
-            )
-        if records := _unread_records(name):
-            raise InputError(
-                f"{path}: the name says that it holds records ({records}), and such files are not "
-                "read: make JSON lines or Parquet of it, leave it out with a pattern, or say "
-                "`format` (text: the whole file is one document)"
-            )
-        format_ = format_of(name)
-    else:
-        format_ = asked
+    if asked == "auto" and suffix in UNREADABLE_SUFFIXES:
+        raise InputError(
+            f"{path}: {suffix} files are not read: unpack it, or compress it as .gz, .zst, .bz2 or "
+            ".xz (or say `format` if it is plain text after all)"
+        )
+    if asked == "auto" and (records := _unread_records(name)):
+        raise InputError(
+            f"{path}: the name says that it holds records ({records}), and such files are not "
+            "read: make JSON lines or Parquet of it, leave it out with a pattern, or say "
+            "`format` (text: the whole file is one document)"
+        )
+    format_ = format_of(name) if asked == "auto" else asked
     if compression != "none" and not FILE_FORMATS[format_].can_be_compressed:
         raise InputError(
             f"{path}: {format_} files are compressed inside and read at random: unpack the "

@@ -15,6 +15,7 @@ how many were passed over, and why.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import posixpath
 import stat
@@ -339,7 +340,7 @@ def _match_below(root: str, glob: str, *, changing: bool, by_name: bool) -> Matc
     root = (os.path.abspath(root) if local else root).rstrip("/")  # noqa: PTH100 - as in `_file_at`
     matches, is_match = Matches(root), matcher(glob)
     unfinished = UNFINISHED if changing else ()
-    for relative, entry in _walked(root, changing=changing) if local else _objects(root, glob):
+    for relative, entry in _walked(root) if local else _objects(root, glob):
         if not is_match(relative) or relative.endswith(unfinished):
             continue
         # A README.jsonl would be records.
@@ -347,7 +348,7 @@ def _match_below(root: str, glob: str, *, changing: bool, by_name: bool) -> Matc
         path = f"{root}/{relative}"
         listed: Listed | str | None = BY_NAME
         if is_visible(relative, about_data=about_data):
-            listed = entry if isinstance(entry, Listed) else _look(path, entry, changing=changing)
+            listed = entry if isinstance(entry, Listed) else _look(path, entry)
         if isinstance(listed, str):
             matches.passed_over[path] = listed
         elif listed is not None:
@@ -355,18 +356,14 @@ def _match_below(root: str, glob: str, *, changing: bool, by_name: bool) -> Matc
     return matches
 
 
-def _walked(root: str, *, changing: bool) -> Iterator[tuple[str, os.DirEntry[str]]]:
+def _walked(root: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Yield the files below a local folder, each with its relative path; none if it is none."""
     folders = [""] if os.path.isdir(root + "/") else []  # noqa: PTH112 - each with a slash at its end
     while folders:
         folder = folders.pop()
-        try:
-            with os.scandir(f"{root}/{folder}") as entries:
-                listed = list(entries)
-        except FileNotFoundError:
-            if not changing:
-                raise
-            continue
+        listed: list[os.DirEntry[str]] = []
+        with contextlib.suppress(FileNotFoundError), os.scandir(f"{root}/{folder}") as entries:
+            listed += entries
         ours = folder and any(entry.name == PLAN for entry in listed)
         if ours and read_plan(f"{root}/{folder.rstrip('/')}"):
             continue
@@ -378,7 +375,7 @@ def _walked(root: str, *, changing: bool) -> Iterator[tuple[str, os.DirEntry[str
                 yield relative, entry
 
 
-def _look(path: str, entry: os.DirEntry[str], *, changing: bool) -> Listed | str | None:
+def _look(path: str, entry: os.DirEntry[str]) -> Listed | str | None:
     """Return the listed file, or the reason to pass it over; None if the file is gone."""
     if entry.is_dir(follow_symlinks=False):
         return BY_NAME
@@ -387,7 +384,7 @@ def _look(path: str, entry: os.DirEntry[str], *, changing: bool) -> Listed | str
     except OSError:
         if entry.is_symlink():
             return DANGLING
-        if not changing:
+        if os.path.lexists(path):
             raise
         return None
     if stat.S_ISREG(status.st_mode):
