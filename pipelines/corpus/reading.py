@@ -181,18 +181,6 @@ def too_many(first: str, limit: int) -> str:
     return f"{first}: this is more than the {limit} bad records that `max_failures` allows"
 
 
-def described(failures: int, directory: str, files: Sequence[str]) -> str:
-    """Describe the number of bad records, and the first record in ``files`` below ``directory``.
-
-    Without ``files``, describe the number alone: in a watch, the files may be gone.
-    """
-    if not files:
-        return many(failures, "bad record")
-    line = json.loads(storage.read(join(directory, files[0])).split(b"\n", 1)[0])
-    first = f"{line['file']}, record at {line['unit']} {line['place']}: {line['reason']}"
-    return f"{many(failures, 'bad record')}, the first: {first}"
-
-
 def check_failures(
     failures: int, reading: Reading, files: Sequence[str], *, documents: int
 ) -> None:
@@ -210,7 +198,11 @@ def check_failures(
     allowed = failures <= reading.max_failures
     if not failures or (allowed and documents):
         return
-    bad = described(failures, reading.directory, files)
+    bad = many(failures, "bad record")
+    if files:  # which may be gone in a watch
+        line = json.loads(storage.read(join(reading.directory, files[0])).split(b"\n", 1)[0])
+        bad += f", the first: {line['file']}, record at {line['unit']} {line['place']}: "
+        bad += line["reason"]
     if not allowed:
         raise RecordError(too_many(bad, reading.max_failures))
     raise RecordError(
