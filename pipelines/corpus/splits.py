@@ -308,7 +308,7 @@ def earlier_pieces(directory: str, generation: int) -> pa.Table | None:
     return table.filter(pa.array(is_last, pa.bool_()))
 
 
-def changed_inputs(directory: str, files: Sequence[InputFile], *, generation: int = 0) -> list[int]:
+def changed_inputs(directory: str, files: Sequence[InputFile], *, generation: int = 0) -> set[int]:
     """Return the numbers of the files that changed since ``directory`` got its splits.
 
     Return the numbers of all files if the changes are unknown.
@@ -320,14 +320,14 @@ def changed_inputs(directory: str, files: Sequence[InputFile], *, generation: in
     """
     table = _stored(directory)
     if table is None or int(table.schema.metadata[_GENERATION]) != generation:
-        return list(range(len(files)))
+        return set(range(len(files)))
     then = versions_of(table.filter(pc.equal(table["generation"], generation)))
-    return [
+    return {
         index
         for index, file in enumerate(files)
         for _, known in [then.get(file.name, (0, None))]
         if file.version is None or known is None or not file.version.may_be(known)
-    ]
+    }
 
 
 def versions_of(pieces: pa.Table) -> dict[str, tuple[int, Version | None]]:
@@ -337,12 +337,6 @@ def versions_of(pieces: pa.Table) -> dict[str, tuple[int, Version | None]]:
         name: (size, None if modified is None else Version(modified, tag))
         for name, size, modified, tag in zip(*columns, strict=True)
     }
-
-
-def splits_with(splits: Iterable[Split], files: Sequence[int]) -> list[Split]:
-    """Return the splits that read any of ``files``, which are numbers of files."""
-    wanted = set(files)
-    return [split for split in splits if any(piece.file_index in wanted for piece in split.pieces)]
 
 
 def inputs_of(splits: Iterable[Split]) -> list[FileRange]:

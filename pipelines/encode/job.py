@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from bpe._codec import from_jsonable
 from pipelines import storage
 from pipelines.corpus.documents import ReadOptions
-from pipelines.corpus.splits import changed_inputs, splits_with
+from pipelines.corpus.splits import changed_inputs
 from pipelines.elements import OncePerProcess
 from pipelines.encode.fold import tidy, write_manifest
 from pipelines.encode.manifest import (
@@ -280,8 +280,9 @@ class EncodeRequest(CorpusRequest):
                 if not changed and read_header(self.directory, discarded=True).discarded:
                     return True
             loosen_records(self.directory)
-        for split in splits_with(planned.splits, changed):
-            storage.remove(record_path(self.directory, unit_name(split.file)))
+        for split in planned.splits:
+            if any(piece.file_index in changed for piece in split.pieces):
+                storage.remove(record_path(self.directory, unit_name(split.file)))
         return False
 
     def finish(self) -> dict[str, Any]:
