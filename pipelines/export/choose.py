@@ -84,27 +84,10 @@ class Pass:
         """Return the directory of the records."""
         return self.work
 
-    @property
-    def spans(self) -> list[Span]:
-        """Return the spans of all pinned parts.
-
-        Raises:
-            InputError: the pinned parts cannot be read.
-        """
-        return _spans(self)
-
-    @property
-    def chosen(self) -> Choice:
-        """Return the documents that are taken, as far as they are chosen before this stage.
-
-        Raises:
-            InputError: the results of earlier stages cannot be read.
-        """
-        return _chosen(self)
-
     def blocks(self, span: int, **how: Any) -> Iterator[Block]:
         """Yield the documents of the span of this number; arguments and errors of `read_blocks`."""
-        for file, pin in enumerate(self.spans[span].pins, self.spans[span].first):
+        found = spans_in(self)[span]
+        for file, pin in enumerate(found.pins, found.first):
             yield from read_blocks(self.plan, pin, file, **how)
 
     def store(self, name: str, choice: Choice) -> None:
@@ -121,7 +104,7 @@ class Pass:
         mask = self.held_out(block.keys)
         if epoch is None:
             return mask
-        mask, taken = ~mask, self.chosen.taken[block.pin.source]
+        mask, taken = ~mask, choice_of(self).taken[block.pin.source]
         limit = taken.limit
         if limit is None or not taken.is_partial(epoch):
             return mask
@@ -137,7 +120,7 @@ class Pass:
 
     def units(self) -> Iterator[Unit]:
         """Yield one unit for each span."""
-        for number in range(len(self.spans)):
+        for number in range(len(spans_in(self))):
             yield self.unit(number)
 
     def unit(self, number: int, *more: Any, **known: Any) -> Unit:
@@ -160,16 +143,26 @@ def range_of(hashes: Hashes, ranges: int) -> npt.NDArray[np.int64]:
 
 
 @lru_cache(maxsize=2)
-def _spans(stage: Pass) -> list[Span]:
+def spans_in(stage: Pass) -> list[Span]:
+    """Return the spans of all pinned parts.
+
+    Raises:
+        InputError: the pinned parts cannot be read.
+    """
     return spans_of(stored_pins(stage.output, stage.plan.sources), stage.plan.unit_tokens)
 
 
 @lru_cache(maxsize=2)
-def _chosen(stage: Pass) -> Choice:
+def choice_of(stage: Pass) -> Choice:
+    """Return the documents that are taken, as far as they are chosen before this stage.
+
+    Raises:
+        InputError: the results of earlier stages cannot be read.
+    """
     if stage.plan.selects:
         return from_jsonable(Choice, json.loads(storage.read(join(stage.work, stage.choice))))
     available = [(source.documents, source.tokens) for source in stage.plan.sources]
-    counts = [(span.counts, (0, 0), (0, 0)) for span in stage.spans]
+    counts = [(span.counts, (0, 0), (0, 0)) for span in spans_in(stage)]
     return Choice(taken=_asked(stage.plan, available), counts=tuple(counts))
 
 
@@ -201,7 +194,7 @@ class Measure(Pass):
         Raises:
             ConfigError: a source has no training tokens.
         """
-        plan, sources = self.plan, [span.source for span in self.spans]
+        plan, sources = self.plan, [span.source for span in spans_in(self)]
         halves = np.array([record.totals["halves"] for record in records], np.int64)
         available = np.zeros((len(plan.sources), 2), np.int64)
         np.add.at(available, sources, halves[:, 0])
@@ -229,8 +222,9 @@ def _asked(plan: ExportPlan, available: Sequence[Sequence[int]]) -> tuple[Taken,
     Raises:
         ConfigError: a source has no training tokens.
     """
-    settings, asked = plan.settings, [tokens for _, tokens in available]
-    shares = settings.shares or {plan.sources[0].name: Fraction(1)}
+    settings, given = plan.settings, plan.settings.shares
+    asked = [tokens for _, tokens in available]
+    shares = [given.get(source.name, Fraction(1)) for source in plan.sources]
     if settings.chooses:
         for source, directory, tokens in zip(plan.sources, plan.directories, asked, strict=True):
             if not tokens:
@@ -238,19 +232,16 @@ def _asked(plan: ExportPlan, available: Sequence[Sequence[int]]) -> tuple[Taken,
                     f"the source {source.name} ({directory}) has no training tokens to take: "
                     "leave it out"
                 )
-        of_each = [shares[source.name] for source in plan.sources]
-        budget = settings.token_budget
-        if budget is None:
-            budget = min(int(one / share) for one, share in zip(asked, of_each, strict=True))
-        asked = [int(budget * share) for share in of_each]
+        most = min(int(one / share) for one, share in zip(asked, shares, strict=True))
+        asked = [int((settings.token_budget or most) * share) for share in shares]
     taken = []
-    for source, count, wanted in zip(plan.sources, available, asked, strict=True):
+    for source, share, count, wanted in zip(plan.sources, shares, available, asked, strict=True):
         documents, tokens = count
         epochs = wanted // tokens if settings.chooses else 1
         taken.append(
             Taken(
                 name=source.name,
-                share=str(shares[source.name]) if settings.chooses else "",
+                share=str(share) if settings.chooses else "",
                 asked=wanted,
                 available_documents=documents,
                 available_tokens=tokens,
@@ -271,11 +262,11 @@ class Choose(Pass):
 
     def make(self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool]) -> Made:  # noqa: ARG002 - of the protocol
         """Count the documents of a span below the bin of its source, and list those in the bin."""
-        source = self.spans[unit.number].source
-        last = self.chosen.bins[source]
+        source = spans_in(self)[unit.number].source
+        last = choice_of(self).bins[source]
         below = np.zeros(2, np.int64)
         listed: list[tuple[int, int, int, int]] = []
-        is_partial = _rest(self.chosen.taken[source]) > 0
+        is_partial = _rest(choice_of(self).taken[source]) > 0
         reading = self.blocks(unit.number, read="sizes", stopped=stopped)
         for block in reading if is_partial else ():
             hashes = self.hashes(block)
@@ -288,10 +279,12 @@ class Choose(Pass):
 
     def fold(self, records: Sequence[Record]) -> None:
         """Find the end of each partial epoch, and count the documents of each span in the epoch."""
-        taken, counts = [*self.chosen.taken], np.array(self.chosen.counts)
+        taken, counts = [*choice_of(self).taken], np.array(choice_of(self).counts)
         counts[:, 2] = [record.totals["below"] for record in records]
         for source, one in enumerate(taken):
-            of_source = [number for number, span in enumerate(self.spans) if span.source == source]
+            of_source = [
+                number for number, span in enumerate(spans_in(self)) if span.source == source
+            ]
             listed = sorted(
                 (*document, number)
                 for number in of_source
@@ -311,4 +304,4 @@ class Choose(Pass):
                 tokens=one.tokens + tokens,
                 limit=limit,
             )
-        self.store(CHOSEN, replace(self.chosen, taken=tuple(taken), counts=counts.tolist()))
+        self.store(CHOSEN, replace(choice_of(self), taken=tuple(taken), counts=counts.tolist()))

@@ -26,7 +26,7 @@ from bpe.splitmix import numbers_at
 from pipelines import storage
 from pipelines.corpus.keys import seed64
 from pipelines.errors import StoppedError
-from pipelines.export.choose import Pass, range_of
+from pipelines.export.choose import Pass, choice_of, range_of, spans_in
 from pipelines.output.names import json_bytes
 from pipelines.spill import SpillWriter, read_segment
 from pipelines.stage.record import StoredFile
@@ -123,7 +123,7 @@ def stored_schema(plan: ExportPlan) -> pa.Schema:
 @lru_cache(maxsize=2)
 def buckets_of(stage: Pass) -> Buckets:
     """Return the buckets of the chosen documents, which follow from their counts alone."""
-    chosen = stage.chosen
+    chosen = choice_of(stage)
     documents, held_out = np.sum(chosen.counts, axis=0)[1].tolist()
     training, validation = (
         min(max(-(-tokens // stage.plan.unit_tokens), 1), MAX_BUCKETS)
@@ -132,7 +132,7 @@ def buckets_of(stage: Pass) -> Buckets:
     return Buckets(
         training=training,
         validation=validation if documents else 0,
-        spans=len(stage.spans),
+        spans=len(spans_in(stage)),
     )
 
 
@@ -190,7 +190,9 @@ class Exchange(Pass):
         """Write the documents of a span into a file, by bucket."""
         buckets = buckets_of(self)
         name = _spill_name(unit.number)
-        epochs: list[int | None] = [*self.chosen.taken[self.spans[unit.number].source].all_epochs]
+        epochs: list[int | None] = [
+            *choice_of(self).taken[spans_in(self)[unit.number].source].all_epochs
+        ]
         epochs += [None] if buckets.validation else []
         counts = np.zeros((2, buckets.count), np.int64)
         joined = 2 * buckets.merged if buckets.groups > 1 else 1
@@ -279,7 +281,7 @@ def bucket_documents(
         StoppedError: nobody needs the result any more.
     """
     buckets = buckets_of(stage)
-    sources = np.array([pin.source for span in stage.spans for pin in span.pins])
+    sources = np.array([pin.source for span in spans_in(stage) for pin in span.pins])
     for segment in (2 * bucket, 2 * bucket + 1):
         tables = [stored_schema(stage.plan).empty_table()]
         for name in buckets.files(segment):

@@ -16,7 +16,7 @@ import numpy as np
 from bpe.splitmix import mix64
 from pipelines import storage
 from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS, flat
-from pipelines.export.choose import Pass
+from pipelines.export.choose import Pass, choice_of, spans_in
 from pipelines.export.exchange import bucket_documents
 from pipelines.export.formats import PARTS
 from pipelines.export.manifest import ExportManifest, RowTotals, files_of, half_totals
@@ -55,7 +55,7 @@ class Make(Pass):
     def units(self) -> Iterator[Unit]:
         """Yield a unit for each section, or for both halves of a span."""
         units = units_of(all_sections(self))
-        sizes = [sum(pin.bytes for pin in span.pins) for span in self.spans]
+        sizes = [sum(pin.bytes for pin in span.pins) for span in spans_in(self)]
         of_bucket = sum(sizes) // max(len(units), 1)  # about
         for number, sections in enumerate(units):
             is_span = self.plan.settings.shuffle is None
@@ -113,7 +113,7 @@ class Make(Pass):
                 index.append(StoredFile.of(name, written))
         manifest = ExportManifest(
             **self.plan.head,
-            taken=self.chosen.taken,
+            taken=choice_of(self).taken,
             training=half_totals(records, TRAIN),
             validation=half_totals(records, VALIDATION),
             index=tuple(index),

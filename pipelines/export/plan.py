@@ -155,7 +155,7 @@ def plan_export(
     settings: ExportSettings,
     *,
     unit_tokens: int = UNIT_TOKENS,
-    pinned: Sequence[Pin] | None = None,
+    pinned: list[Pin] | None = None,
     discarded: bool = True,
 ) -> tuple[ExportPlan, list[Pin], str]:
     """Plan an export, without writing files.
@@ -171,7 +171,7 @@ def plan_export(
         The plan, the pinned parts, and a warning, or nothing.
 
     Raises:
-        InputError: a source is not a complete directory of ids, or lacks a part that is pinned.
+        InputError: a source is not a complete directory of ids.
         ConfigError: the sources do not fit each other or the settings.
     """
     found = read_sources(sources, discarded=discarded)
@@ -183,7 +183,7 @@ def plan_export(
         for part in source.manifest.parts
     ]
     if pinned is not None and pinned[-1].source < len(found):
-        pins = _still_there(pinned, pins, [source.directory for source in found])
+        pins = pinned
     first = found[0]
     if not pins:
         raise InputError(f"{first.directory}: no file was encoded yet: there is nothing to export")
@@ -229,22 +229,6 @@ def plan_again(manifest: ExportManifest, sources: Sequence[str], directory: str)
         directories=tuple(storage.located(found[name]) for name in names),
         pad=_pad(manifest.settings, tokenizer),
     )
-
-
-def _still_there(
-    pinned: Sequence[Pin], pins: Sequence[Pin], directories: Sequence[str]
-) -> list[Pin]:
-    """Return the pinned parts after a check that each still exists; sources may have more parts."""
-    now = {(pin.source, pin.file): pin for pin in pins}
-    for pin in pinned:
-        path = join(directories[pin.source], pin.file)
-        superseded = (pin.source, pin.file) not in now and storage.exists(path)
-        if not superseded and now.get((pin.source, pin.file)) != pin:
-            raise InputError(
-                f"{path}: this export was begun with this part, "
-                "which the ids no longer have as it was: export again with `overwrite`"
-            )
-    return list(pinned)
 
 
 def pinned_before(directory: str) -> list[Pin] | None:

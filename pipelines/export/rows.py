@@ -163,6 +163,8 @@ class RowMaker(ABC):
         self._size = layout.settings.pack or layout.settings.max_tokens or sys.maxsize
         self.left: Ids = np.zeros(0, np.uint32)
         self.dropped_documents = self.cut = 0
+        self._held: list[pa.RecordBatch] = []  # until their rows are complete
+        self._held_ids = self._held_documents = 0
 
     @abstractmethod
     def add(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -175,6 +177,18 @@ class RowMaker(ABC):
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Yield the last rows, after all documents."""
         yield from ()
+
+    def _hold(self, documents: pa.RecordBatch) -> None:
+        if len(documents):
+            self._held.append(documents)
+            self._held_ids += int(self._layout.lengths(documents).sum())
+            self._held_documents += len(documents)
+
+    def _release(self) -> pa.RecordBatch:
+        """Return all documents that are held, of which there are some, and hold none."""
+        (documents,) = pa.Table.from_batches(self._held).combine_chunks().to_batches()
+        self._held, self._held_ids, self._held_documents = [], 0, 0
+        return documents
 
     def _rows(
         self,
@@ -250,28 +264,7 @@ class _DocumentRows(RowMaker):
         yield self._rows(documents, values, document, begin, length, np.arange(len(document)))
 
 
-class _PackedRows(RowMaker):
-    """The maker of packed rows, which holds documents until their rows are complete."""
-
-    def __init__(self, layout: ExportLayout) -> None:
-        super().__init__(layout)
-        self._held: list[pa.RecordBatch] = []
-        self._held_ids = self._held_documents = 0
-
-    def _hold(self, documents: pa.RecordBatch) -> None:
-        if len(documents):
-            self._held.append(documents)
-            self._held_ids += int(self._layout.lengths(documents).sum())
-            self._held_documents += len(documents)
-
-    def _release(self) -> pa.RecordBatch:
-        """Return all documents that are held, of which there are some, and hold none."""
-        (documents,) = pa.Table.from_batches(self._held).combine_chunks().to_batches()
-        self._held, self._held_ids, self._held_documents = [], 0, 0
-        return documents
-
-
-class _JoinedRows(_PackedRows):
+class _JoinedRows(RowMaker):
     """The maker of rows of one length, cut out of the joined documents.
 
     An empty document belongs to the row in which the document before it ends. So the last row is
@@ -316,7 +309,7 @@ class _JoinedRows(_PackedRows):
         return self._rows(documents, values, document, within, end - begin, row)
 
 
-class _BestFitRows(_PackedRows):
+class _BestFitRows(RowMaker):
     """The maker of packed rows that never cut a document which would fit a row.
 
     Documents are put into rows a window at a time (`WINDOW_IDS`, `WINDOW_DOCUMENTS`). A document

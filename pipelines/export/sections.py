@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pipelines import storage
+from pipelines.export.choose import choice_of, spans_in
 from pipelines.export.exchange import BUCKETS, buckets_of
 from pipelines.output.names import DATA, TRAIN, VALIDATION
 from pipelines.storage import join
@@ -84,11 +85,11 @@ def all_sections(stage: Pass) -> Mapping[str, Sequence[PartSection]]:
 
 
 def _of_spans(stage: Pass) -> list[PartSection]:
-    chosen, found = stage.chosen, list[PartSection]()
+    chosen, found = choice_of(stage), list[PartSection]()
     for source, taken in enumerate(chosen.taken):
         for epoch in (*taken.all_epochs, None):
             kind = 1 if epoch is None else 2 if taken.is_partial(epoch) else 0
-            for number, span in enumerate(stage.spans):
+            for number, span in enumerate(spans_in(stage)):
                 if span.source == source:
                     found.append(PartSection(epoch, number, *chosen.counts[number][kind]))
     return found

@@ -19,7 +19,7 @@ import numpy as np
 
 from pipelines import storage
 from pipelines.errors import VerificationError
-from pipelines.export.choose import Pass
+from pipelines.export.choose import Pass, choice_of, spans_in
 from pipelines.export.job import check_others, stages
 from pipelines.export.make import Make, tally
 from pipelines.export.manifest import half_totals, read_export
@@ -71,7 +71,7 @@ class Tally(Pass):
         return attempt(lambda: self._count(unit, stopped))
 
     def _count(self, unit: Unit, stopped: Callable[[], bool]) -> Made:
-        taken = self.chosen.taken[self.spans[unit.number].source]
+        taken = choice_of(self).taken[spans_in(self)[unit.number].source]
         counts = {half: np.zeros(2, np.uint64) for half in (TRAIN, VALIDATION)}
         for block in self.blocks(unit.number, stopped=stopped):
             for epoch in (None, *taken.all_epochs):
