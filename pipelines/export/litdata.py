@@ -10,14 +10,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pipelines.encode.rows import INPUT_IDS, as_bytes
 from pipelines.export.shards import ShardedPart, base_name
 from pipelines.output.names import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import pyarrow as pa
 
     from pipelines.export.manifest import ExportHeader
     from pipelines.stage.record import StoredFile
@@ -30,10 +27,6 @@ class LitdataPart(ShardedPart):
     """The writer of chunks, each of at most ``shard_size`` bytes if a row is no larger."""
 
     ending = "bin"
-
-    def samples(self, batch: pa.RecordBatch) -> pa.LargeBinaryArray:
-        """Return the ids of each row."""
-        return as_bytes(batch.column(INPUT_IDS))
 
     @staticmethod
     def index(files: Sequence[StoredFile], header: ExportHeader) -> bytes:

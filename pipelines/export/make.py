@@ -18,6 +18,7 @@ from pipelines import storage
 from pipelines.encode.rows import INPUT_IDS, NUM_TOKENS, flat
 from pipelines.export.choose import Pass, choice_of, spans_in
 from pipelines.export.exchange import bucket_documents
+from pipelines.export.format import PartWriter
 from pipelines.export.formats import PARTS
 from pipelines.export.manifest import ExportManifest, RowTotals, files_of, half_totals
 from pipelines.export.rows import row_maker, split
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pipelines.encode.rows import Ids
-    from pipelines.export.format import PartWriter
     from pipelines.export.sections import PartSection
     from pipelines.progress import SlotWriter
     from pipelines.stage.record import Record
@@ -94,11 +94,11 @@ class Make(Pass):
         slot.update(documents=done, bytes=unit.bytes)
         add_to_metrics(documents_read=done, bytes_read=unit.bytes)
         return Made(
-            files=tuple(file for part in parts for file in part.files),
+            files=tuple(file for part in parts for file in part.writer.files),
             totals={
                 "documents": done,
                 "halves": {part.section.half: part.totals for part in parts},
-                "files": {part.section.half: len(part.files) for part in parts},
+                "files": {part.section.half: len(part.writer.files) for part in parts},
             },
         )
 
@@ -141,6 +141,7 @@ class _Part:
     """The writer of a section's rows, whose files a stack closes.
 
     Attributes:
+        writer: the writer of the part's files.
         totals: `RowTotals`, complete after `finish`; where files are compared, the ``tally`` of
             the ids that are in the part, or dropped with its last row.
     """
@@ -157,24 +158,17 @@ class _Part:
         self._layout, settings = stage.plan, stage.plan.settings
         self._size = settings.pack if settings.joins else None
         self._maker = row_maker(self._layout)
-        self._writer: PartWriter | None = None
-        if section.name:
-            self._writer = PARTS[settings.to](
-                section.name,
-                self._layout,
-                opened=lambda name: replacing(join(again or stage.output, name), durable=not again),
-                stack=stack,
-            )
+        self.writer = (PARTS[settings.to] if section.name else PartWriter)(
+            section.name,
+            self._layout,
+            opened=lambda name: replacing(join(again or stage.output, name), durable=not again),
+            stack=stack,
+        )
         self.totals = {**vars(RowTotals()), **({"tally": 0} if again else {})}
         # Of joined rows: ids that end a row of the section before; None: all from here on are ours.
         self._skip: int | None = None
         if self._size is not None and section.number:
             self._skip = section.first_row * self._size - section.before
-
-    @property
-    def files(self) -> list[StoredFile]:
-        """Return the complete files of the part."""
-        return [] if self._writer is None else self._writer.files
 
     def add(self, documents: pa.RecordBatch) -> None:
         """Make rows of the next documents of the section."""
@@ -200,8 +194,7 @@ class _Part:
             "dropped_documents": self._maker.dropped_documents,
             "cut": self._maker.cut,
         }
-        if self._writer is not None:
-            self._writer.finish()
+        self.writer.finish()
 
     def _read_on(self, missing: int) -> None:
         """Add ``missing`` ids of later sections, and the empty documents that follow these ids."""
@@ -223,8 +216,7 @@ class _Part:
             self.totals["rows"] += len(batch)
             self.totals["tokens"] += tokens
             self.totals["padding"] += len(ids) - tokens
-            if self._writer is not None:
-                self._writer.add(batch)
+            self.writer.add(batch)
 
     def _tally(self, ids: Ids, padding: int = 0) -> None:
         if "tally" in self.totals:

@@ -6,7 +6,6 @@ Rows depend on the documents and their order alone, not on the blocks in which t
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,8 +148,10 @@ def _cut(
     return pa.record_batch(columns, schema=layout.documents)
 
 
-class RowMaker(ABC):
+class RowMaker:
     """The maker of the rows of consecutive documents, which come in any portions.
+
+    This one makes a row for each document, or for each chunk of a document; others pack rows.
 
     Attributes:
         left: the ids that are in no row, known after `finish`.
@@ -166,13 +167,15 @@ class RowMaker(ABC):
         self._held: list[pa.RecordBatch] = []  # until their rows are complete
         self._held_ids = self._held_documents = 0
 
-    @abstractmethod
     def add(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Add the next documents; yield the rows that are complete.
 
         Raises:
             RecordError: too many documents fall into one row.
         """
+        values, offsets = self._layout.ids(documents)
+        document, begin, length = _pieces(np.diff(offsets), self._size)
+        yield self._rows(documents, values, document, begin, length, np.arange(len(document)))
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Yield the last rows, after all documents."""
@@ -252,16 +255,7 @@ def row_maker(layout: ExportLayout) -> RowMaker:
         return _BestFitRows(layout)
     if layout.settings.pack is not None:
         return _JoinedRows(layout)
-    return _DocumentRows(layout)
-
-
-class _DocumentRows(RowMaker):
-    """The maker of a row for each document, or for each chunk of a document."""
-
-    def add(self, documents: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        values, offsets = self._layout.ids(documents)
-        document, begin, length = _pieces(np.diff(offsets), self._size)
-        yield self._rows(documents, values, document, begin, length, np.arange(len(document)))
+    return RowMaker(layout)
 
 
 class _JoinedRows(RowMaker):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.encode.rows import INPUT_IDS, as_lists, flat
+from pipelines.encode.rows import INPUT_IDS, as_bytes, as_lists, flat
 from pipelines.export.format import PartWriter
 
 if TYPE_CHECKING:
@@ -36,9 +35,9 @@ class ShardedPart(PartWriter):
         """Return the bytes between the table of offsets and the samples."""
         return b""
 
-    @abstractmethod
     def samples(self, batch: pa.RecordBatch) -> pa.LargeBinaryArray:
-        """Return the samples of rows."""
+        """Return the samples of rows: their ids, unless the format adds to them."""
+        return as_bytes(batch.column(INPUT_IDS))
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows; write files that are full."""
