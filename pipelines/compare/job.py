@@ -171,7 +171,7 @@ class CompareRequest(CorpusRequest):
                     comparer.cutter.add(texts, pieces)
                     if pieces.nbytes > FLUSH_BYTES:
                         drain()
-            dead = reader.finish()
+            reader.finish()
             drain()
             bits = [np.packbits(marks).tobytes().hex() for marks in used]
             spill.write(_TOTALS, json_bytes({"totals": totals.to_pydict(), "used": bits}))
@@ -179,10 +179,9 @@ class CompareRequest(CorpusRequest):
         sums = sums_of(totals)
         tokens = sum(sums[f"{number}.tokens"] for number in range(len(self.tokenizers)))
         add_to_metrics(documents_compared=sums["documents"], tokens_compared=tokens)
-        failures = 0 if dead is None else dead.records
         return Made(
             files=(StoredFile.of(file, sink.written()),),
-            totals={"documents": sums["documents"], "failures": failures},
+            totals={"documents": sums["documents"], "failures": reader.bad_records},
         )
 
     def fold(self, records: Sequence[Record]) -> None:

@@ -17,15 +17,7 @@ if TYPE_CHECKING:
     from pipelines.report.encoded_facts import EncodedFacts
     from pipelines.report.page import Facts
 
-_SHARES = {
-    "a tenth": 0.1,
-    "a quarter": 0.25,
-    "half": 0.5,
-    "three quarters": 0.75,
-    "nine tenths": 0.9,
-    "99 of 100": 0.99,
-    "all": 1.0,
-}
+_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 
 
 def counted(counts: CountedFacts, tokenizer: Tokenizer | None = None) -> Facts:
@@ -81,9 +73,7 @@ def tokens_per_document(encoded: EncodedFacts) -> Facts:
             axis="tokens of the document",
             legend=["percent of documents"],
         ),
-        "shares": [
-            (name, encoded.length_at(share)) for name, share in _SHARES.items() if encoded.rows
-        ],
+        "shares": [(f"{share:.0%}", encoded.length_at(share)) for share in _SHARES if encoded.rows],
         "tokens": int(encoded.tokens.sum()),
     }
 
