@@ -86,7 +86,6 @@ class EncodeRequest(CorpusRequest):
         tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; empty if the request holds
             the tokenizer itself.
         encoding: the settings of the rows.
-        sends: whether to send the tokenizer file, because workers may not see it.
         drift: for a job that appends, how to measure the fit of the tokenizer, and when to warn.
         tokenizers: the tokenizer, once in each process.
         gauges: the gauge of drift, once in each process.
@@ -94,7 +93,6 @@ class EncodeRequest(CorpusRequest):
 
     tokenizer: str
     encoding: EncodeSettings = field(default_factory=EncodeSettings)
-    sends: bool = False
     drift: DriftSettings = field(default_factory=DriftSettings)
     tokenizers: OncePerProcess = field(default_factory=OncePerProcess)
     gauges: OncePerProcess = field(default_factory=OncePerProcess)
@@ -142,14 +140,12 @@ class EncodeRequest(CorpusRequest):
     def started(self) -> EncodeRequest:
         """Return the request of one run, which means the same in every process."""
         started = super().started()
-        if not self.tokenizer:
-            return started
-        sent = deflated(self.worker_files()) if self.sends else {}
-        return replace(started, tokenizer=absolute(self.tokenizer), sent=sent)
+        return replace(started, tokenizer=absolute(self.tokenizer)) if self.tokenizer else started
 
     def elsewhere(self) -> EncodeRequest:
         """Return the request with the tokenizer of a file of this machine."""
-        return replace(self, sends=storage.is_local(self.tokenizer))
+        is_here = storage.is_local(self.tokenizer)
+        return replace(self, sent=deflated(self.worker_files())) if is_here else self
 
     def load(self) -> Tokenizer:
         """Load the tokenizer.
