@@ -8,9 +8,9 @@ from pipelines.progress.shown import BarProgress as BarProgress
 from pipelines.progress.shown import LineProgress as LineProgress
 from pipelines.progress.shown import draws_on as draws_on
 from pipelines.progress.shown import progress_on as progress_on
-from pipelines.progress.slots import SlotWriter as SlotWriter
 from pipelines.progress.steps import UNSEEN as UNSEEN
 from pipelines.progress.steps import Progress as Progress
+from pipelines.progress.steps import SlotWriter as SlotWriter
 from pipelines.progress.steps import Snapshot as Snapshot
 from pipelines.progress.steps import StageProgress as StageProgress
 from pipelines.progress.text import duration as duration

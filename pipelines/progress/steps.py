@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import time
+import uuid
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import final
 
-from pipelines.progress.slots import add_slots, close_slots, open_slots
 from pipelines.progress.text import duration, many, size_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # A runner elsewhere reports what it has counted every few seconds, within a bundle too.
 _STALLED = 60.0
+# Documents, bytes of input, of these bytes of an earlier run; steps done and to do, of other work.
+_NOTHING = (0, 0, 0, 0, 0)
+# Of each step that is watched, by part. A slot holds totals, not increments, so a part that is done
+# twice counts once.
+_SLOTS: dict[str, dict[int, tuple[int, ...]]] = {}
 _TELLING = 0.02  # of the merges: the first ones say little about later ones
 
 
@@ -129,7 +131,7 @@ class StageProgress:
     Args:
         name: of the step.
         total_bytes: the size of its input as stored; None where that is not the measure.
-        unit: what `advance` counts.
+        unit: what ``SlotWriter.advance`` counts.
         is_watched: whether anybody asks how far it is.
 
     Attributes:
@@ -145,16 +147,13 @@ class StageProgress:
         is_watched: bool = False,
     ) -> None:
         self.name = name
-        self.slots = open_slots() if is_watched else None
+        self.slots = uuid.uuid4().hex if is_watched else None
+        self._parts = _SLOTS.setdefault(self.slots, {}) if self.slots else {}
         self._reported = Snapshot(seconds=0.0, total_bytes=total_bytes, unit=unit)
         self._began = time.monotonic()
         self._observed = (0, 0, 0)
         self._seen = (0, 0, 0)  # at the last change, which was then:
         self._changed = self._began
-
-    def advance(self, done: int, total: int) -> None:
-        """Set the progress of a step that is not measured in bytes."""
-        self._reported = replace(self._reported, done=done, total=total)
 
     def observe(
         self,
@@ -174,29 +173,59 @@ class StageProgress:
 
     def snapshot(self) -> Snapshot:
         """Add the slots up."""
-        now, reported = time.monotonic(), self._reported
-        work: Sequence[int] = (0, 0, 0)
-        if self.slots is not None:
-            *work, done, total = add_slots(self.slots)
-            reported = replace(reported, done=done, total=total) if total else reported
+        now = time.monotonic()
+        sums = map(sum, zip(_NOTHING, *list(self._parts.values()), strict=True))
+        documents, size, kept, done, total = sums
         # Two views of the same work: the one that is ahead.
-        documents, size, kept = max(work, self._observed, key=lambda one: one[1])
-        if self._seen != (documents, size, kept):
-            self._seen, self._changed = (documents, size, kept), now
+        work = max((documents, size, kept), self._observed, key=lambda one: one[1])
+        if self._seen != work:
+            self._seen, self._changed = work, now
         return replace(
-            reported,
+            self._reported,
             seconds=now - self._began,
-            documents=documents,
-            bytes=size,
-            kept_bytes=kept,
+            documents=work[0],
+            bytes=work[1],
+            kept_bytes=work[2],
+            done=done,
+            total=total,
             unchanged=now - self._changed,
         )
 
     def close(self) -> None:
         """Forget the slots."""
-        if self.slots is not None:
-            close_slots(self.slots)
-            self.slots = None
+        _SLOTS.pop(self.slots or "", None)
+        self._parts = {}
+
+
+@final
+class SlotWriter:
+    """Writer of the work done on one part, used inside a worker.
+
+    Args:
+        slots: `StageProgress.slots`; None, or those of another process, makes every call a no-op:
+            progress never decides whether a job succeeds.
+        part: the number of the part.
+    """
+
+    def __init__(self, slots: str | None, part: int) -> None:
+        self._slots = _SLOTS.get(slots or "")
+        self._part = part
+
+    def update(self, *, documents: int, bytes: int) -> None:  # noqa: A002 - the unit is the name
+        """Set the work done on the part so far: documents, and bytes of input as stored."""
+        self._write(documents, bytes, 0, 0, 0)
+
+    def keep(self, *, documents: int, bytes: int) -> None:  # noqa: A002
+        """Set the work that an earlier run did on the part, which does not count for the speed."""
+        self._write(documents, bytes, bytes, 0, 0)
+
+    def advance(self, done: int, total: int) -> None:
+        """Set the steps done and the total of work that is not measured in bytes."""
+        self._write(0, 0, 0, done, total)
+
+    def _write(self, *values: int) -> None:
+        if self._slots is not None:
+            self._slots[self._part] = values
 
 
 class Progress:
@@ -214,7 +243,7 @@ class Progress:
         Args:
             name: of the step, such as ``count``.
             total_bytes: the size of its input as stored; None where that is not the measure.
-            unit: what ``StageProgress.advance`` counts.
+            unit: what ``SlotWriter.advance`` counts.
         """
         return contextlib.nullcontext(StageProgress())
 

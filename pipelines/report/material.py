@@ -14,6 +14,7 @@ from pipelines.errors import InputError
 from pipelines.export.manifest import read_export
 from pipelines.output.names import OF_WORDS, RUNS, TOKENIZER
 from pipelines.output.state import complete_outputs
+from pipelines.progress import SlotWriter
 from pipelines.report.counted_facts import read_counted_facts
 from pipelines.report.encoded_facts import read_encoded_facts
 from pipelines.storage import join
@@ -115,7 +116,7 @@ def _counts(
     if directory is None:
         return None
     with progress.stage("counts", None, unit="parts") as stage:
-        facts = read_counted_facts(directory, advance=stage.advance)
+        facts = read_counted_facts(directory, advance=SlotWriter(stage.slots, 0).advance)
     runs = facts.manifest.runs  # their keys are ids of a tokenizer
     if runs and (tokenizer is None or tokenizer.text_sha256 != runs.tokenizer):
         raise InputError(
@@ -139,4 +140,4 @@ def _encoded(
             "on it alone, or encode again"
         )
     with progress.stage("token ids", None, unit="parts") as stage:
-        return read_encoded_facts(directory, manifest, advance=stage.advance)
+        return read_encoded_facts(directory, manifest, advance=SlotWriter(stage.slots, 0).advance)

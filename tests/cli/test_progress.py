@@ -64,9 +64,9 @@ def test_steps_that_count_merges() -> None:
     stream = io.StringIO()
     with LineProgress(stream, interval=0.01).stage("train", None) as stage:
         wait_for("bpe: train: begun", stream)
-        stage.advance(50, 200)
+        SlotWriter(stage.slots, 0).advance(50, 200)
         wait_for("bpe: train: 25%: 50 of 200 merges", stream)
-        stage.advance(199, 200)
+        SlotWriter(stage.slots, 0).advance(199, 200)
     assert stream.getvalue().splitlines()[-1].endswith(": 199 of 200 merges")
 
 
