@@ -45,7 +45,6 @@ from pipelines.output.directory import (
     locked,
     refuse_inputs_inside,
     refuse_links,
-    training_failed,
 )
 from pipelines.output.names import (
     COUNTS,
@@ -100,6 +99,7 @@ def train(**arguments: Any) -> TrainSummary:
     return trained
 
 
+@job_errors()
 def count_and_train(
     *,
     inputs: InputSettings | None = None,
@@ -151,104 +151,103 @@ def count_and_train(
         JobError: something is wrong; the class says what.
     """
     began = time.monotonic()
-    with job_errors():
-        options(execution)
-        two_phases = training.crosses_words and inputs is not None
-        if (inputs is None) == (not counts):
-            raise ConfigError("give `input` (a corpus) or `counts` (from bpe count), one of them")
-        _check_phases(training, inputs)
-        pretokens = roles.with_tokens(pretokens)
-        training = located(training)
-        extend = load_extended(training)
-        if extend is not None:
-            pretokens = extended_pretokens(pretokens, training, extend)
-        elif pretokens.gives_cut:
-            check_cut(counts, pretokens.cut)
-        groups = None
-        if parity.parity and inputs is not None:
-            groups = expected_groups(parity, training)
-        elif parity.parity:
-            check_parity(counts, training)
-            counts, groups = find_groups(counts, parity)
-        directory, shares = storage.located(output.directory), parse_shares(mix)
-        own = join(directory, COUNTS)
-        if shares and inputs is not None:
-            check_sources(inputs, shares)
-        elif shares:
-            raise ConfigError(
-                "`mix` NAME=SHARE goes with `input` NAME=PATTERN; for shares of counts, give "
-                "`counts` DIR:SHARE%"
-            )
-        if share_tokenizer is not None and share_of != "tokens":
-            raise ConfigError("`share_tokenizer` goes with `share_of` tokens")
-        counts = counts or counts_of_sources(own, shares) or (CountsInput(directory=own),)
-        measure: dict[str, str] = {"share_of": share_of} if shares else {}
-        if shares and share_of == "tokens":
-            cut = [("the corpus", pretokens.cut)]
-            loaded = load_share_tokenizer(share_tokenizer, cut, of_any_text=True)
-            measure["share_tokenizer"] = loaded.sha256
-        request = TrainRequest(
-            output=replace(output, directory=directory),
-            counts=_located(counts),
-            special_tokens=pretokens.special_tokens,
-            training=training,
-            roles=read_roles(roles),
-            extends="" if extend is None else extend.sha256,
-            shares=measure,
-            groups=groups,
-            runs=runs if two_phases else None,
-            then=then,
-        ).started()
+    options(execution)
+    two_phases = training.crosses_words and inputs is not None
+    if (inputs is None) == (not counts):
+        raise ConfigError("give `input` (a corpus) or `counts` (from bpe count), one of them")
+    _check_phases(training, inputs)
+    pretokens = roles.with_tokens(pretokens)
+    training = located(training)
+    extend = load_extended(training)
+    if extend is not None:
+        pretokens = extended_pretokens(pretokens, training, extend)
+    elif pretokens.gives_cut:
+        check_cut(counts, pretokens.cut)
+    groups = None
+    if parity.parity and inputs is not None:
+        groups = expected_groups(parity, training)
+    elif parity.parity:
+        check_parity(counts, training)
+        counts, groups = find_groups(counts, parity)
+    directory, shares = storage.located(output.directory), parse_shares(mix)
+    own = join(directory, COUNTS)
+    if shares and inputs is not None:
+        check_sources(inputs, shares)
+    elif shares:
+        raise ConfigError(
+            "`mix` NAME=SHARE goes with `input` NAME=PATTERN; for shares of counts, give "
+            "`counts` DIR:SHARE%"
+        )
+    if share_tokenizer is not None and share_of != "tokens":
+        raise ConfigError("`share_tokenizer` goes with `share_of` tokens")
+    counts = counts or counts_of_sources(own, shares) or (CountsInput(directory=own),)
+    measure: dict[str, str] = {"share_of": share_of} if shares else {}
+    if shares and share_of == "tokens":
+        cut = [("the corpus", pretokens.cut)]
+        loaded = load_share_tokenizer(share_tokenizer, cut, of_any_text=True)
+        measure["share_tokenizer"] = loaded.sha256
+    request = TrainRequest(
+        output=replace(output, directory=directory),
+        counts=_located(counts),
+        special_tokens=pretokens.special_tokens,
+        training=training,
+        roles=read_roles(roles),
+        extends="" if extend is None else extend.sha256,
+        shares=measure,
+        groups=groups,
+        runs=runs if two_phases else None,
+        then=then,
+    ).started()
 
-        def counted() -> TrainRequest:
-            """Return the training after counting: with weights instead of shares."""
-            if groups is not None and inputs is not None:
-                whole = CountsInput(directory=join(output.directory, COUNTS))
-                found, there = find_groups((whole,), groups.parity)
-                return replace(request, groups=there, counts=_located(found))
-            tokens = tokens_of(request.counts, share_tokenizer) if share_of == "tokens" else ()
-            weights = with_weights(request.counts, of=share_of, tokens=tokens)
-            return replace(request, counts=weights, tokens=tokens)
+    def counted() -> TrainRequest:
+        """Return the training after counting: with weights instead of shares."""
+        if groups is not None and inputs is not None:
+            whole = CountsInput(directory=join(output.directory, COUNTS))
+            found, there = find_groups((whole,), groups.parity)
+            return replace(request, groups=there, counts=_located(found))
+        tokens = tokens_of(request.counts, share_tokenizer) if share_of == "tokens" else ()
+        weights = with_weights(request.counts, of=share_of, tokens=tokens)
+        return replace(request, counts=weights, tokens=tokens)
 
-        counting_job = None
-        if inputs is None:
+    counting_job = None
+    if inputs is None:
+        job = counted()
+        job.check_counts()
+    else:
+        counting_job = CountRequest.of(
+            inputs=inputs,
+            pretokens=pretokens,
+            output=replace(output, directory=own),
+            settings=replace(
+                counting,
+                track_order=counting.track_order or needs_order(training.ties),
+                # Of a mix, what is rare is so in all of it, with its weights.
+                prune_below=1 if shares else training.prune_below,
+            ),
+            sources=tuple(sorted(shares)),
+        )
+        request.check(pretokens.cut, pretokens.special_tokens)
+    plan, summary = request.plan(), None
+
+    def begin(stage: Planned) -> None:
+        """Begin the whole training when its first stage begins."""
+        refuse_inputs_inside(directory, [file.path for file in stage.files])
+        request.begin()
+
+    where: dict[str, Any] = {"execution": execution, "progress": progress}
+    with locked(directory):
+        decide(request.output, plan, reads=request.reads)
+        if counting_job is not None:
+            out = _in_training(counting_job.output, directory)
+            summary = run_once(replace(counting_job, output=out), ready=begin, **where)
             job = counted()
-            job.check_counts()
-        else:
-            counting_job = CountRequest.of(
-                inputs=inputs,
-                pretokens=pretokens,
-                output=replace(output, directory=own),
-                settings=replace(
-                    counting,
-                    track_order=counting.track_order or needs_order(training.ties),
-                    # Of a mix, what is rare is so in all of it, with its weights.
-                    prune_below=1 if shares else training.prune_below,
-                ),
-                sources=tuple(sorted(shares)),
-            )
-            request.check(pretokens.cut, pretokens.special_tokens)
-        plan, summary = request.plan(), None
-
-        def begin(stage: Planned) -> None:
-            """Begin the whole training when its first stage begins."""
-            refuse_inputs_inside(directory, [file.path for file in stage.files])
-            request.begin()
-
-        where: dict[str, Any] = {"execution": execution, "progress": progress}
-        with locked(directory):
-            decide(request.output, plan, reads=request.reads)
-            if counting_job is not None:
-                out = _in_training(counting_job.output, directory)
-                summary = run_once(replace(counting_job, output=out), ready=begin, **where)
-                job = counted()
-            phases: dict[str, Any] = {}
-            if two_phases and inputs is not None:
-                phases["words"] = _train_words(job, **where)
-                phases["runs"] = _count_runs(job, inputs, **where)
-                job = _of_superwords(job)
-            words = None if training.boundless else phases.get("words")
-            trained = _train(job, words=words, ready=request.begin, **where)
+        phases: dict[str, Any] = {}
+        if two_phases and inputs is not None:
+            phases["words"] = _train_words(job, **where)
+            phases["runs"] = _count_runs(job, inputs, **where)
+            job = _of_superwords(job)
+        words = None if training.boundless else phases.get("words")
+        trained = _train(job, words=words, ready=request.begin, **where)
     return summary, replace(
         trained,
         passed_over=() if summary is None else summary.passed_over,
@@ -392,7 +391,8 @@ def _in_training(output: OutputSettings, training: str) -> OutputSettings:
         output: the output settings of the job.
         training: the directory of the training.
     """
-    if output.overwrite or not training_failed(training):
+    begun = read_plan(training).get("kind") == "tokenizer"
+    if output.overwrite or not begun or storage.exists(join(training, TOKENIZER)):
         return output
     try:
         manifest = read_counts_manifest(output.directory)

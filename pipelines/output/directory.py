@@ -227,12 +227,6 @@ def write_files(directory: str, files: Mapping[str, bytes]) -> None:
             storage.remove(join(directory, name))
 
 
-def training_failed(directory: str) -> bool:
-    """Return whether a training began in ``directory`` and has made no tokenizer there."""
-    begun = read_plan(directory).get("kind") == "tokenizer"
-    return begun and not storage.exists(join(directory, TOKENIZER))
-
-
 def _refuse_foreign(
     directory: str, plan: Mapping[str, Any], found: Iterable[storage.Entry]
 ) -> None:
