@@ -103,10 +103,10 @@ class Interrupts:
         self.first = number
         self._act(number)
 
-    def error(self) -> Interrupted:
-        """Return the error that names the first signal."""
+    def error(self, more: str = "") -> Interrupted:
+        """Return the error that names the first signal, and says ``more``."""
         number = self.first or signal.SIGINT
-        return Interrupted(NAMES[number], exit_status=128 + number)
+        return Interrupted(NAMES[number] + more, exit_status=128 + number)
 
     def raise_first(self) -> None:
         """Act on the first signal; do nothing if no signal has come.

@@ -184,19 +184,16 @@ def effective_mix(counts: Sequence[CountsInput], tokens: Sequence[int]) -> tuple
     for number, source in enumerate(counts):
         manifest = read_counts_manifest(source.directory)
         factor = Fraction(source.weight) / manifest.scale
-        held = [manifest.totals.bytes, manifest.totals.pretokens, *tokens[number : number + 1]]
-        sizes.append([factor * size for size in held])
-    totals = [max(sum(column), Fraction(1)) for column in zip(*sizes, strict=True)]
-    shares = [
-        [float(size / total) for size, total in zip(row, totals, strict=True)] for row in sizes
-    ]
+        totals = manifest.totals
+        held = {"bytes_share": totals.bytes, "pretokens_share": totals.pretokens}
+        held |= {"tokens_share": tokens[number]} if tokens else {}
+        sizes.append({name: factor * size for name, size in held.items()})
+    whole = {name: max(sum(row[name] for row in sizes), Fraction(1)) for name in sizes[0]}
     return tuple(
         MixedSource(
             path=source.title,
             weight=str(source.weight),
-            bytes_share=row[0],
-            pretokens_share=row[1],
-            tokens_share=row[2] if tokens else None,
+            **{name: float(size / whole[name]) for name, size in row.items()},
         )
-        for source, row in zip(counts, shares, strict=True)
+        for source, row in zip(counts, sizes, strict=True)
     )

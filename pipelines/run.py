@@ -24,7 +24,7 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners import create_runner
 
 from pipelines import object_stores
-from pipelines.errors import ConfigError, Interrupted, JobError
+from pipelines.errors import ConfigError, JobError
 from pipelines.failures import FailureChannel, error_in, is_proxied, job_errors, one_line
 from pipelines.interrupts import NAMES, Interrupts, unhurried
 from pipelines.local_runner import LOCAL, guarded, is_local, refuse_worker_processes
@@ -34,7 +34,6 @@ from pipelines.submission.job import (
     cancelled,
     counters,
     state_of,
-    submitted_unseen,
     wait,
     where_to_look,
 )
@@ -177,16 +176,15 @@ def _run_there(
 
     def on_signal(number: int) -> None:
         if preparing:
-            raise Interrupted(
-                f"{NAMES[number]} before the job was submitted", exit_status=128 + number
-            )
+            raise interrupted.error(" before the job was submitted")
         if submitting:
             progress.log(
                 f"{NAMES[number]} while the job is submitted: it is cancelled once the runner has "
                 "it (a second time: this command ends at once, and the job may go on)"
             )
 
-    with job_errors(), job_log() as log, Interrupts(on_signal) as interrupted:
+    interrupted = Interrupts(on_signal)
+    with job_errors(), job_log() as log, interrupted:
         check_ready(beam_options, execution, workers)
         stage.observe(state="being submitted")
         pipeline = beam.Pipeline(options=beam_options)
@@ -205,7 +203,10 @@ def _run_there(
             state = wait(result, poll)
         except KeyboardInterrupt:
             if submitting and interrupted.first is not None:
-                raise submitted_unseen(interrupted, runner=runner, name=name) from None
+                raise interrupted.error(
+                    f" while the job was submitted to {runner}: it may run there, under the name "
+                    f"{name}: find it in the runner's web UI, and cancel it there"
+                ) from None
             raise
         except Exception as error:
             failure = error_in(error, log.texts)

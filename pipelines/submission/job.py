@@ -19,7 +19,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.runners.runner import PipelineState
 
-from pipelines.errors import Interrupted, JobError
+from pipelines.errors import JobError
 from pipelines.metrics import NAMESPACE
 from pipelines.submission.workers import FLINK_HERE
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from apache_beam.options.pipeline_options import PipelineOptions
 
+    from pipelines.errors import Interrupted
     from pipelines.interrupts import Interrupts
     from pipelines.submission.workers import Workers
 
@@ -173,35 +174,20 @@ def _asked_for(result: Any, error: grpc.RpcError, poll: Callable[[], bool]) -> s
     return state
 
 
-def submitted_unseen(interrupted: Interrupts, *, runner: str, name: str) -> Interrupted:
-    """Return the error for a command that signals ended while it submitted a job."""
-    error = interrupted.error()
-    return Interrupted(
-        f"{error} while the job was submitted to {runner}: it may run there, under the name "
-        f"{name}: find it in the runner's web UI, and cancel it there",
-        exit_status=error.exit_status,
-    )
-
-
 def cancelled(
     result: Any, interrupted: Interrupts, *, workers: Workers, say: Callable[[str], None]
 ) -> Interrupted:
     """Cancel a job after a signal, wait for the runner, and return the error with the outcome."""
-    error = interrupted.error()
-    status, job = error.exit_status, f"job {job_id(result)} on {workers.runner}"
-    say(f"{error}: cancelling {job}")
+    job = f"job {job_id(result)} on {workers.runner}"
+    say(f"{interrupted.error()}: cancelling {job}")
     try:
         state = cancel(result, workers)
     except KeyboardInterrupt:
-        return Interrupted(f"{error} twice: {job} may go on: cancel it there", exit_status=status)
+        return interrupted.error(f" twice: {job} may go on: cancel it there")
     except Exception as failure:  # noqa: BLE001 - whatever the runner's client raises
         reason = " ".join(str(failure).split())[:300]
-        return Interrupted(
-            f"{error}, but {job} could not be cancelled ({reason}): cancel it there",
-            exit_status=status,
-        )
-    what = {
-        "CANCELLED": f"{job} was cancelled: the runner says CANCELLED",
-        "DONE": f"{job} had ended already: the runner says DONE",
-    }.get(state, f"{job} was stopped: the runner says {state or 'nothing yet'}")
-    return Interrupted(f"{error}: {what}; start again with `resume`", exit_status=status)
+        return interrupted.error(f", but {job} could not be cancelled ({reason}): cancel it there")
+    fate = {"CANCELLED": "was cancelled", "DONE": "had ended already"}.get(state, "was stopped")
+    return interrupted.error(
+        f": {job} {fate}: the runner says {state or 'nothing yet'}; start again with `resume`"
+    )
