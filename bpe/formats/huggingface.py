@@ -255,7 +255,7 @@ def _read(path: Path, file: Entry) -> Parts:
         entry.fail("the core reads the tokens of byte-level models alone")
     added, special, flags = read_added_tokens(added_tokens, vocab, own_ids=is_dialect)
     keeps_spaces = not is_dialect and cuts.marks == ("mark-spaces",)
-    flags = _searched(added_tokens, flags, cut, keeps_spaces=keeps_spaces)
+    _check_searched(added_tokens, flags, cut, keeps_spaces=keeps_spaces)
     merges, superwords = Merges(), Merges()
     if is_dialect or not isinstance(model, WordPiece):
         merges = read_merges(entry.get("merges"), vocab)
@@ -525,10 +525,10 @@ def read_added_tokens(
     return ids, special, flags
 
 
-def _searched(
-    entry: Entry, flags: dict[str, TokenFlags], cut: Pretokenizer, *, keeps_spaces: bool
-) -> dict[str, TokenFlags]:
-    """Return the flags with which tokens are found as in Hugging Face's tokenizers.
+def _check_searched(
+    entry: Entry, flags: Mapping[str, TokenFlags], cut: Pretokenizer, *, keeps_spaces: bool
+) -> None:
+    """Check that tokens are found where Hugging Face's tokenizers find them.
 
     Args:
         entry: ``added_tokens``.
@@ -536,46 +536,17 @@ def _searched(
         cut: normalizes texts.
         keeps_spaces: whether tokens are searched for there before spaces become marks, which
             `found_in_normalized` takes for a step of the normalizer.
-
-    Raises:
-        TokenizerFileError: no flags do.
     """
     try:
         found = found_in_normalized(flags, cut.normalizer)
     except SpecialTokenError as error:
         entry.fail(f"{error}, where Hugging Face's tokenizers search for it")
-    if not found or not keeps_spaces:
-        return flags
-    if len(cut.normalizer) > 1 or _may_touch(flags):
+    if found and keeps_spaces:
         entry.fail(
             f"normalized: true of {shorten(next(iter(found)))} is not supported with a Metaspace "
-            "that puts no mark before texts, and another normalizer, or tokens without the flag "
-            "that it may overlap"
+            "that puts no mark before texts, if a normalizer, a space in a token, or lstrip, "
+            "rstrip or single_word decides where such tokens are found"
         )
-    return {content: replace(flag, normalized=False) for content, flag in flags.items()}
-
-
-def _may_touch(flags: Mapping[str, TokenFlags]) -> bool:
-    """Return whether searching first for tokens without the flag normalized may matter."""
-    first = [content for content, flag in flags.items() if not flag.normalized]
-    later = [content for content, flag in flags.items() if flag.normalized]
-    if not first or not later:
-        return False
-    return (
-        any(flag.single_word for flag in flags.values())
-        or any(content != content.strip() for content in flags)
-        or any(_overlap(one, other) for one in first for other in later)
-    )
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Return whether a text may hold two strings so that they share a character."""
-    ends = range(1, min(len(one), len(other)) + 1)
-    return (
-        one in other
-        or other in one
-        or any(one[-end:] == other[:end] or other[-end:] == one[:end] for end in ends)
-    )
 
 
 def _check_single_words(
