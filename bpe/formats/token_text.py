@@ -145,7 +145,7 @@ def read_tokens(
         table = TokenTable.of(_spelled(entry, vocab, own))
     extra: dict[int, bytes] = {}
     for content, id_ in added.items():
-        data = _utf8(entry, content)
+        data = content.encode()  # checked with the vocabulary, or when it was read
         known = extra.get(id_) or (table[id_] if id_ < len(table) else None)
         if known is None:
             extra[id_] = data
@@ -183,20 +183,15 @@ def _spelled(entry: Entry, vocab: Mapping[str, int], own: Container[str]) -> lis
         if not name:
             entry.fail(f"the token with the id {id_} is empty")
         try:
-            tokens[id_] = _utf8(entry, name) if name in own else from_text(name)
+            tokens[id_] = name.encode() if name in own else from_text(name)
+        except UnicodeEncodeError:
+            entry.fail(f"{shorten(name)} holds a lone surrogate, which has no UTF-8")
         except KeyError as error:
             entry.fail(
                 f"{shorten(name)}: {error} is not in the byte alphabet; only byte-level "
                 "tokenizers are supported"
             )
     return tokens
-
-
-def _utf8(entry: Entry, name: str) -> bytes:
-    try:
-        return name.encode()
-    except UnicodeEncodeError:
-        entry.fail(f"{shorten(name)} holds a lone surrogate, which has no UTF-8")
 
 
 def spelled_bytes(name: str) -> bytes | None:
