@@ -99,8 +99,8 @@ class Pretokenizer:
                 f"{', '.join(PRETOKENIZERS)}, or give a regular expression as the pattern"
             )
         vars(self).update(name=name, pattern=pattern)
-        for step, named in self._steps:
-            if not (named and step in PRETOKENIZERS):
+        for step in self.patterns:
+            if step == pattern or step not in PRETOKENIZERS:
                 compiled(step)
         vars(self).update(
             normalizer=check_normalizer(self.normalizer),
@@ -169,15 +169,17 @@ class Pretokenizer:
         Empty if Python cuts: where no table can say one of the patterns.
         """
         whole = [never_split_tables(NEVER_SPLIT.get(one, one)) for one in self.never_split]
-        steps = [_native_step(step, named=named) for step, named in self._steps]
-        patterns = [*whole, *steps]
+        patterns = [*whole, *(native for _, native in self._steps)]
         return [pattern for pattern in patterns if pattern] if all(patterns) else []
 
     @property
-    def _steps(self) -> list[tuple[str, bool]]:
-        """Return the names or patterns that cut in turn, and whether each may be a name."""
-        named = not isinstance(self.pattern, str)
-        return [(step, named) for step in self.patterns or (str(self.name),)]
+    def _steps(self) -> list[tuple[str, str | PatternTable | None]]:
+        """Return what cuts in turn, and the core's form of each: a name, a table, or none."""
+        names = () if isinstance(self.pattern, str) else PRETOKENIZERS
+        return [
+            (step, step if step in names else pattern_table(step))
+            for step in self.patterns or (str(self.name),)
+        ]
 
     @property
     def lossless(self) -> bool:
@@ -244,8 +246,7 @@ class Pretokenizer:
     def _cut(self, text: bytes) -> list[tuple[int, int]]:
         search = TimedSearch(len(text))
         spans = [(0, len(text))]
-        for pattern, named in self._steps:
-            step = _native_step(pattern, named=named)
+        for pattern, step in self._steps:
             spans = [
                 span
                 for begin, end in spans
@@ -290,11 +291,6 @@ def _one_spelling(
     if len(pattern) > 1:
         return name, tuple(pattern)
     return (pattern[0], None) if pattern[0] in PRETOKENIZERS else (None, pattern[0])
-
-
-def _native_step(pattern: str, *, named: bool) -> str | PatternTable | None:
-    """Return the core's form of one pattern, which may be a name if ``named``; None if none."""
-    return pattern if named and pattern in PRETOKENIZERS else pattern_table(pattern)
 
 
 def _scanned(pretokenizer: list[NativePattern], text: bytes) -> list[tuple[int, int]]:
