@@ -38,8 +38,8 @@ class Format:
 
     files: str
     names: tuple[str, ...]
-    usual_names: tuple[str, ...]
-    self_contained: bool
+    usual_names: tuple[str, ...] = ()
+    self_contained: bool = True
     companions: Callable[[Path], Mapping[Path, bool]] = lambda _: {}
     holds: Callable[[Path], bool] = lambda _: False
     read: Callable[[Path, Pretokenizer | None, SpecialIds], Parts]

@@ -575,7 +575,6 @@ FORMAT = Format(
     files=NAME,
     names=("*.json",),
     usual_names=(NAME,),
-    self_contained=True,
     companions=lambda path: {
         path.parent / name: False for name in tokenizer_config.NAMES if path.name == NAME
     },

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from bpe._native import merges_of_ranks, merges_that_happen
 from bpe.errors import TokenizerError, TokenizerFileError
@@ -89,13 +89,14 @@ def read(path: Path, *_: object) -> Parts:
 
     file = _parsed(path, read_bytes(path))
     _check_settings(file, fail)
-    pieces = [_checked(piece, fail) for piece in file.pieces]
-    tokens = [piece.text.encode() for piece in pieces]
+    for piece in file.pieces:
+        _check_piece(piece, fail)
+    tokens: list[bytes] = [piece.piece for piece in file.pieces]
     ids = {token: id_ for id_, token in enumerate(tokens)}
     if len(ids) != len(tokens) or b"" in ids:
         fail("a piece is empty or a duplicate")
     of_kind = {
-        kind: [piece.text for piece in pieces if piece.kind == kind]
+        kind: [piece.piece.decode() for piece in file.pieces if piece.type == kind]
         for kind in (_UNKNOWN, _CONTROL, _BYTE)
     }
     if len(of_kind[_UNKNOWN]) != 1:
@@ -107,17 +108,14 @@ def read(path: Path, *_: object) -> Parts:
     model = CharacterLevel(
         end_of_word="", unknown=unknown, byte_fallback=falls_back, fuse_unknown=True
     )
-    merges = _merges([piece for piece in pieces if piece.kind == _NORMAL], ids, fail)
+    merges = _merges(file.pieces, ids, fail)
     prepended = ("prepend-mark",) if file.normalizer_spec.add_dummy_prefix else ()
     cut = Pretokenizer("none", normalizer=(*prepended, "mark-spaces"))
     special = {content: ids[content.encode()] for content in (unknown, *of_kind[_CONTROL])}
     trainer = file.trainer_spec
     named = {"bos": trainer.bos_piece, "eos": trainer.eos_piece, "pad": trainer.pad_piece}
-    roles = {
-        role: token.decode()
-        for role, token in named.items()
-        if token in map(str.encode, of_kind[_CONTROL])
-    }
+    controls = {content.encode(): content for content in of_kind[_CONTROL]}
+    roles = {role: controls[token] for role, token in named.items() if token in controls}
     return cut_at_marks(
         Parts(
             tokens=TokenTable.of(tokens),
@@ -130,13 +128,7 @@ def read(path: Path, *_: object) -> Parts:
     )
 
 
-class _Piece(NamedTuple):
-    text: str
-    score: float
-    kind: int
-
-
-def _checked(piece: Any, fail: Any) -> _Piece:
+def _check_piece(piece: Any, fail: Any) -> None:
     try:
         text = piece.piece.decode()
     except UnicodeDecodeError:
@@ -146,7 +138,6 @@ def _checked(piece: Any, fail: Any) -> _Piece:
         fail(f"the piece {shorten(text)} of type {kind} is not supported")
     if not isfinite(piece.score):
         fail(f"the piece {shorten(text)} has the score {piece.score}")
-    return _Piece(text, piece.score, piece.type)
 
 
 def _check_settings(file: Any, fail: Any) -> None:
@@ -169,16 +160,17 @@ def _check_settings(file: Any, fail: Any) -> None:
         fail("treat_whitespace_as_suffix is not supported")
 
 
-def _merges(normal: Sequence[_Piece], ids: Mapping[bytes, int], fail: Any) -> Merges:
+def _merges(pieces: Iterable[Any], ids: Mapping[bytes, int], fail: Any) -> Merges:
     """Return the merges as ids: of all ways to make a piece, the one that happens, by its score."""
-    characters = {piece.text for piece in normal if len(piece.text) == 1}
+    scores_of = {piece.piece.decode(): piece.score for piece in pieces if piece.type == _NORMAL}
+    characters = {text for text in scores_of if len(text) == 1}
     of_score: dict[float, list[str]] = {}
-    for piece in normal:
-        for character in piece.text:
+    for text, score in scores_of.items():
+        for character in text:
             if character not in characters:
-                fail(f"the piece {shorten(piece.text)} holds {character!r}, which is no piece")
-        if len(piece.text) > 1:
-            of_score.setdefault(piece.score, []).append(piece.text)
+                fail(f"the piece {shorten(text)} holds {character!r}, which is no piece")
+        if len(text) > 1:
+            of_score.setdefault(score, []).append(text)
     scores = sorted(of_score, reverse=True)
     for score in scores:
         equal = of_score[score]
@@ -412,8 +404,6 @@ def _serialized(parts: Parts, model: CharacterLevel, ranked: Sequence[int]) -> b
 FORMAT = Format(
     files="*.model of SentencePiece",
     names=("*.model",),  # without ranks, which tiktoken's reads
-    usual_names=(),  # parts.model, which that of tiktoken names
-    self_contained=True,
     read=read,
     write=write,
 )
