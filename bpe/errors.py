@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -80,3 +80,10 @@ class PatternTimeoutError(BadTextsError):
 
     It names one text: to look for others takes as long again.
     """
+
+
+def listed(values: Iterable[str], what: str, *, error: type[BpeError]) -> tuple[str, ...]:
+    """Return values as a tuple; raise an error that says ``what`` they are if they are one str."""
+    if isinstance(values, str):
+        raise error(f"{what} given as one str, {values!r}: give a list, [{values!r}]")
+    return tuple(values)

@@ -29,7 +29,7 @@ import unicodedata2
 
 from bpe._arrow import binary_rows, int64_array, text_column
 from bpe._native import changed_rows, lowercase, strip_marks
-from bpe.errors import PretokenizerError
+from bpe.errors import PretokenizerError, listed
 from bpe.names import NORMALIZERS as NORMALIZERS  # noqa: PLC0414 - callers name it
 
 MARK = "\N{LOWER ONE EIGHTH BLOCK}"
@@ -43,9 +43,7 @@ def check_normalizer(steps: Iterable[str]) -> tuple[str, ...]:
     Raises:
         PretokenizerError: they are one str, or one is not in :data:`NORMALIZERS`.
     """
-    if isinstance(steps, str):
-        raise PretokenizerError(f"the normalizer is one str, {steps!r}: give a list, [{steps!r}]")
-    checked = tuple(steps)
+    checked = listed(steps, "the normalizer is", error=PretokenizerError)
     for step in checked:
         if step not in NORMALIZERS:
             raise PretokenizerError(f"unknown normalizer {step!r}; valid: {', '.join(NORMALIZERS)}")

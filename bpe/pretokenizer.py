@@ -23,7 +23,7 @@ import regex
 from bpe._arrow import utf8
 from bpe._native import PRETOKENIZERS as NATIVE
 from bpe._native import PatternTable, scan
-from bpe.errors import PretokenizerError
+from bpe.errors import PretokenizerError, listed
 from bpe.names import PRETOKENIZERS as PRETOKENIZERS  # noqa: PLC0414 - callers name it
 from bpe.normalizer import check_normalizer, normalize
 from bpe.regex.search import TimedSearch
@@ -356,11 +356,7 @@ def check_never_split(patterns: Iterable[str]) -> tuple[str, ...]:
     Raises:
         PretokenizerError: they are one str, or one does not compile or matches the empty string.
     """
-    if isinstance(patterns, str):
-        raise PretokenizerError(
-            f"never_split is one str, {patterns!r}: give a list, [{patterns!r}]"
-        )
-    checked = tuple(patterns)
+    checked = listed(patterns, "never_split is", error=PretokenizerError)
     for pattern in checked:
         if not isinstance(pattern, str) or not pattern:
             raise PretokenizerError(

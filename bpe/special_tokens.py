@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 from bpe._native import SpecialMatcher
-from bpe.errors import SpecialTokenError
+from bpe.errors import SpecialTokenError, listed
 from bpe.normalizer import before_marks, keeps_occurrences, normalize
 
 
@@ -59,12 +59,8 @@ def check_special_tokens(tokens: Iterable[str]) -> tuple[str, ...]:
     Raises:
         SpecialTokenError: one is not a str, is empty, has a lone surrogate, or is a duplicate.
     """
-    if isinstance(tokens, str):
-        raise SpecialTokenError(
-            f"special tokens are given as one str, {tokens!r}: give a list, [{tokens!r}]"
-        )
     checked: dict[str, None] = {}
-    for token in tokens:
+    for token in listed(tokens, "special tokens are", error=SpecialTokenError):
         if not isinstance(token, str):
             raise SpecialTokenError(f"special token {token!r} is not a str: decode it first")
         if not token:

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from bpe._native import merges_of_ranks, merges_that_happen
-from bpe.errors import TokenizerError
+from bpe.errors import TokenizerError, listed
 from bpe.formats.post_processor import not_applied
 from bpe.formats.strict_json import shorten
 from bpe.models import ByteLevel
@@ -56,9 +56,7 @@ def check_leave_out(leave_out: Collection[str]) -> None:
     Raises:
         TokenizerError: a name is not in the list.
     """
-    if isinstance(leave_out, str):
-        raise TokenizerError(f"leave_out is a list of names, such as [{leave_out!r}], not a str")
-    for name in leave_out:
+    for name in listed(leave_out, "leave_out is", error=TokenizerError):
         if name not in LEAVE_OUT:
             raise TokenizerError(f"leave_out has no {name!r}: use {', '.join(LEAVE_OUT)}")
 
