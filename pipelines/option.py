@@ -263,7 +263,7 @@ def declared(settings: type) -> Mapping[str, Option]:
 
 
 @cache  # workers make settings too, for each split
-def _declared(settings: type) -> Mapping[str, Option]:
+def _declared(settings: Any) -> Mapping[str, Option]:
     own = [one for one in fields(settings) if _NAME in one.metadata]
     # Of these alone: types of other fields may be imported for checkers only.
     annotated = type("Options", (), {"__annotations__": {one.name: one.type for one in own}})
@@ -273,7 +273,7 @@ def _declared(settings: type) -> Mapping[str, Option]:
     found = {}
     for one in own:
         said = _of_type(types[one.name]) | {"help": documented.get(one.name, "")}
-        said |= {"group": getattr(settings, "_GROUP", "Options"), "name": one.name}
+        said |= {"group": settings.group, "name": one.name}
         said |= one.metadata[_NAME]
         said.setdefault("metavar", _METAVARS.get(said["kind"], ""))
         required = one.default is MISSING
@@ -406,7 +406,10 @@ class Settings:
             given instead of a list, or a rule between options is broken.
     """
 
-    _GROUP: ClassVar[Group] = "Options"
+    group: ClassVar[Group] = "Options"
+
+    def __init_subclass__(cls, *, group: Group | None = None) -> None:
+        cls.group = group or cls.group
 
     def __post_init__(self) -> None:
         specs = declared(type(self))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
-from pipelines.option import Group, Settings, option
+from pipelines.option import Settings, option
 from pipelines.settings import (
     AppendSettings,
     CountSettings,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runs(Settings):
+class Runs(Settings, group="Text"):
     """The choice to count runs.
 
     Attributes:
@@ -34,8 +34,6 @@ class Runs(Settings):
         tokenizer: With --runs: the tokenizer whose tokens make the runs. It determines how text is
             split.
     """
-
-    _GROUP: ClassVar[Group] = "Text"
 
     runs: bool = option(False, needs="tokenizer")
     tokenizer: str | None = option(None, needs="runs", metavar="FILE")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
-from pipelines.option import Group, Settings, option
+from pipelines.option import Settings, option
 from pipelines.settings import (
     AppendSettings,
     DriftSettings,
@@ -25,15 +25,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoder(Settings):
+class Encoder(Settings, group="Input"):
     """The tokenizer of the command.
 
     Attributes:
         tokenizer: A tokenizer file, or a published vocabulary: gpt2, cl100k, o200k or llama3. The
             tokens that a post-processor would add are not added.
     """
-
-    _GROUP: ClassVar[Group] = "Input"
 
     tokenizer: str = option(metavar="FILE")
 

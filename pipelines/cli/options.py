@@ -6,14 +6,14 @@ import re
 import sys
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from bpe.names import NORMALIZERS, PRETOKENIZERS
 from pipelines.cli.layers import BEAM_ARGS
 from pipelines.cli.logs import is_json
-from pipelines.option import Group, Settings, advanced, option
+from pipelines.option import Settings, advanced, option
 from pipelines.settings import Execution
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ NO_RUNNER = ("runner", "workers", "stage", "shared_path")  # of commands that ha
 
 
 @dataclass(frozen=True, kw_only=True)
-class Config(Settings):
+class Config(Settings, group="Where it runs"):
     """The file of defaults.
 
     Attributes:
@@ -36,13 +36,11 @@ class Config(Settings):
             ones, and the command line overrides all.
     """
 
-    _GROUP: ClassVar[Group] = "Where it runs"
-
     config: tuple[str, ...] = option((), metavar="FILE")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Preset(Settings):
+class Preset(Settings, group="Vocabulary"):
     """The preset: defaults that neither the command line nor a file gives.
 
     Attributes:
@@ -50,20 +48,16 @@ class Preset(Settings):
             override it.
     """
 
-    _GROUP: ClassVar[Group] = "Vocabulary"
-
     preset: str | None = option(None, choices=PRESETS, metavar="NAME")
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonResult(Settings):
+class JsonResult(Settings, group="Messages"):
     """In which form to print the result.
 
     Attributes:
         json: Print the result as JSON.
     """
-
-    _GROUP: ClassVar[Group] = "Messages"
 
     json: bool = option(False)
 
@@ -83,20 +77,18 @@ class Messages(JsonResult):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VocabularyPath(Settings):
+class VocabularyPath(Settings, group="Input"):
     """The folder of published vocabularies.
 
     Attributes:
         vocabulary_path: Folder in which to look first for a published vocabulary.
     """
 
-    _GROUP: ClassVar[Group] = "Input"
-
     vocabulary_path: str | None = advanced(None, metavar="DIR")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileSettings(Settings):
+class FileSettings(Settings, group="Text"):
     """The pre-tokenizer and special tokens, for tokenizer files that do not name them.
 
     Attributes:
@@ -108,8 +100,6 @@ class FileSettings(Settings):
         special_tokens: Special token, for a file that does not record it; repeatable. Omit the id
             if the file contains the token or the vocabulary is a published one.
     """
-
-    _GROUP: ClassVar[Group] = "Text"
 
     pretokenizer: str | None = advanced(
         None, choices=PRETOKENIZERS, excludes=("pattern",), metavar="NAME", default_is="the file's"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,7 @@ from pipelines.cli.command import JobCommand, command
 from pipelines.cli.layers import Origin
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
-from pipelines.option import Group, Settings, advanced, option
+from pipelines.option import Settings, advanced, option
 from pipelines.settings import (
     PARITY_MIN_FREQUENCY,
     PARITY_TIES,
@@ -38,7 +38,7 @@ _SENTENCEPIECE = "sentencepiece-bpe"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mixture(Settings):
+class Mixture(Settings, group="Input"):
     """The sources of a training, with their weights.
 
     Attributes:
@@ -53,8 +53,6 @@ class Mixture(Settings):
         share_tokenizer: With --share-of tokens: the tokenizer that gives the tokens. It must have
             the pre-tokenizer of the text.
     """
-
-    _GROUP: ClassVar[Group] = "Input"
 
     tokenizer: str | None = advanced(
         None, needs="counts & superwords | boundless", excludes=("extend",), metavar="FILE"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bpe.names import NORMALIZERS, PRETOKENIZERS
 from pipelines.errors import ConfigError
 from pipelines.formats import FileFormat
 from pipelines.option import (
-    Group,
     Natural,
     Seconds,
     Settings,
@@ -32,7 +31,7 @@ NO_NORMALIZER = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
-class InputSettings(Settings):
+class InputSettings(Settings, group="Input"):
     """The documents that a job reads; one without an id has ``name:position`` as its id.
 
     Attributes:
@@ -50,8 +49,6 @@ class InputSettings(Settings):
         max_failures: Tolerate up to N bad records: they go to dead-letters/ of the output, if there
             is one. One more ends the job.
     """
-
-    _GROUP: ClassVar[Group] = "Input"
 
     patterns: tuple[str, ...] = option(name="input", metavar="[NAME=]PATTERN")
     format: Format = option("auto", metavar="NAME")
@@ -124,7 +121,7 @@ class InputSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputSettings(Settings):
+class OutputSettings(Settings, group="Output"):
     """The output directory of a job, and the treatment of its contents.
 
     Attributes:
@@ -133,8 +130,6 @@ class OutputSettings(Settings):
         resume: Continue an interrupted run of this job. Complete parts and counts are kept; an
             interrupted count starts over.
     """
-
-    _GROUP: ClassVar[Group] = "Output"
 
     directory: str = option(name="output", metavar="DIR")
     overwrite: bool = option(False)
@@ -147,7 +142,7 @@ class OutputSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PretokenSettings(Settings):
+class PretokenSettings(Settings, group="Text"):
     """The cutting of text before it is counted or trained on.
 
     A pattern takes the place of the pre-tokenizer; several are applied one after the other.
@@ -166,8 +161,6 @@ class PretokenSettings(Settings):
         special_tokens: Token with its own id, such as '<|endoftext|>'; repeatable. Text is split
             around the token, which is not counted.
     """
-
-    _GROUP: ClassVar[Group] = "Text"
 
     pretokenizer: str | None = option(
         None, choices=PRETOKENIZERS, excludes=("pattern",), metavar="NAME", default_is="gpt2"
@@ -211,7 +204,7 @@ class PretokenSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppendSettings(Settings):
+class AppendSettings(Settings, group="Appending"):
     """The choice to take only files that the directory has not yet; times in seconds.
 
     Attributes:
@@ -223,8 +216,6 @@ class AppendSettings(Settings):
         stop_after: With --watch: stop after this many seconds.
         settle: With --append: seconds that a file must stay unchanged before it is read.
     """
-
-    _GROUP: ClassVar[Group] = "Appending"
 
     append: bool = option(False)
     prune: bool = advanced(False, needs="append | watch")

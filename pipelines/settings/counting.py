@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from pipelines.option import Group, Positive, Settings, advanced, option
+from pipelines.option import Positive, Settings, advanced, option
 
 SHARDS = 16  # of counts
 MAX_GROUPS = 10_000  # a field with more, such as an id, was not meant
@@ -24,7 +23,7 @@ class PruneSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountSettings(PruneSettings):
+class CountSettings(PruneSettings, group="Output"):
     """The contents of counts, and the number of their files.
 
     Attributes:
@@ -34,15 +33,13 @@ class CountSettings(PruneSettings):
             without a string or number there is a bad record; more than 10,000 values end the job.
     """
 
-    _GROUP: ClassVar[Group] = "Output"
-
     track_order: bool = advanced(False)
     shards: Positive = advanced(SHARDS, maximum=99_999)
     group_by: str | None = option(None, metavar="NAME")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunSettings(Settings):
+class RunSettings(Settings, group="Text"):
     """The adjacent tokens that are a run, of which superwords are learnt.
 
     Attributes:
@@ -51,8 +48,6 @@ class RunSettings(Settings):
         max_run: With runs: cut longer runs into pieces of N tokens. Pairs across a cut are not
             counted; the output records the loss.
     """
-
-    _GROUP: ClassVar[Group] = "Text"
 
     merge_pattern: str = advanced(
         MERGE_PATTERN, needs="input & runs | superwords | boundless", metavar="REGEX"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from pipelines.option import Group, Seed, Settings, advanced, changed, option
+from pipelines.option import Seed, Settings, advanced, changed, option
 
 IdType = Literal["auto", "uint16", "uint32"]
 ParquetEncoding = Literal["byte-stream-split", "plain"]
@@ -14,7 +14,7 @@ MAX_ROW_TOKENS = 1 << 28
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowSettings(Settings):
+class RowSettings(Settings, group="Rows"):
     """The making of rows of token ids from documents; it is in the manifest, for `bpe verify`.
 
     What is not as by default goes into the fingerprint of a part: with another default, raise
@@ -38,8 +38,6 @@ class RowSettings(Settings):
         ConfigError: a value is out of range, or two exclude each other.
     """
 
-    _GROUP: ClassVar[Group] = "Rows"
-
     prepend_token: str | None = option(None, metavar="TOKEN")
     append_token: str | None = option(None, metavar="TOKEN")
     allow_special: tuple[str, ...] = option(
@@ -62,7 +60,7 @@ class RowSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EncodeSettings(RowSettings):
+class EncodeSettings(RowSettings, group="Rows"):
     """`RowSettings`, and what the command settles before workers begin: kept columns, id type.
 
     Ids are ``uint16`` where every id of the vocabulary fits.
@@ -74,14 +72,12 @@ class EncodeSettings(RowSettings):
             fits.
     """
 
-    _GROUP: ClassVar[Group] = "Rows"
-
     keep: tuple[str, ...] = option((), metavar="NAME")
     id_type: IdType = advanced("auto", metavar="TYPE")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriftSettings(Settings):
+class DriftSettings(Settings, group="Appending"):
     """The measure of the tokenizer's fit, and the limit of a warning.
 
     Attributes:
@@ -92,8 +88,6 @@ class DriftSettings(Settings):
         warn_single_bytes: With --append: warn above this share of single-byte tokens.
         warn_unseen: With --append: warn above N unseen pre-tokens in a million (--baseline).
     """
-
-    _GROUP: ClassVar[Group] = "Appending"
 
     baseline: str | None = advanced(
         None,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-from pipelines.option import Group, Natural, Settings, advanced, option
+from pipelines.option import Natural, Settings, advanced, option
 
 Staging = Literal["auto", "none"]
 # That shells complete; any that Beam knows will do.
@@ -17,7 +17,7 @@ RUNNERS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Execution(Settings):
+class Execution(Settings, group="Where it runs"):
     """The runner that does the work, and the number of its workers.
 
     Attributes:
@@ -33,8 +33,6 @@ class Execution(Settings):
             endpoint_override=URL or region=NAME; repeatable. SCHEME.KEY=VALUE is for one scheme
             only; fsspec schemes need this form.
     """
-
-    _GROUP: ClassVar[Group] = "Where it runs"
 
     runner: str = option("DirectRunner", suggestions=RUNNERS, metavar="NAME")
     workers: Natural = option(0, maximum=1_000, default_is="one per core")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 from pipelines.errors import ConfigError
-from pipelines.option import Group, Positive, Seed, Settings, Share, Size, advanced, option
+from pipelines.option import Positive, Seed, Settings, Share, Size, advanced, option
 from pipelines.settings.encoding import MAX_ROW_TOKENS, ParquetEncoding
 from pipelines.settings.shares import parse_shares
 
@@ -24,7 +24,7 @@ MAX_SHARD_SIZE = 1 << 31  # their offsets are numbers of 32 bits, and a last row
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportSettings(Settings):
+class ExportSettings(Settings, group="Rows"):
     """The choice, shape, order and format of the rows of an export.
 
     Attributes:
@@ -64,8 +64,6 @@ class ExportSettings(Settings):
     Raises:
         ConfigError: a value is out of range, or two exclude each other.
     """
-
-    _GROUP: ClassVar[Group] = "Rows"
 
     to: ExportFormat = option(group="Output", metavar="FORMAT")
     validation: Share = option(0.0, group="Documents", default_is="none")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from bpe.names import PAIR_COUNTS, TIES
 from pipelines.errors import ConfigError
-from pipelines.option import Group, Natural, Positive, Settings, Share, advanced, option
+from pipelines.option import Natural, Positive, Settings, Share, advanced, option
 from pipelines.settings.counting import PruneSettings
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ SYMBOLS = ("bytes", "characters")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainSettings(PruneSettings):
+class TrainSettings(PruneSettings, group="Vocabulary"):
     """The vocabulary to train; one of the two limits is given.
 
     Attributes:
@@ -48,8 +48,6 @@ class TrainSettings(PruneSettings):
         character_coverage: Share of the characters of the corpus that get tokens, the most frequent
             first. The others become bytes (sentencepiece-bpe) or the unknown token.
     """
-
-    _GROUP: ClassVar[Group] = "Vocabulary"
 
     vocab_size: Positive | None = option(None)
     max_merges: Natural | None = advanced(None)
@@ -114,7 +112,7 @@ PARITY_TIES, PARITY_MIN_FREQUENCY = "gpt2-max", 2  # of the authors' program; as
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParitySettings(Settings):
+class ParitySettings(Settings, group="Vocabulary"):
     """Parity-aware training: directories of counts are groups, which choose merges in turn.
 
     Attributes:
@@ -130,8 +128,6 @@ class ParitySettings(Settings):
             twice its share.
     """
 
-    _GROUP: ClassVar[Group] = "Vocabulary"
-
     parity: bool = option(False, needs="counts | group_by")
     dev_counts: tuple[str, ...] = advanced(
         (),
@@ -145,7 +141,7 @@ class ParitySettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelSettings(Settings):
+class ModelSettings(Settings, group="Vocabulary"):
     """The symbols of words, before and after merging; None for the model's own default.
 
     Attributes:
@@ -157,8 +153,6 @@ class ModelSettings(Settings):
         unknown_token: Special token for characters that are not in the vocabulary (wordpiece:
             for entire words). Without it, such characters are errors.
     """
-
-    _GROUP: ClassVar[Group] = "Vocabulary"
 
     model: str = option("bpe", choices=MODELS, metavar="NAME")
     symbols: str | None = advanced(
@@ -182,7 +176,7 @@ _TOKENS_OF_TEMPLATES = {"chatml": ("<|im_start|>", "<|im_end|>")}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoleSettings(Settings):
+class RoleSettings(Settings, group="Vocabulary"):
     """The roles of special tokens; each that is named here becomes a special token.
 
     Attributes:
@@ -197,8 +191,6 @@ class RoleSettings(Settings):
         chat_template: Jinja template of a conversation, for transformers' apply_chat_template: a
             file, or chatml, whose tokens become special tokens.
     """
-
-    _GROUP: ClassVar[Group] = "Vocabulary"
 
     bos: str | None = option(None, metavar="TOKEN")
     eos: str | None = option(None, metavar="TOKEN")
