@@ -100,6 +100,8 @@ class Option:
             needs one of them, ``A&B`` both. Names of options that a command lacks are ignored.
         excludes: the options that may not be given with this one.
         short: a letter, the short name on the command line.
+        joined: whether a value joins those of lower layers. The command line has a place of its own
+            for it, after ``--``.
     """
 
     help: str
@@ -120,6 +122,7 @@ class Option:
     needs: str = ""
     excludes: tuple[str, ...] = ()
     short: str = ""
+    joined: bool = False
 
     @property
     def flag(self) -> str:

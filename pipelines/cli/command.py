@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from pipelines.cli.declared import DeclaredOption, specs_of
-from pipelines.cli.layers import BEAM_ARGS, Origin, Values
+from pipelines.cli.layers import Origin, Values
 from pipelines.cli.logs import use_format
 from pipelines.config import read_config
 from pipelines.errors import ConfigError
@@ -73,7 +73,7 @@ class Command(click.Command):
         )
         super().__init__(
             name,
-            params=[*map(DeclaredOption, specs.values()), *params],
+            params=[*(DeclaredOption(spec) for spec in specs.values() if not spec.joined), *params],
             context_settings={"help_option_names": names, "max_content_width": 100},
             epilog=f"\b\nExample:\n{textwrap.indent(textwrap.dedent(example), '  ')}",
             **attributes,
@@ -86,7 +86,7 @@ class Command(click.Command):
         keys = {
             name: spec for stage in [*self.stages.values()][::-1] for name, spec in stage.items()
         }
-        keys |= {BEAM_ARGS.name: BEAM_ARGS, **self.specs}
+        keys |= self.specs
         return {name: spec for name, spec in keys.items() if name not in _NO_KEYS}
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
@@ -193,7 +193,7 @@ class Command(click.Command):
         """Return the values of a configuration file."""
         keys: dict[str, Any] = {**self.keys, **self.stages}
         values = read_config(path, keys, owner=lambda name: self._owner(ctx, name))
-        for one in values.get(BEAM_ARGS.name, ()):
+        for one in values.get("beam_args", ()):
             if not one.startswith("--"):
                 raise ConfigError(f"{path}: beam_args: {one!r} does not begin with --")
         return values
@@ -247,5 +247,5 @@ class JobCommand(Command):
                     f"pattern that the shell expanded? Put it in quotes: {EXAMPLE_PATTERN}",
                     ctx,
                 )
-        ctx.params[BEAM_ARGS.name] = tuple(given)
+        ctx.params["beam_args"] = tuple(given)
         return super().parse_args(ctx, args)

@@ -88,7 +88,7 @@ def compare(values: Values) -> None:
     with loading():
         from pipelines.compare import job
 
-    inputs, execution = values.settings(InputSettings), options.execution(values)
+    inputs, execution = values.settings(InputSettings), values.settings(Execution)
     result = job.compare(
         inputs=inputs,
         tokenizers=files,

@@ -63,7 +63,7 @@ def count(values: Values) -> None:
         bpe count --runs --tokenizer words/tokenizer.json --input 'corpus/*.jsonl.gz' --output runs
     """
     inputs, pretokens = values.settings(InputSettings), values.settings(PretokenSettings)
-    output, execution = values.settings(OutputSettings), options.execution(values)
+    output, execution = values.settings(OutputSettings), values.settings(Execution)
     settings, appending = values.settings(CountSettings), values.settings(AppendSettings)
     with loading():
         from pipelines.count.job import CountRequest

@@ -39,7 +39,7 @@ def decode(values: Values) -> None:
     documents = job.decode(
         directory=values["directory"],
         stream=sys.stdout.buffer,
-        execution=options.execution(values),
+        execution=values.settings(Execution),
     )
     sys.stdout.buffer.flush()
     click.echo(f"bpe: decode: {many(documents, 'document')}", err=True)

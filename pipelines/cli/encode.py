@@ -69,6 +69,6 @@ def encode(values: Values) -> None:
         appending=values.settings(AppendSettings),
         drift=values.settings(DriftSettings),
     )
-    execution, progress = options.execution(values), options.progress(values)
+    execution, progress = values.settings(Execution), options.progress(values)
     encoded = run_or_watch(request, execution=execution, progress=progress)
     show_summary(values, encode=encoded)

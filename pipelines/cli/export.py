@@ -41,7 +41,7 @@ def export(values: Values) -> None:
             --pack 4096 --shuffle 1 --to mds --output mixed
     """
     output, settings = values.settings(OutputSettings), values.settings(ExportSettings)
-    execution = options.execution(values)
+    execution = values.settings(Execution)
     with loading():
         from pipelines.export import job
 

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     Specs = Mapping[str, Option]
 
-BEAM_ARGS = Option(
-    name="beam_args", repeatable=True, default=(), group="Where it runs", help="Options of Beam."
-)
 _Settings = TypeVar("_Settings")
 
 
@@ -44,15 +41,13 @@ class Values(dict[str, Any]):
     """
 
     def __init__(self, specs: Specs, layers: Sequence[tuple[Origin, Mapping[str, Any]]]) -> None:
-        self.specs = {**specs, BEAM_ARGS.name: BEAM_ARGS}
-        self.layers = layers
-        self.origins = dict.fromkeys(self.specs, Origin.DEFAULT)
-        super().__init__({name: spec.default for name, spec in self.specs.items()})
+        self.specs, self.layers = specs, layers
+        self.origins = dict.fromkeys(specs, Origin.DEFAULT)
+        super().__init__({name: spec.default for name, spec in specs.items()})
         for origin, values in layers:
-            for name in self.specs.keys() & values.keys():
-                # Of an argument that is given twice, Beam takes the last.
-                before = self[name] if name == BEAM_ARGS.name else ()
-                self[name] = (*before, *values[name]) if before else values[name]
+            for name in specs.keys() & values.keys():
+                value = values[name]
+                self[name] = (*self[name], *value) if specs[name].joined else value
                 self.origins[name] = origin
 
     def settle(self) -> Values:

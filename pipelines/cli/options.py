@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from bpe.names import NORMALIZERS, PRETOKENIZERS
-from pipelines.cli.layers import BEAM_ARGS
 from pipelines.cli.logs import is_json
 from pipelines.option import Settings, advanced, option
-from pipelines.settings import Execution
 
 if TYPE_CHECKING:
     from bpe import Tokenizer
@@ -150,11 +148,6 @@ def _special_ids(given: tuple[str, ...]) -> dict[str, int | None] | None:
             raise click.UsageError(f"--special-token {content!r} is given twice: leave one out")
         ids[content] = id_
     return ids or None
-
-
-def execution(values: Values) -> Execution:
-    """Who does the work."""
-    return values.settings(Execution, beam_args=values[BEAM_ARGS.name])
 
 
 def progress(values: Values) -> Progress:

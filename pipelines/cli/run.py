@@ -107,7 +107,7 @@ def run(values: Values) -> None:
         inputs=words.settings(InputSettings),
         counting=words.settings(CountSettings),
         output=values.settings(OutputSettings),
-        execution=options.execution(values),
+        execution=values.settings(Execution),
         encoded_inputs=ids.settings(InputSettings),
         encoding=ids.settings(EncodeSettings),
         exporting=exporting,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,7 +98,7 @@ def train(values: Values) -> None:
     data, counts = values.settings(Mixture), tuple(map(CountsInput.parse, values["counts"]))
     inputs = values.settings(InputSettings) if values["input"] else None
     training, output = training_arguments(values), values.settings(OutputSettings)
-    execution = options.execution(values)
+    execution = values.settings(Execution)
     with loading():
         from pipelines.recipes import train as train_tokenizer
 
@@ -119,34 +119,21 @@ def train(values: Values) -> None:
 def training_arguments(values: Values) -> dict[str, Any]:
     """Return the settings of a training for `pipelines.recipes`, by the names of its arguments.
 
-    With parity, what nobody asked for is as in the authors' program.
-
     Raises:
         click.UsageError: options do not go together.
         ConfigError: options do not say when training ends, or parity has no groups.
     """
-    parity, roles = values.settings(ParitySettings), values.settings(RoleSettings)
-    if parity.parity:
-        for name in ("mix", "superwords", "boundless"):
-            if values[name]:
-                raise click.UsageError(f"--parity and --{name} exclude each other: choose one")
-        for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
-            if values.origins[name] is Origin.DEFAULT:
-                values[name] = value
-    if values["model"] == _SENTENCEPIECE:  # which has three roles by default
-        unknown = _unknown(values)
-        roles = replace(roles, unk=unknown, bos=roles.bos or "<s>", eos=roles.eos or "</s>")
     return {
         "training": train_settings(values),
-        "pretokens": marked_pretokens(values, roles),
-        "roles": roles,
-        "parity": parity,
+        "pretokens": values.settings(PretokenSettings),
+        "roles": values.settings(RoleSettings),
+        "parity": values.settings(ParitySettings),
         "runs": values.settings(RunSettings),
     }
 
 
 def train_settings(values: Values) -> TrainSettings:
-    """Return the vocabulary that the options ask for.
+    """Return the vocabulary that the options ask for; give others the values that they imply.
 
     Raises:
         click.UsageError: they do not go together.
@@ -154,12 +141,52 @@ def train_settings(values: Values) -> TrainSettings:
     """
     if values.origins["vocab_size"] != values.origins["max_merges"]:
         values.choose("vocab_size", "max_merges")  # drops what a higher layer replaces
+    if values.get("parity"):
+        _imply_parity(values)
+    if values["model"] == _SENTENCEPIECE:
+        _imply_sentencepiece(values)
     return values.settings(
         TrainSettings,
         model=_model(values),
         initial_alphabet=tuple(values["initial_alphabet"] or ""),
         extend=values.get("tokenizer") or values.get("extend"),
     )
+
+
+def _imply_parity(values: Values) -> None:
+    """With parity, what nobody asked for is as in the authors' program.
+
+    Raises:
+        click.UsageError: sources or superwords are asked for as well.
+    """
+    for name in ("mix", "superwords", "boundless"):
+        if values[name]:
+            raise click.UsageError(f"--parity and --{name} exclude each other: choose one")
+    for name, value in (("ties", PARITY_TIES), ("min_frequency", PARITY_MIN_FREQUENCY)):
+        if values.origins[name] is Origin.DEFAULT:
+            values[name] = value
+
+
+def _imply_sentencepiece(values: Values) -> None:
+    """By default, text is cut into marked words; three roles are the first special tokens.
+
+    Raises:
+        click.UsageError: ``--unk`` and ``--unknown-token``, of one meaning here, differ.
+    """
+    from bpe.formats.cut_at_marks import WORDS
+
+    cut = {"pattern": WORDS, "normalizer": ("prepend-mark", "mark-spaces")}
+    given = any(values.origins[name] > Origin.PRESET and values[name] for name in options.OF_CUT)
+    if not given and not values.get("counts"):
+        values.update(dict.fromkeys(options.OF_CUT) | cut)
+    unknown, role = values["unknown_token"], values.get("unk")
+    if unknown and role and unknown != role:
+        raise click.UsageError(f"--unk {role} and --unknown-token {unknown} differ: leave one out")
+    values["unknown_token"] = unknown = unknown or role or "<unk>"
+    roles = {"unk": unknown, "bos": values.get("bos") or "<s>", "eos": values.get("eos") or "</s>"}
+    roles = {name: token for name, token in roles.items() if name in values.specs}
+    special_tokens = dict.fromkeys((unknown, *roles.values(), *values["special_token"]))
+    values.update(roles, special_token=tuple(special_tokens))
 
 
 def _model(values: Values) -> Model:
@@ -186,45 +213,5 @@ def _model(values: Values) -> Model:
         values["model"],
         symbols=values["symbols"] or ("bytes" if is_bpe else "characters"),
         end_of_word=values["end_of_word"],
-        unknown_token=_unknown(values),
+        unknown_token=values["unknown_token"],
     )
-
-
-def marked_pretokens(values: Values, roles: RoleSettings | None = None) -> PretokenSettings:
-    """Return how to cut text: for SentencePiece's model, into marked words by default.
-
-    Its special tokens come first: unknown, beginning and end of a text.
-    """
-    pretokens = values.settings(PretokenSettings)
-    if values["model"] != _SENTENCEPIECE:
-        return pretokens
-    from bpe.formats.cut_at_marks import WORDS
-
-    given = any(values.origins[name] > Origin.PRESET and values[name] for name in options.OF_CUT)
-    if not given and not values.get("counts"):
-        pretokens = replace(
-            pretokens,
-            pretokenizer=None,
-            pattern=WORDS,
-            normalizer=("prepend-mark", "mark-spaces"),
-            never_split=(),
-        )
-    roles = roles or RoleSettings(unk=_unknown(values))
-    first = [token for token in (roles.unk, roles.bos, roles.eos) if token is not None]
-    named = dict.fromkeys((*first, *pretokens.special_tokens))
-    return replace(pretokens, special_tokens=tuple(named))
-
-
-def _unknown(values: Values) -> str | None:
-    """Return the unknown token of the model; for SentencePiece's model, ``--unk`` names it too.
-
-    Raises:
-        click.UsageError: both are given, and differ.
-    """
-    unknown: str | None = values["unknown_token"]
-    if values["model"] != _SENTENCEPIECE:
-        return unknown
-    role: str | None = values.get("unk")
-    if unknown and role and unknown != role:
-        raise click.UsageError(f"--unk {role} and --unknown-token {unknown} differ: leave one out")
-    return unknown or role or "<unk>"

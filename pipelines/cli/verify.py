@@ -58,7 +58,7 @@ def verify(values: Values) -> None:
 
     path = values["path"]
     inputs = values.settings(InputSettings) if values["input"] else None
-    execution = options.execution(values)
+    execution = values.settings(Execution)
     outputs: tuple[Output, ...] = (Output(directory=path, kind="tokenizer"),)
     if _is_tokenizer_file(path):
         if execution.beam_args:

@@ -11,7 +11,7 @@ import click
 from pipelines.cli import columns, options
 from pipelines.cli.command import command
 from pipelines.cli.summary import show_result, too_small, warning_lines
-from pipelines.cli.train import marked_pretokens, train_settings
+from pipelines.cli.train import train_settings
 from pipelines.option import Natural, Settings, option
 from pipelines.progress import many
 from pipelines.settings import ModelSettings, PretokenSettings, TrainSettings
@@ -71,7 +71,8 @@ def _facts(values: Values, texts: tuple[str, ...]) -> dict[str, Any]:
     from bpe.explain import Explainer
     from bpe.pair_counts import count_pairs
 
-    asked, cut, settings = values.settings(Shown), marked_pretokens(values), train_settings(values)
+    asked, settings = values.settings(Shown), train_settings(values)
+    cut = values.settings(PretokenSettings)
     special = cut.special_tokens
     counts = bpe.count_pretokens(
         texts, pretokenizer=cut.cut, special_tokens=special, track_order=True

@@ -21,7 +21,7 @@ class Execution(Settings, group="Where it runs"):
     """The runner that does the work, and the number of its workers.
 
     Attributes:
-        beam_args: passed to Beam unchanged (the arguments after ``--``).
+        beam_args: Options of Beam.
         runner: Beam runner. DirectRunner runs in this process; the others take their options, such
             as --job_endpoint=HOST:PORT, after --.
         workers: Threads of the local runner.
@@ -36,7 +36,7 @@ class Execution(Settings, group="Where it runs"):
 
     runner: str = option("DirectRunner", suggestions=RUNNERS, metavar="NAME")
     workers: Natural = option(0, maximum=1_000, default_is="one per core")
-    beam_args: tuple[str, ...] = ()
+    beam_args: tuple[str, ...] = option((), joined=True)
     stage: Staging = advanced("auto", metavar="HOW")
     shared_paths: tuple[str, ...] = advanced((), name="shared_path", metavar="DIR")
 

@@ -11,9 +11,9 @@ from apache_beam.options.pipeline_options import PipelineOptions, PortableOption
 
 from pipelines.cli.count import count
 from pipelines.cli.encode import encode
-from pipelines.cli.options import execution
 from pipelines.cli.run import run
 from pipelines.cli.train import train
+from pipelines.settings import Execution
 from pipelines.submission.workers import workers_of
 from tests.cli.pages import blocks
 from tests.cli.process import ROOT, bpe
@@ -61,14 +61,14 @@ def test_what_commands_of_the_page_name_is_there() -> None:
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda one: str(one.name))
 @pytest.mark.parametrize("name", FILES)
 def test_the_files_go_with_every_command(command: Command, name: str) -> None:
-    made = execution(values(command, "--config", str(RUNNERS / f"{name}.yaml")))
+    made = values(command, "--config", str(RUNNERS / f"{name}.yaml")).settings(Execution)
     runner = "FnApiRunner" if made.runner == "DirectRunner" else made.runner
     workers = workers_of(PipelineOptions([f"--runner={runner}", *made.beam_args]))
     assert workers.kind == FILES[name]
 
 
 def test_a_cluster_of_this_machine_is_as_its_file_says() -> None:
-    made = execution(values(count, "--config", str(RUNNERS / "flink-standalone.yaml")))
+    made = values(count, "--config", str(RUNNERS / "flink-standalone.yaml")).settings(Execution)
     assert (made.runner, made.stage) == ("PortableRunner", "none")
     options = flink.flags(f"{HOST}:{service.JOBS}", parallelism=flink.TASKMANAGERS * flink.SLOTS)
     pool = ["--environment_type=EXTERNAL", f"--environment_config={HOST}:{service.POOL}"]
