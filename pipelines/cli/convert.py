@@ -13,12 +13,12 @@ from bpe.names import Dialect, LossName  # noqa: TC001 - types of settings
 from pipelines.cli import options
 from pipelines.cli.command import command
 from pipelines.cli.loading import loading
-from pipelines.cli.summary import show_result, size_line, titled
+from pipelines.cli.summary import show_result, size_line, sizes, titled
 from pipelines.option import Settings, option
 from pipelines.progress import many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from bpe import Tokenizer
     from pipelines.cli.layers import Values
@@ -83,10 +83,7 @@ def convert(values: Values) -> None:
         tokenizer = exact.approximate()
     measured = _measured(exact, tokenizer, asked.counts)
     files = formats.write(
-        tokenizer.parts,
-        Path(target),
-        leave_out=asked.leave_out,
-        dialect=asked.dialect,
+        tokenizer.parts, Path(target), leave_out=asked.leave_out, dialect=asked.dialect
     )
     for path in files.contents:
         if path.exists() and not asked.overwrite:
@@ -97,9 +94,7 @@ def convert(values: Values) -> None:
     summary = {
         "from": source,
         "to": [str(path) for path in files.contents],
-        "tokens": len(tokenizer),
-        "merges": len(tokenizer.merges),
-        "superwords": len(tokenizer.superwords),
+        **sizes(tokenizer),
         "lacks": lacks,
         "dialect": files.dialect,
         "give": _arguments(tokenizer, lacks),
@@ -133,19 +128,15 @@ def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> li
 
 def _arguments(tokenizer: Tokenizer, lacks: dict[LossName, str]) -> list[str]:
     """Return the options with which a file that lacks something loads as the same tokenizer."""
-    given: list[str] = []
-    cut = tokenizer.pretokenizer
-    if "pretokenizer" in lacks:
-        given += ["--pretokenizer", cut.name] if cut.name else []
-        given += (word for pattern in cut.patterns for word in ("--pattern", pattern))
-    if "normalizer" in lacks:
-        given += (word for step in cut.normalizer for word in ("--normalizer", step))
-    if "never-split" in lacks:
-        given += (word for pattern in cut.never_split for word in ("--never-split", pattern))
-    if "special-tokens" in lacks:
-        for content, id_ in tokenizer.special_tokens.items():
-            given += ["--special-token", f"{content}={id_}"]
-    return given
+    cut, special_tokens = tokenizer.pretokenizer, tokenizer.special_tokens.items()
+    given: dict[LossName, dict[str, Iterable[str]]] = {
+        "pretokenizer": {"--pretokenizer": filter(None, [cut.name]), "--pattern": cut.patterns},
+        "normalizer": {"--normalizer": cut.normalizer},
+        "never-split": {"--never-split": cut.never_split},
+        "special-tokens": {"--special-token": [f"{text}={id_}" for text, id_ in special_tokens]},
+    }
+    flags = [flag for name in given if name in lacks for flag in given[name].items()]
+    return [word for flag, values in flags for value in values for word in (flag, value)]
 
 
 def _lines(summary: dict[str, Any]) -> Iterator[str]:

@@ -128,12 +128,9 @@ def load_tokenizer(values: Values, path: str) -> Tokenizer:
 
     read = partial(
         Tokenizer.load,
-        pretokenizer=values["pretokenizer"],
-        pattern=values["pattern"],
-        normalizer=values["normalizer"],
-        never_split=values["never_split"],
         special_tokens=_special_ids(values["special_token"]),
         vocabulary_path=values.get("vocabulary_path"),
+        **{name: values[name] for name in OF_CUT},
     )
     return load_tokenizer(path, read)
 

@@ -16,6 +16,7 @@ from pipelines.progress import draws_on, duration, many, size_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from bpe import Tokenizer
     from pipelines.summaries import (
         CountSummary,
         EncodeSummary,
@@ -83,10 +84,16 @@ def show_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=not utf8, indent=2))
 
 
-def size_line(sizes: Mapping[str, int]) -> str:
+def sizes(tokenizer: Tokenizer) -> dict[str, int]:
     """Return how many tokens, merges and superwords a tokenizer has."""
-    superwords = [many(sizes["superwords"], "superword")] if sizes["superwords"] else []
-    return ", ".join([*(many(sizes[f"{name}s"], name) for name in ("token", "merge")), *superwords])
+    parts = {"merges": tokenizer.merges, "superwords": tokenizer.superwords}
+    return {"tokens": len(tokenizer), **{name: len(part) for name, part in parts.items()}}
+
+
+def size_line(facts: Mapping[str, int]) -> str:
+    """Return the `sizes` among facts in words."""
+    names = ("token", "merge", *(["superword"] if facts["superwords"] else []))
+    return ", ".join(many(facts[f"{name}s"], name) for name in names)
 
 
 def _counted(summary: CountSummary) -> list[str]:

@@ -10,7 +10,7 @@ import click
 from pipelines.cli import options
 from pipelines.cli.command import JobCommand, command
 from pipelines.cli.loading import loading
-from pipelines.cli.summary import show_json, size_line, summarized, titled
+from pipelines.cli.summary import show_json, size_line, sizes, summarized, titled
 from pipelines.settings import Execution, InputSettings
 
 if TYPE_CHECKING:
@@ -119,9 +119,7 @@ def _verify_tokenizer(tokenizer: Tokenizer, path: str) -> dict[str, Any]:
     unreachable = tokenizer.unreachable()
     return {
         "tokenizer": path,
-        "tokens": len(tokenizer),
-        "merges": len(tokenizer.merges),
-        "superwords": len(tokenizer.superwords),
+        **sizes(tokenizer),
         "unreachable": _described(tokenizer, unreachable),
         "cut": _described(tokenizer, _cut_apart(tokenizer, without=set(unreachable))),
     }
