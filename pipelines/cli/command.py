@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -55,17 +55,17 @@ class Command(click.Command):
     """
 
     allow_extra_args = True  # which `parse_args` refuses
-    stages: ClassVar[Mapping[str, Mapping[str, Option]]] = {}
 
     def __init__(
         self,
         name: str | None,
         *,
         specs: Mapping[str, Option],
+        stages: Mapping[str, Mapping[str, Option]],
         params: Sequence[click.Parameter],
         **attributes: Any,
     ) -> None:
-        self.specs = specs
+        self.specs, self.stages = specs, stages
         self._has_more = any(spec.advanced for spec in specs.values())
         names = ["-h", "--help", *([_HELP_ALL] if self._has_more else [])]
         attributes["help"], _, example = inspect.cleandoc(attributes["help"]).partition(
@@ -122,7 +122,20 @@ class Command(click.Command):
                     formatter.write_dl(groups[group])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, and refuse what no argument takes: mostly patterns the shell has expanded."""
+        """Parse; refuse what no argument takes: mostly patterns that the shell has expanded."""
+        if "beam_args" in self.specs and "--" in args:
+            number = args.index("--")
+            args, given = args[:number], args[number + 1 :]
+            ctx.params["beam_args"] = tuple(given)
+            for one in given:
+                if not one.startswith("--"):
+                    raise click.UsageError(
+                        f"{one!r} after -- does not begin with --: arguments there are passed to "
+                        "Beam (its options take values with =, as in --region=europe-west1). Was "
+                        "it a pattern that the shell expanded? Put it in quotes: "
+                        f"{EXAMPLE_PATTERN}",
+                        ctx,
+                    )
         ctx.meta[_HELP_ALL] = _HELP_ALL in args
         try:
             super().parse_args(ctx, args)
@@ -215,37 +228,18 @@ class Command(click.Command):
 
 
 def command(
-    *settings: type, cls: type[Command] = Command, **choice: Any
+    *settings: type, stages: Mapping[str, Mapping[str, Option]] | None = None, **choice: Any
 ) -> Callable[[Callable[[Values], None]], Command]:
     """Return a command with the options that classes of settings declare.
 
     Args:
         settings: the classes, in the order of the help.
-        cls: of the command.
+        stages: as in `Command`.
         choice: arguments of `specs_of`.
     """
-    return click.command(cls=cls, specs=specs_of(*settings, **choice))
+    return click.command(cls=Command, specs=specs_of(*settings, **choice), stages=stages or {})
 
 
 def _is_short(ctx: click.Context) -> bool:
     """Return whether ``--help`` is shown, not ``--help-all``."""
     return not ctx.meta.get(_HELP_ALL)
-
-
-class JobCommand(Command):
-    """A command that uses Beam: ``--`` hands over to it, ``--config`` gives defaults."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take Beam's arguments off first; those before them are the command's own."""
-        place = args.index("--") if "--" in args else len(args)
-        args, given = args[:place], args[place + 1 :]
-        for one in given:
-            if not one.startswith("--"):
-                raise click.UsageError(
-                    f"{one!r} after -- does not begin with --: arguments there are passed to Beam "
-                    "(its options take values with =, as in --region=europe-west1). Was it a "
-                    f"pattern that the shell expanded? Put it in quotes: {EXAMPLE_PATTERN}",
-                    ctx,
-                )
-        ctx.params["beam_args"] = tuple(given)
-        return super().parse_args(ctx, args)

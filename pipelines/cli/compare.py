@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import columns, options
-from pipelines.cli.command import JobCommand, command
+from pipelines.cli.command import command
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_result
 from pipelines.option import Natural, Settings, option
@@ -52,7 +52,6 @@ class Comparison(Settings):
 @command(
     *(InputSettings, Execution, Comparison, options.Config, options.Messages),
     optional=["input"],
-    cls=JobCommand,
 )
 @click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1)
 def compare(values: Values) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, command
+from pipelines.cli.command import command
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.option import Settings, option
@@ -44,7 +44,6 @@ class Runs(Settings, group="Text"):
     *(AppendSettings, Execution, Runs),
     *(options.VocabularyPath, options.Preset, options.Config, options.Messages),
     changes={"vocabulary_path": {"needs": "runs"}},
-    cls=JobCommand,
 )
 def count(values: Values) -> None:
     """Count the pre-tokens of a corpus.

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, command
+from pipelines.cli.command import command
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.option import Settings, option
@@ -39,7 +39,6 @@ class Encoder(Settings, group="Input"):
 @command(
     *(InputSettings, EncodeSettings, OutputSettings, AppendSettings, DriftSettings, Execution),
     *(Encoder, options.VocabularyPath, options.Config, options.Messages),
-    cls=JobCommand,
 )
 def encode(values: Values) -> None:
     r"""Encode a corpus into Parquet files of token ids.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, command
+from pipelines.cli.command import command
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
 from pipelines.settings import Execution, ExportSettings, OutputSettings
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 @command(
     *(ExportSettings, OutputSettings, Execution, options.Config, options.Messages),
-    cls=JobCommand,
 )
 @click.argument("sources", metavar="[NAME=]IDS...", nargs=-1, required=True)
 def export(values: Values) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, command
+from pipelines.cli.command import command
 from pipelines.cli.declared import specs_of
 from pipelines.cli.layers import Origin, stage_values
 from pipelines.cli.loading import loading
@@ -42,15 +42,13 @@ _WORDS = specs_of(
 )
 
 
-class _Chain(JobCommand):
-    """The command ``bpe run``; its file and ``--set`` give options of stages, by section."""
-
-    stages: ClassVar[Mapping[str, Mapping[str, Option]]] = {
-        "count": _WORDS,
-        "train": _WORDS,
-        "encode": specs_of(InputSettings, EncodeSettings),
-        "export": specs_of(ExportSettings, optional=["to"]),
-    }
+# By section of the file, and of ``--set``.
+_STAGES: Mapping[str, Mapping[str, Option]] = {
+    "count": _WORDS,
+    "train": _WORDS,
+    "encode": specs_of(InputSettings, EncodeSettings),
+    "export": specs_of(ExportSettings, optional=["to"]),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +70,7 @@ class Stages(Settings):
 @command(
     *(InputSettings, Stages, OutputSettings, options.Preset, Execution),
     *(options.Config, options.Messages),
-    cls=_Chain,
+    stages=_STAGES,
     optional=["input"],
     leave_out=[one.name for one in declared(InputSettings).values() if one.name != "input"],
 )
@@ -96,7 +94,7 @@ def run(values: Values) -> None:
         bpe run configs/demo.yaml --config configs/runners/prism.yaml
     """
     words, ids, rows = (
-        stage_values(values, _Chain.stages, name) for name in ("train", "encode", "export")
+        stage_values(values, _STAGES, name) for name in ("train", "encode", "export")
     )
     words["mix"] = rows["mix"]
     training, exporting = training_arguments(words), export_settings(values, rows)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, command
+from pipelines.cli.command import command
 from pipelines.cli.layers import Origin
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_summary
@@ -68,7 +68,6 @@ class Mixture(Settings, group="Input"):
     *(RunSettings, RoleSettings, OutputSettings, Execution, Mixture),
     *(options.Preset, options.Config, options.Messages),
     optional=["input"],
-    cls=JobCommand,
 )
 def train(values: Values) -> None:
     r"""Train a tokenizer on a corpus or on counts.

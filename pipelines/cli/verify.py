@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipelines.cli import options
-from pipelines.cli.command import JobCommand, command
+from pipelines.cli.command import command
 from pipelines.cli.loading import loading
 from pipelines.cli.summary import show_json, size_line, sizes, summarized, titled
 from pipelines.settings import Execution, InputSettings
@@ -27,7 +27,6 @@ TOKENIZER = "tokenizer.json"
     *(InputSettings, Execution, options.FileSettings, options.Config, options.Messages),
     optional=["input"],
     leave_out=["split_size", "max_failures"],
-    cls=JobCommand,
 )
 @click.argument("path", metavar="PATH")
 def verify(values: Values) -> None:
