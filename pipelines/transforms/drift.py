@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
 import apache_beam as beam
@@ -56,6 +57,7 @@ _ROW = row_type(
 )
 
 
+@dataclass(eq=False, kw_only=True)
 class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     """Measures how well a tokenizer fits documents: one row for each window that has any.
 
@@ -84,40 +86,38 @@ class MeasureDrift(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         ConfigError: an argument is wrong, or windows may fire several times.
     """
 
-    def __init__(
-        self,
-        *,
-        tokenizer: Any,
-        baseline: str | os.PathLike[str] | None = None,
-        text_field: str = "text",
-        ids_field: str = "input_ids",
-    ) -> None:
-        super().__init__()
-        check_field("text_field", text_field)
-        check_field("ids_field", ids_field)
-        source = given_tokenizer(tokenizer)
-        if not isinstance(source, (str, bytes)):
+    tokenizer: Any
+    baseline: str | os.PathLike[str] | None = None
+    text_field: str = "text"
+    ids_field: str = "input_ids"
+
+    def __post_init__(self) -> None:
+        beam.PTransform.__init__(self)
+        check_field("text_field", self.text_field)
+        check_field("ids_field", self.ids_field)
+        self._source = given_tokenizer(self.tokenizer)
+        if not isinstance(self._source, (str, bytes)):
             raise ConfigError("tokenizer: MeasureDrift takes a path or a bpe.Tokenizer")
-        if baseline is not None and (not isinstance(baseline, (str, os.PathLike)) or not baseline):
-            raise ConfigError(f"baseline is {baseline!r:.60}: give a directory of counts")
-        self._source, self._baseline = source, None if baseline is None else os.fspath(baseline)
-        training = tokenizer.training if isinstance(tokenizer, Tokenizer) else None
-        self._trained = None if training is None else training.bytes_per_token
-        self._text_field, self._ids_field = text_field, ids_field
+        given = self.baseline
+        if given is not None and (not isinstance(given, (str, os.PathLike)) or not given):
+            raise ConfigError(f"baseline is {given!r:.60}: give a directory of counts")
 
     def type_check_inputs(self, pvalueish: Any) -> None:
         """Refuse, when the pipeline is built, elements that are declared to be no documents."""
-        check_documents(pvalueish.element_type, self._text_field, "MeasureDrift")
+        check_documents(pvalueish.element_type, self.text_field, "MeasureDrift")
 
     def expand(self, documents: beam.PCollection[Any]) -> Any:
         """Measure in bundles, and add up by window."""
         require_one_pane(documents, "MeasureDrift gives one row for each window")
-        measure = _Measure(self._source, self._baseline, (self._text_field, self._ids_field))
+        baseline = None if self.baseline is None else os.fspath(self.baseline)
+        measure = _Measure(self._source, baseline, (self.text_field, self.ids_field))
+        training = self.tokenizer.training if isinstance(self.tokenizer, Tokenizer) else None
+        row = _Row(self._source, None if training is None else training.bytes_per_token)
         return (
             documents
             | "Measure" >> beam.ParDo(measure).with_output_types(Measured)
             | "Add" >> beam.CombineGlobally(_added).without_defaults()
-            | "Rows" >> beam.ParDo(_Row(self._source, self._trained)).with_output_types(_ROW)
+            | "Rows" >> beam.ParDo(row).with_output_types(_ROW)
         )
 
 
