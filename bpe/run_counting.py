@@ -221,8 +221,8 @@ def runs_of(tokenizer: Tokenizer, *, merge_pattern: str, max_run: int | None) ->
     )
 
 
-def eligible_ids(tokenizer: Tokenizer, *, merge_pattern: str) -> list[int]:
-    """Return the ids of the tokens that runs consist of, ascending.
+def _eligible_marks(tokenizer: Tokenizer, merge_pattern: str) -> bytes:
+    """Return a byte for each id: 1 for those of the tokens that runs consist of.
 
     Args:
         tokenizer: of words.
@@ -245,15 +245,16 @@ def eligible_ids(tokenizer: Tokenizer, *, merge_pattern: str) -> list[int]:
         if token is not None and id_ not in special and is_searched(token)
     }
     encoded = tokenizer.encode_batch(pa.array(list(tokens.values()), pa.large_binary()))
-    return [id_ for id_, ids in zip(tokens, encoded, strict=True) if ids == [id_]]
+    marks = bytearray(tokenizer.max_id + 1)
+    for id_, ids in zip(tokens, encoded, strict=True):
+        marks[id_] = ids == [id_]
+    return bytes(marks)
 
 
 def _marking_encoder(tokenizer: Tokenizer, merge_pattern: str) -> Encoder:
     """Return the core's encoder that marks eligible tokens; the tokenizer keeps it."""
     encoders: dict[str, Encoder] = vars(tokenizer).setdefault("_marking_encoders", {})
     if merge_pattern not in encoders:
-        marks = bytearray(tokenizer.max_id + 1)
-        for id_ in eligible_ids(tokenizer, merge_pattern=merge_pattern):
-            marks[id_] = 1
-        encoders[merge_pattern] = make_encoder(tokenizer.parts, marks=bytes(marks))
+        marks = _eligible_marks(tokenizer, merge_pattern)
+        encoders[merge_pattern] = make_encoder(tokenizer.parts, marks=marks)
     return encoders[merge_pattern]

@@ -179,9 +179,7 @@ class PretokenCounts(Described):
             CountsError: ``below`` is not positive, or a number exceeds 2^63 - 1.
         """
         limit = below * self.scale if type(below) is int else below
-        frequent, losses = prune(
-            self.sorted_counts, limit, id_bytes=self.runs.id_bytes if self.runs else None
-        )
+        frequent, losses = prune(self.sorted_counts, limit, runs=self.runs)
         pruned = losses.pruned(limit)
         return replace(
             self, sorted_counts=frequent, prune=self.prune + pruned if self.prune else pruned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +11,9 @@ import pyarrow.compute as pc
 from bpe._arrow import int64_array
 from bpe._native import SortedCounts, prune_run
 from bpe.errors import CountsError
+
+if TYPE_CHECKING:
+    from bpe.counts.runs import Runs
 
 MAX_COUNT = 2**63 - 1
 _PAIRS = 1 << 16
@@ -87,14 +91,14 @@ class Losses:
 
 
 def prune(
-    counts: SortedCounts, below: int, *, id_bytes: int | None = None
+    counts: SortedCounts, below: int, *, runs: Runs | None = None
 ) -> tuple[SortedCounts, Losses]:
     """Return the pre-tokens with counts of at least ``below``, and the losses.
 
     Args:
         counts: the pre-tokens.
         below: the limit.
-        id_bytes: of counts of runs, the bytes of an id; None for pre-tokens.
+        runs: of counts of runs, how they were found; None for pre-tokens.
 
     Raises:
         CountsError: ``below`` is not positive, or a number exceeds 2^63 - 1.
@@ -103,7 +107,7 @@ def prune(
         raise CountsError(f"pre-tokens are pruned below a count of 1 or more, not {below!r}")
     try:
         frequent, rows, occurrences, size, at = prune_run(
-            counts, min(below, MAX_COUNT), id_bytes or 0
+            counts, min(below, MAX_COUNT), runs.id_bytes if runs else 0
         )
     except OverflowError as error:
         raise CountsError(str(error)) from error

@@ -31,8 +31,8 @@ from pipelines.errors import ConfigError, JobError
 from pipelines.extension import pretokens_of
 from pipelines.failures import FailureChannel, job_errors
 from pipelines.option import changed, split_arguments, takes
-from pipelines.output.directory import refuse_inputs_inside
-from pipelines.output.names import GENERATION, MANIFEST, TOKENIZER, read_plan
+from pipelines.output.directory import decide, refuse_inputs_inside
+from pipelines.output.names import GENERATION, MANIFEST, TOKENIZER
 from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
@@ -183,15 +183,15 @@ class CountRequest(CorpusRequest):
         return before.generation, {file.name for one in fixed for file in one.inputs}
 
     def keep(self, planned: Planned) -> bool:
-        """Return whether to keep the complete counts of an earlier run of this job."""
+        """Return whether to keep the complete counts of an earlier run of this job.
+
+        Raises:
+            OutputError: the directory is refused (`decide`).
+        """
         if self.appending.appends:
             return super().keep(planned)
-        then = read_plan(self.directory)
-        if (
-            not self.output.resume
-            or planned.plan.differences(then)
-            or changed_inputs(self.directory, planned.files)
-        ):
+        action = decide(self.output, planned.plan, reads=planned.reads)
+        if action != "resume" or changed_inputs(self.directory, planned.files):
             return False
         try:
             check_counts(self.directory)

@@ -43,8 +43,7 @@ def write_shard(shard: int, counts: SortedCounts, job: CountJob) -> Shard:
         return Shard(shard, cut=CutRuns.of(counts))
     occurrences, losses = counts.total(), None
     if job.settings.prune_below > 1:
-        id_bytes = None if job.runs is None else job.runs.id_bytes
-        counts, losses = prune(counts, job.settings.prune_below, id_bytes=id_bytes)
+        counts, losses = prune(counts, job.settings.prune_below, runs=job.runs)
     part, data = counts_part(
         counts, shard=shard, shards=job.settings.shards, generation=job.generation
     )

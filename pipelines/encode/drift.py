@@ -107,11 +107,11 @@ class Gauge:
 
     Args:
         tokenizer: the tokenizer that encodes the texts.
-        baseline: the directory of the counts of the training, whose pre-tokens are all held in
-            memory; None to leave pre-tokens uncounted.
+        baseline: the directory of the counts of the training (see `check_baseline`), whose
+            pre-tokens are all held in memory; None to leave pre-tokens uncounted.
 
     Raises:
-        InputError, bpe.errors.CountsError: the directory holds no counts of pre-tokens.
+        InputError, bpe.errors.CountsError: the directory holds no counts.
     """
 
     def __init__(self, tokenizer: Tokenizer, baseline: str | None) -> None:
@@ -121,20 +121,14 @@ class Gauge:
         self._tokenizer = tokenizer
         self._seen: pa.LargeBinaryArray | None = None
         if baseline is not None:
-            counts = load_counts(baseline)
-            require_pretokens(counts, title=baseline, remedy=_BASELINE)
-            self._seen = counts.pretokens
+            self._seen = load_counts(baseline).pretokens
 
     def measure(self) -> DriftMeasure:
-        """Return a new measurement."""
-        return DriftMeasure(self)
-
-    def counter(self) -> PretokenCounter | None:
-        """Return a new counter of pre-tokens; None without a baseline."""
+        """Return a new measurement, which counts pre-tokens if there is a baseline."""
         if self._seen is None:
-            return None
-        special_tokens = tuple(self._tokenizer.special_tokens)
-        return PretokenCounter(self._tokenizer.pretokenizer, special_tokens=special_tokens)
+            return DriftMeasure(self, None)
+        cut, special_tokens = self._tokenizer.pretokenizer, tuple(self._tokenizer.special_tokens)
+        return DriftMeasure(self, PretokenCounter(cut, special_tokens=special_tokens))
 
     def unseen(self, table: pa.Table) -> int:
         """Return the number of occurrences whose pre-token the baseline lacks."""
@@ -149,9 +143,8 @@ class Gauge:
 class DriftMeasure:
     """A measurement of the texts of one split; ends with `finish`."""
 
-    def __init__(self, gauge: Gauge) -> None:
-        self._gauge = gauge
-        self._counter = gauge.counter()
+    def __init__(self, gauge: Gauge, counter: PretokenCounter | None) -> None:
+        self._gauge, self._counter = gauge, counter
         self._sums = Measured()
 
     def add(self, texts: pa.Array, ids: npt.NDArray[Any]) -> None:
