@@ -5,7 +5,6 @@ from __future__ import annotations
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.output.names import group_folder
@@ -24,19 +23,18 @@ def named_groups(block: Block, options: ReadOptions, pieces: Sequence[FileRange]
     if len(block) == 0 or block.own_ids is None:
         return block
     field = options.id_field or ""
-    long = [
+    long = {
         value
         for value in pc.unique(block.own_ids).to_pylist()
         if len(group_folder(field, value)) > _MOST_NAME
-    ]
+    }
     if not long:
         return block
-    is_long = pc.is_in(block.own_ids, value_set=pa.array(long, block.own_ids.type))
-    rows = pc.indices_nonzero(is_long).to_pylist()
     reasons = {
-        row: f"group field {field!r} holds a value too long to call a folder by, "
-        f"{block.own_ids[row].as_py()!r:.60} (name another field with `group_by`)"
-        for row in rows
+        row: f"group field {field!r} holds a value too long to call a folder by, {value!r:.60} "
+        "(name another field with `group_by`)"
+        for row, value in enumerate(block.own_ids.to_pylist())
+        if value in long
     }
     return block.without_bad(reasons, pieces)
 

@@ -32,7 +32,7 @@ from pipelines.corpus.files import (
     printable_name,
     suffix_of,
 )
-from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_glob, is_visible, matcher
+from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_visible, matcher
 from pipelines.errors import ConfigError, InputError
 from pipelines.formats import SUFFIXES
 from pipelines.output.names import PLAN, fingerprint, read_plan
@@ -290,7 +290,7 @@ def match(pattern: str, asked: str, *, changing: bool = False) -> Matches:
         if exact is not None:
             return Matches(posixpath.dirname(exact.path), {exact.path: exact})
         found = _match_below(pattern, "**", changing=changing, by_name=asked == "auto")
-        if not (found.files or found.passed_over) and is_glob(pattern):
+        if not (found.files or found.passed_over) and GLOB_CHARACTERS.search(pattern):
             found = _match_below(*_cut(pattern), changing=changing, by_name=asked == "auto")
     except OSError as error:
         raise InputError(f"input {pattern!r} cannot be listed: {error}") from error

@@ -36,28 +36,18 @@ _TOKEN = re.compile(r"(?<![^/])\*\*/|\*\*|\[(?P<not>!?)(?P<members>\]?[^\]]*)\]|
 _ABOUT_DATA = re.compile(r"(README|LICEN[CS]E).*|((?i:readme|licen[cs]e))(\..*)?", re.DOTALL)
 
 
-def is_glob(pattern: str) -> bool:
-    """Return whether any character of ``pattern`` is a wildcard."""
-    return GLOB_CHARACTERS.search(pattern) is not None
-
-
-def matcher(pattern: str) -> Callable[[str], bool]:
+@functools.lru_cache(maxsize=256)
+def matcher(pattern: str) -> Callable[[str], object]:
     """Return a predicate that tests whether ``pattern`` matches a path.
 
-    >>> [matcher("a/**/*.txt")(path) for path in ("a/1.txt", "a/b/c/1.txt", "b/1.txt")]
+    >>> [bool(matcher("a/**/*.txt")(path)) for path in ("a/1.txt", "a/b/c/1.txt", "b/1.txt")]
     [True, True, False]
 
     Raises:
         InputError: the pattern holds an invalid set, such as ``[z-a]``.
     """
-    expression = _compiled(pattern)
-    return lambda path: expression.fullmatch(path) is not None
-
-
-@functools.lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(_TOKEN.sub(_translated, pattern), re.DOTALL)
+        return re.compile(_TOKEN.sub(_translated, pattern), re.DOTALL).fullmatch
     except re.error as error:
         raise InputError(f"{pattern!r} is not a valid pattern: {error}") from error
 

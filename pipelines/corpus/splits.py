@@ -31,21 +31,21 @@ MAX_SPLIT = 256 << 20
 SPLITS_PER_CORPUS = 64
 SEVERAL = 4
 _SCHEMA = pa.schema(
-    [
-        pa.field("generation", pa.int64()),
-        pa.field("part", pa.int64()),
-        pa.field("path", pa.binary()),  # a name need not be text
-        pa.field("name", pa.string()),
-        pa.field("file_index", pa.int64()),
-        pa.field("format", pa.string()),
-        pa.field("compression", pa.string()),
-        pa.field("start", pa.int64()),
-        pa.field("end", pa.int64()),
-        pa.field("file_size", pa.int64()),
-        pa.field("modified", pa.int64()),
-        pa.field("tag", pa.string()),
-        pa.field("source", pa.string()),
-    ]
+    {
+        "generation": pa.int64(),
+        "part": pa.int64(),
+        "path": pa.binary(),  # a name need not be text
+        "name": pa.string(),
+        "file_index": pa.int64(),
+        "format": pa.string(),
+        "compression": pa.string(),
+        "start": pa.int64(),
+        "end": pa.int64(),
+        "file_size": pa.int64(),
+        "modified": pa.int64(),
+        "tag": pa.string(),
+        "source": pa.string(),
+    }
 )
 _RUN, _PARTS, _GENERATION = b"bpe.run", b"bpe.parts", b"bpe.generation"
 
