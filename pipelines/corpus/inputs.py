@@ -119,11 +119,6 @@ class Matches:
             del self.files[path]
             self.passed_over[path] = reason
 
-    def summary(self) -> tuple[PassedOver, ...]:
-        """Return the files passed over, by reason."""
-        over = {path: why for path, why in self.passed_over.items() if path not in self.files}
-        return summary_of(over)
-
 
 def summary_of(passed_over: Mapping[str, str]) -> tuple[PassedOver, ...]:
     """Summarize the files passed over, which are given with their reasons, by reason."""
@@ -182,9 +177,10 @@ def find_inputs(settings: InputSettings, *, below: str | None = None) -> Inputs:
             found.leave_out([path], UNREAD)
         else:
             files.append(replace(file, source=sources[path]))
+    over = {path: why for path, why in found.passed_over.items() if path not in found.files}
     return Inputs(
         files=tuple(_tagged(files, settings.split_size or MIN_SPLIT)),
-        passed_over=found.summary(),
+        passed_over=summary_of(over),
         base=None if below is None else base,
     )
 
@@ -226,7 +222,7 @@ def _tagged(files: list[InputFile], split_size: int) -> list[InputFile]:
 
 
 def _nothing(pattern: str, matches: Matches, source: str) -> str:
-    over = "".join(f"; {one}" for one in matches.summary())
+    over = "".join(f"; {one}" for one in summary_of(matches.passed_over))
     if Path(pattern).is_dir():
         return (
             f"the directory {pattern!r} holds no files to read (hidden ones and what jobs "
