@@ -83,8 +83,8 @@ class EncodeRequest(CorpusRequest):
     """An encoding as its Beam graph holds it: patterns and settings, no files.
 
     Attributes:
-        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; empty if the request holds
-            the tokenizer itself.
+        tokenizer: a tokenizer file, as `bpe.Tokenizer.load` takes it; empty if workers load the
+            tokenizer from the files that the request holds.
         encoding: the settings of the rows.
         drift: for a job that appends, how to measure the fit of the tokenizer, and when to warn.
         tokenizers: the tokenizer, once in each process.
@@ -139,13 +139,13 @@ class EncodeRequest(CorpusRequest):
 
     def started(self) -> EncodeRequest:
         """Return the request of one run, which means the same in every process."""
-        started = super().started()
-        return replace(started, tokenizer=absolute(self.tokenizer)) if self.tokenizer else started
+        path = "" if self.sent else absolute(self.tokenizer)
+        return replace(super().started(), tokenizer=path)
 
     def elsewhere(self) -> EncodeRequest:
         """Return the request with the tokenizer of a file of this machine."""
-        is_here = storage.is_local(self.tokenizer)
-        return replace(self, sent=deflated(self.worker_files())) if is_here else self
+        here = storage.is_local(self.tokenizer)
+        return replace(self, sent=deflated(self.worker_files())) if here else self
 
     def load(self) -> Tokenizer:
         """Load the tokenizer.
@@ -153,7 +153,7 @@ class EncodeRequest(CorpusRequest):
         Raises:
             InputError: the tokenizer cannot be read.
         """
-        return loads(super().worker_files()) if self.sent else load_tokenizer(self.tokenizer)
+        return load_tokenizer(self.tokenizer) if self.tokenizer else loads(super().worker_files())
 
     def worker_files(self) -> dict[str, bytes]:
         """Return the files of the tokenizer."""
