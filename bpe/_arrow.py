@@ -13,6 +13,9 @@ import pyarrow.compute as pc
 from bpe._native import Buffer, TextColumn
 from bpe.errors import EncodingError
 
+# Types of columns of texts, with the bytes of an offset.
+TEXT_TYPES = {pa.string(): 4, pa.binary(): 4, pa.large_string(): 8, pa.large_binary(): 8}
+
 
 def utf8(text: str | bytes, *, what: str = "the text") -> bytes:
     """Return a str as UTF-8, bytes as they are.
@@ -78,19 +81,13 @@ def text_column(array: pa.Array) -> TextColumn:
         TypeError: the array is of another type.
         ValueError: it holds nulls; use ``fill_null`` first.
     """
-    kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        offset_width = 4
-    elif pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
-        offset_width = 8
-    else:
-        raise TypeError(
-            f"text must be string, large_string, binary or large_binary, not {kind}; cast it first"
-        )
+    if array.type not in TEXT_TYPES:
+        names = "string, large_string, binary or large_binary"
+        raise TypeError(f"text must be {names}, not {array.type}; cast it first")
     if array.null_count:
         raise ValueError(f"{array.null_count} of {len(array)} texts are null; fill them first")
     _, offsets, data = array.buffers()
-    return TextColumn(data or b"", offsets or b"", offset_width, array.offset, len(array))
+    return TextColumn(data or b"", offsets or b"", TEXT_TYPES[array.type], array.offset, len(array))
 
 
 def to_stream(table: pa.Table, options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:

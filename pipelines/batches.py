@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bpe._arrow import text_array, to_stream, utf8
+from bpe._arrow import TEXT_TYPES, text_array, to_stream, utf8
 from bpe.counts import PretokenCounts, Totals
 from bpe.counts.files import counts_table
 from bpe.errors import BpeError, EncodingError
@@ -147,7 +147,7 @@ def column_of(table: pa.Table, field: str, *, with_nulls: bool = True) -> pa.Chu
     """
     remedy = "name the one that holds the text, text_field=..."
     column = text_array(only_column(table, field, remedy, with_nulls=with_nulls))
-    if not any(is_text(column.type) for is_text in _IS_TEXT):
+    if column.type not in TEXT_TYPES:
         raise RecordError(f"column {field!r} is {column.type}, not text: cast it to string")
     return column
 
@@ -167,12 +167,6 @@ def id_column_of(table: pa.Table, field: str) -> pa.ChunkedArray:
     if pc.list_flatten(ids).null_count:
         raise RecordError(f"column {field!r} has null ids: filter them out")
     return ids
-
-
-_IS_TEXT = (
-    *(pa.types.is_string, pa.types.is_large_string),
-    *(pa.types.is_binary, pa.types.is_large_binary),
-)
 
 
 class TextBatches(Generic[Key, Element]):
