@@ -25,7 +25,7 @@ from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents.block import use_good_rows
 from pipelines.count.steps import added_up, shard_messages
 from pipelines.encode.rows import with_ends
-from pipelines.encode.tokens import end_ids, in_tokens
+from pipelines.encode.tokens import arrow_encoder, end_ids, in_tokens
 from pipelines.encode.tokens import id_type as smallest_id_type
 from pipelines.errors import InputError, RecordError
 from pipelines.metrics import add_to_metrics
@@ -212,10 +212,9 @@ class IdEncoder:
         settings: EncodeSettings = EncodeSettings(),  # noqa: B008  # immutable
     ) -> None:
         settings = in_tokens(settings, tokenizer.special_tokens, tokenizer.roles)
-        self._tokenizer = tokenizer
-        self._allowed = "all" if "all" in settings.allow_special else settings.allow_special
         self._ends = end_ids(tokenizer, settings, allow="allowed_special")
         self._id_type = smallest_id_type(tokenizer, settings)
+        self._encode_arrow = arrow_encoder(tokenizer, settings, self._id_type)
 
     def encode(self, texts: pa.Array | pa.ChunkedArray) -> tuple[pa.ChunkedArray, dict[int, str]]:
         """Encode texts without nulls; set the bad texts of a batch apart.
@@ -228,12 +227,7 @@ class IdEncoder:
             why texts failed, by the number of the text.
         """
         use = CacheUse()
-        encode = partial(
-            self._tokenizer.encode_arrow,
-            allowed_special=self._allowed,
-            id_type=self._id_type,
-            cache_use=use,
-        )
+        encode = partial(self._encode_arrow, cache_use=use)
         chunks: list[pa.ListArray] = []
         bad, first = dict[int, str](), 0
         waiting = texts.chunks[::-1] if isinstance(texts, pa.ChunkedArray) else [texts]

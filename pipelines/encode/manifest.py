@@ -269,7 +269,8 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
         InputError: there is no manifest, a value is missing or of the wrong type, or the parts
             were discarded.
     """
-    path = _path(directory)
+    root = storage.located(directory)
+    path = join(root, MANIFEST)
     if not storage.exists(path):
         complete(directory, "encoded")
     value = read_manifest_object(path)
@@ -281,7 +282,7 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
 
     def inputs() -> bytes:
         file = of_generation(INPUTS, value.get("generation", 0))
-        return storage.read(join(storage.located(directory), file))
+        return storage.read(join(root, file))
 
     again = "encode the corpus again to another directory"
     known: dict[str, Any] = {"kind": KIND, "version": VERSION, "again": again, "inputs": inputs}
@@ -308,11 +309,6 @@ def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:
         # Of very many records, one as JSON at a time.
         parts = tuple(map(Part.of_unit, records_of(header, directory)))
     except (ValueError, LookupError, TypeError) as error:
-        raise InputError(
-            f"{_path(directory)}: damaged: {error}: encode the corpus again"
-        ) from error
+        path = join(storage.located(directory), MANIFEST)
+        raise InputError(f"{path}: damaged: {error}: encode the corpus again") from error
     return replace(header, parts=parts)
-
-
-def _path(directory: str) -> str:
-    return join(storage.located(directory), MANIFEST)

@@ -31,7 +31,7 @@ from pipelines.encode.manifest import (
     ranges_of,
 )
 from pipelines.encode.rows import NOTHING, Sums, row_schema, rows_of, with_ends
-from pipelines.encode.tokens import end_ids, id_type, unknown_id
+from pipelines.encode.tokens import arrow_encoder, end_ids, id_type, unknown_id
 from pipelines.metrics import add_to_metrics
 from pipelines.output.names import TOKENIZER, Plan, fingerprint
 from pipelines.parquet_writer import RowWriter
@@ -157,12 +157,9 @@ class SplitEncoder:
 
     def __init__(self, tokenizer: Tokenizer, split: Split, job: EncodeJob) -> None:
         self.cache_use = CacheUse()
-        self._tokenizer = tokenizer
-        self._schema, self._id_type = job.schema, job.id_type
+        self._schema, self._dropout = job.schema, job.rows.dropout
         self._ends = end_ids(tokenizer, job.rows)
-        allowed = job.rows.allow_special
-        self._allowed = "all" if "all" in allowed else allowed
-        self._dropout = job.rows.dropout
+        self._encode_arrow = arrow_encoder(tokenizer, job.rows, job.id_type)
         self._seeds = {
             piece.file_index: file_seed(job.rows.dropout_seed, piece.name) for piece in split.pieces
         }
@@ -189,14 +186,7 @@ class SplitEncoder:
         self, texts: pa.Array, places: pa.Int64Array, files: pa.Int32Array, *_: pa.Array
     ) -> pa.ListArray:
         seeds = document_seeds(self._seeds, files=files, places=places) if self._dropout else None
-        ids = self._tokenizer.encode_arrow(
-            texts,
-            allowed_special=self._allowed,
-            dropout=self._dropout,
-            seeds=seeds,
-            id_type=self._id_type,
-            cache_use=self.cache_use,
-        )
+        ids = self._encode_arrow(texts, seeds=seeds, cache_use=self.cache_use)
         ends = sum(end is not None for end in self._ends.values())
         lengths = pc.add(pc.list_value_length(ids), ends)
         if too_long := pc.indices_nonzero(pc.greater(lengths, MAX_ROW_TOKENS)).to_pylist():

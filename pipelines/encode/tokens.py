@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bpe.errors import EncodingError
@@ -10,7 +11,9 @@ from bpe.roles import ROLES
 from pipelines.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+    import pyarrow as pa
 
     from bpe import Tokenizer
     from bpe.roles import Roles
@@ -105,6 +108,16 @@ def end_ids(
         end: None if token is None else tokenizer.special_tokens[token]
         for end, token in tokens.items()
     }
+
+
+def arrow_encoder(
+    tokenizer: Tokenizer, rows: RowSettings, id_type: Literal["uint16", "uint32"]
+) -> Callable[..., pa.ListArray]:
+    """Return `bpe.Tokenizer.encode_arrow` with the arguments that the settings give."""
+    allowed = "all" if "all" in rows.allow_special else rows.allow_special
+    return partial(
+        tokenizer.encode_arrow, allowed_special=allowed, dropout=rows.dropout, id_type=id_type
+    )
 
 
 def check_named_tokens(asked: Iterable[tuple[str, str]], there: Sequence[str]) -> None:
