@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ from bpe.explain import visible
 from pipelines import storage
 from pipelines.compare.totals import GROUP, described, sums_of
 from pipelines.errors import InputError
-from pipelines.output.names import read_json_object
+from pipelines.output.names import json_object, read_json_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,11 +114,8 @@ def read_comparison(path: str) -> dict[str, Any]:
     Raises:
         InputError: the file cannot be read or holds no comparison.
     """
-    try:
-        value = json.loads(storage.read(path))
-    except ValueError as error:
-        raise InputError(f"{path}: not a comparison: {error}") from error
-    if not isinstance(value, dict) or value.get("kind") != KIND:
+    value = json_object(storage.read(path))
+    if value is None or value.get("kind") != KIND:
         raise InputError(f"{path}: not a comparison: bpe compare --output writes one")
     if value.get("version") != VERSION:
         raise InputError(

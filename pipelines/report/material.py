@@ -97,13 +97,10 @@ def gather(
     """
     if tokenizer is None and "tokenizer" in sources:
         tokenizer = load_tokenizer(sources["tokenizer"])
-    training = read_training(sources["trained"]) if "trained" in sources else None
-    if tokenizer is not None and training is not None:
-        tokenizer = tokenizer.with_training(training)
     return Material(
         directory=sources["directory"],
         tokenizer=tokenizer,
-        training=training,
+        training=read_training(sources["trained"]) if "trained" in sources else None,
         counts=_counts(sources.get("counts"), tokenizer, progress),
         encoded=_encoded(sources.get("encoded"), tokenizer, progress),
         export=read_export(sources["export"]) if "export" in sources else None,
