@@ -352,22 +352,15 @@ _NOTHING = {
 
 
 def _read(sources: tuple[CountsInput, ...], *, what: Literal["text", "run"]) -> PretokenCounts:
-    """Return the counts to train on."""
-    counts = _combined(sources)
-    if len(counts) == 0:
-        raise InputError(f"there is nothing to train on: the corpus holds {_NOTHING[what]}")
-    pa.default_memory_pool().release_unused()  # what the files were unpacked in
-    return counts
-
-
-def _combined(sources: tuple[CountsInput, ...]) -> PretokenCounts:
-    """Return the weighted sum of the counts of all directories; at most two are in memory."""
+    """Return the weighted sum of the counts to train on; at most two are in memory."""
     first, *others = sources
     counts = combine([(load_counts(first.directory), first.weight)], names=[first.directory])
     for source in others:
-        more = load_counts(source.directory)
-        names = [first.directory, source.directory]
-        counts = combine([(counts, 1), (more, source.weight)], names=names)
+        pairs = [(counts, 1), (load_counts(source.directory), source.weight)]
+        counts = combine(pairs, names=[first.directory, source.directory])
+    if len(counts) == 0:
+        raise InputError(f"there is nothing to train on: the corpus holds {_NOTHING[what]}")
+    pa.default_memory_pool().release_unused()  # what the files were unpacked in
     return counts
 
 

@@ -18,11 +18,12 @@ from bpe.counts.manifest import DeadLetters
 from pipelines import storage
 from pipelines.corpus.documents import BadRecord, ReadOptions, read_split
 from pipelines.corpus.documents.stored import check_version
+from pipelines.corpus.files import printable_name
 from pipelines.corpus.groups import named_groups
 from pipelines.errors import RecordError, StoppedError
 from pipelines.metrics import add_to_metrics
 from pipelines.output.names import DEAD_LETTERS
-from pipelines.progress import many
+from pipelines.progress import many, printable
 from pipelines.storage import join, replacing
 
 if TYPE_CHECKING:
@@ -169,8 +170,7 @@ def text_bytes(texts: pa.Array) -> int:
 
 def describe(bad: BadRecord) -> str:
     """Describe a bad record and its position, in one line of valid Unicode."""
-    path = bad.path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    path = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in path)
+    path = printable(printable_name(bad.path))
     return f"{path}, record at {bad.unit} {bad.place}: {bad.reason}"
 
 

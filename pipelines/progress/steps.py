@@ -66,17 +66,12 @@ class Snapshot:
     @property
     def seconds_left(self) -> float | None:
         """Return an estimate from the speed so far; None before there is one."""
-        if self.is_stalled:
+        if self.is_stalled or not (self.total or self.total_bytes):
             return None
         if self.total and self.done < _TELLING * self.total:
             return None  # merges begin slowly
-        left: float
-        if self.total:
-            left, rate = self.total - self.done, self.done / max(self.seconds, 1e-9)
-        elif self.total_bytes:
-            left, rate = self.total_bytes - self.bytes, self.speed
-        else:
-            return None
+        rate = self.done / max(self.seconds, 1e-9) if self.total else self.speed
+        left = self.total - self.done if self.total else (self.total_bytes or 0) - self.bytes
         return max(0.0, left / rate) if rate > 0 else None
 
     def measures(self) -> str:

@@ -149,17 +149,6 @@ def check_package(beam_options: PipelineOptions, workers: Workers, *, how: Stagi
     Raises:
         ConfigError: the workers lack the package; the message says how to send the package.
     """
-    if how == "auto" and needs_package(beam_options, workers):
-        raise ConfigError(
-            f"the {workers} lack beam-bpe: build a wheel in a checkout (pip wheel --no-deps "
-            "--wheel-dir dist .) and send it with Beam's option --extra_package=dist/FILE.whl; or "
-            "name an image that has it (--sdk_container_image); or use `stage` none if it is "
-            "installed there"
-        )
-
-
-def needs_package(beam_options: PipelineOptions, workers: Workers) -> bool:
-    """Return whether workers lack this package, as far as the options tell."""
     setup = beam_options.view_as(SetupOptions)
     packages = [path.rpartition("/")[2] for path in setup.extra_packages or ()]
     required: list[str] = []
@@ -167,4 +156,11 @@ def needs_package(beam_options: PipelineOptions, workers: Workers) -> bool:
         with contextlib.suppress(OSError):  # Beam says what is wrong with it
             required = Path(setup.requirements_file).read_text(errors="replace").splitlines()
     brought = any(_PACKAGE.match(text) for text in (*packages, *required))
-    return not (workers.here or workers.has_own_image or setup.setup_file or brought)
+    has_it = workers.here or workers.has_own_image or setup.setup_file or brought
+    if how == "auto" and not has_it:
+        raise ConfigError(
+            f"the {workers} lack beam-bpe: build a wheel in a checkout (pip wheel --no-deps "
+            "--wheel-dir dist .) and send it with Beam's option --extra_package=dist/FILE.whl; or "
+            "name an image that has it (--sdk_container_image); or use `stage` none if it is "
+            "installed there"
+        )

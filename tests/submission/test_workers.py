@@ -18,7 +18,6 @@ from pipelines.submission.checks import (
     check_package,
     check_paths,
     check_ready,
-    needs_package,
     reach_job_server,
 )
 from pipelines.submission.workers import Workers, workers_of
@@ -98,7 +97,9 @@ def test_a_requirements_file_can_bring_the_package(tmp_path: Path) -> None:
     for text, lack in (("numpy\n", True), ("numpy\nbeam_bpe==0.1.0\n", False)):
         path.write_text(text)
         made = options_of(*PROCESS, f"--requirements_file={path}")
-        assert needs_package(made, workers_of(made)) == lack
+        lacks = pytest.raises(ConfigError, match="lack beam-bpe")
+        with lacks if lack else contextlib.nullcontext():
+            check_package(made, workers_of(made), how="auto")
 
 
 def test_local_files_are_refused_where_workers_cannot_see_them(tmp_path: Path) -> None:
