@@ -78,7 +78,7 @@ from pipelines.verify.job import verify
 from pipelines.watch import run_or_watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pipelines.planned import Planned
     from pipelines.progress import Progress
@@ -117,6 +117,7 @@ def count_and_train(
     mix: Sequence[str] = (),
     progress: Progress = UNSEEN,
     then: Literal["encoded", "export"] | None = None,
+    check: Callable[[TrainRequest], object] = lambda _: None,
 ) -> tuple[CountSummary | None, TrainSummary]:
     """Train a tokenizer on a corpus, or on counts that were made before.
 
@@ -143,6 +144,7 @@ def count_and_train(
         mix: ``NAME=SHARE`` of each source of ``inputs``, whose patterns begin with ``NAME=``.
         progress: the display of the progress.
         then: as in `pipelines.train.TrainRequest`.
+        check: called with the training before anything begins; may refuse it.
 
     Returns:
         The summaries of the counting of ``inputs`` (None without inputs) and of the training.
@@ -198,6 +200,7 @@ def count_and_train(
         runs=runs if two_phases else None,
         then=then,
     ).started()
+    check(request)
 
     def counted() -> TrainRequest:
         """Return the training after counting: with weights instead of shares."""
@@ -263,34 +266,26 @@ def _located(counts: Iterable[CountsInput]) -> tuple[CountsInput, ...]:
 
 def run(
     *,
-    inputs: InputSettings,
-    pretokens: PretokenSettings,
-    training: TrainSettings,
     output: OutputSettings,
     execution: Execution,
     encoded_inputs: InputSettings,
     encoding: EncodeSettings,
     exporting: ExportSettings | None = None,
     discard_ids: bool = False,
-    roles: RoleSettings = RoleSettings(),  # noqa: B008  # immutable
     progress: Progress = UNSEEN,
     **more: Any,
 ) -> dict[str, CountSummary | TrainSummary | EncodeSummary | ExportSummary]:
     """Count a corpus, train a tokenizer, encode the corpus and export it.
 
     Args:
-        inputs: the corpus to train on.
-        pretokens: as in `count_and_train`.
-        training: as in `count_and_train`.
         output: the directory that gets the outputs of all stages.
         execution: where the job runs.
         encoded_inputs: the corpus to encode.
         encoding: the settings of the encoding.
         exporting: the settings of the export; None: no export. The training has the same mix.
         discard_ids: whether to remove the encoded parts after the export is verified.
-        roles: as in `count_and_train`.
         progress: the display of the progress.
-        **more: arguments of `count_and_train`.
+        **more: more arguments of `count_and_train`.
 
     Returns:
         The summary of each stage, by its name.
@@ -300,18 +295,15 @@ def run(
     """
     mix = () if exporting is None else exporting.mix
     done: dict[str, Any] = {"execution": execution, "progress": progress}
-    with job_errors():
-        options(execution)
+
+    def check(request: TrainRequest) -> None:
+        """Check the settings of later stages before the first one begins."""
         if mix:
             check_sources(encoded_inputs, parse_shares(mix))
-        refuse_links(storage.located(output.directory), [ENCODED, EXPORTED])
-        known, extend = read_roles(roles), load_extended(located(training))
-        pretokens = roles.with_tokens(pretokens)
-        if extend is not None:
-            known = known or extend.roles
-            pretokens = extended_pretokens(pretokens, training, extend)
-        special_tokens = pretokens.special_tokens
-        check_special_tokens(special_tokens, in_tokens(encoding, special_tokens, known))
+        refuse_links(request.directory, [ENCODED, EXPORTED])
+        tokens, extend = request.special_tokens, load_extended(request.training)
+        known = request.roles if extend is None else request.roles or extend.roles
+        check_special_tokens(tokens, in_tokens(encoding, tokens, known))
         if encoding.keep:
             find_passthrough(find_inputs(encoded_inputs).files, encoding.keep)
 
@@ -319,13 +311,10 @@ def run(
         return replace(output, directory=join(output.directory, folder))
 
     counted, trained = count_and_train(
-        inputs=inputs,
-        pretokens=pretokens,
-        training=training,
         output=output,
-        roles=roles,
         mix=mix,
         then="encoded" if exporting is None else "export",
+        check=check,
         **done,
         **more,
     )
