@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from pipelines.cli.loading import end_interrupted, ended_by_interrupts
+from pipelines.cli.loading import end, end_interrupted, on_interrupt
 from pipelines.interrupts import end_soon
 
 if TYPE_CHECKING:
@@ -64,6 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status.
     """
-    with ended_by_interrupts():
+    with on_interrupt(end):
         from pipelines.cli.commands import main as run
     return run(arguments)

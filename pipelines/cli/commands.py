@@ -21,7 +21,7 @@ import click
 
 from bpe import __version__
 from pipelines.cli.completion import completes
-from pipelines.cli.loading import INTERRUPTED, ended_by_interrupts, quiet_interrupts
+from pipelines.cli.loading import INTERRUPTED, end, interrupt_quietly, on_interrupt
 from pipelines.cli.logs import choose_format, log_line, put_back
 from pipelines.errors import Interrupted, JobError
 from pipelines.progress import printable
@@ -41,7 +41,7 @@ NAMES = (
 @cache
 def command_of(name: str) -> Command:
     """Return the command of one of `NAMES`, whose module is imported when it is asked for."""
-    with ended_by_interrupts():
+    with on_interrupt(end):
         module = import_module(f"pipelines.cli.{name}")
     command: Command = getattr(module, name)
     return command
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if completes(bpe):
             return 0
-        with put_back(), contextlib.nullcontext() if debug else quiet_interrupts():
+        with put_back(), on_interrupt(interrupt_quietly):
             with bpe.make_context("bpe", list(arguments)) as context:
                 bpe.invoke(context)
             sys.stdout.flush()

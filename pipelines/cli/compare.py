@@ -51,7 +51,7 @@ class Comparison(Settings):
 
 @command(
     *(InputSettings, Execution, Comparison, options.Config, options.Messages),
-    optional=["input"],
+    changes={"input": {"required": False}},
 )
 @click.argument("tokenizers", metavar="TOKENIZER...", nargs=-1)
 def compare(values: Values) -> None:

@@ -78,7 +78,6 @@ class DeclaredOption(click.Option):
 
 def specs_of(
     *settings: type,
-    optional: Collection[str] = (),
     leave_out: Collection[str] = (),
     changes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Option]:
@@ -86,14 +85,12 @@ def specs_of(
 
     Args:
         settings: the classes.
-        optional: names of options that the command can do without.
         leave_out: names of options that the command has not.
         changes: fields of `Option`, by name of an option, that are others for this command.
     """
     specs = {spec.name: spec for cls in settings for spec in declared(cls).values()}
-    all_changes = {**{name: {"required": False} for name in optional}, **(changes or {})}
     return {
-        name: replace(spec, **all_changes.get(name, {}))
+        name: replace(spec, **(changes or {}).get(name, {}))
         for name, spec in specs.items()
         if name not in leave_out
     }

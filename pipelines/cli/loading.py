@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -32,7 +32,7 @@ def loading() -> Iterator[None]:
     from pipelines.cli.logs import set_up_logging
 
     set_up_logging()
-    with ended_by_interrupts():
+    with on_interrupt(end):
         yield
     if not gc.isenabled():
         gc.freeze()
@@ -40,32 +40,15 @@ def loading() -> Iterator[None]:
 
 
 @contextmanager
-def ended_by_interrupts() -> Iterator[None]:
-    """Let SIGINT end the process while the block imports modules: nothing has been made yet.
+def on_interrupt(act: Callable[..., None]) -> Iterator[None]:
+    """Let ``act`` handle SIGINT, unless a shell has us ignore it, or a program handles it.
 
-    An exception would not do: raised inside an import, some modules swallow it, and the import
-    system prints a traceback where it runs in one of its callbacks.
+    With BPE_DEBUG, Python's own exception and traceback show what was interrupted.
     """
-    with nullcontext() if os.environ.get("BPE_DEBUG") else _on_interrupt(_end):
-        yield
-
-
-@contextmanager
-def quiet_interrupts() -> Iterator[None]:
-    """On SIGINT, keep what Beam's threads have to say about it off stderr, until the process ends.
-
-    They lose their connections one after the other, and each prints a traceback of its own.
-    """
-    with _on_interrupt(_interrupt_quietly):
-        yield
-
-
-@contextmanager
-def _on_interrupt(act: Callable[..., None]) -> Iterator[None]:
-    """Let ``act`` handle SIGINT; not where a shell has us ignore it, or a program handles it."""
     before = signal.getsignal(signal.SIGINT)
     in_charge = threading.current_thread() is threading.main_thread()
-    if not in_charge or before not in (signal.default_int_handler, _interrupt_quietly):
+    is_default = before in (signal.default_int_handler, interrupt_quietly)
+    if not in_charge or not is_default or os.environ.get("BPE_DEBUG"):
         yield
         return
     signal.signal(signal.SIGINT, act)
@@ -75,13 +58,22 @@ def _on_interrupt(act: Callable[..., None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _interrupt_quietly(*_: object) -> None:
+def interrupt_quietly(*_: object) -> None:
+    """Interrupt, and keep what Beam's threads have to say about it off stderr.
+
+    They lose their connections one after the other, and each prints a traceback of its own, until
+    the process ends.
+    """
     sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
     raise KeyboardInterrupt
 
 
-def _end(*_: object) -> None:
-    """Say that the command was interrupted, and end the process."""
+def end(*_: object) -> None:
+    """End the process on SIGINT while it imports modules: nothing has been made yet.
+
+    An exception would not do: raised inside an import, some modules swallow it, and the import
+    system prints a traceback where it runs in one of its callbacks.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_interrupted(signal.SIGINT)
 

@@ -22,13 +22,8 @@ if TYPE_CHECKING:
 # As bpe has them (a test compares); bpe is not imported for `--help`.
 PRESETS = ("byte-level", "interview", "notebook", "word-tutorial", "words")
 OF_CUT = ("pretokenizer", "pattern", "normalizer", "never_split")  # but for special tokens
-NO_RUNNER = (
-    "runner",
-    "workers",
-    "stage",
-    "shared_path",
-    "beam_args",
-)  # of commands that have no runner
+# Of commands that have no runner.
+NO_RUNNER = ("runner", "workers", "stage", "shared_path", "beam_args")
 
 
 @dataclass(frozen=True, kw_only=True)

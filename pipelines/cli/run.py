@@ -47,7 +47,7 @@ _STAGES: Mapping[str, Mapping[str, Option]] = {
     "count": _WORDS,
     "train": _WORDS,
     "encode": specs_of(InputSettings, EncodeSettings),
-    "export": specs_of(ExportSettings, optional=["to"]),
+    "export": specs_of(ExportSettings, changes={"to": {"required": False}}),
 }
 
 
@@ -71,7 +71,7 @@ class Stages(Settings):
     *(InputSettings, Stages, OutputSettings, options.Preset, Execution),
     *(options.Config, options.Messages),
     stages=_STAGES,
-    optional=["input"],
+    changes={"input": {"required": False}},
     leave_out=[one.name for one in declared(InputSettings).values() if one.name != "input"],
 )
 @click.argument("job", metavar="CONFIG.yaml", is_eager=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -58,19 +58,14 @@ def summarized(asked: Mapping[str, Any], **summaries: Summary) -> tuple[dict[str
     for job, summary in everything.items():
         past, lines_of = _LINES[job]
         lines += titled(past, lines_of(summary))
-    warnings = _all_warnings(asked, everything.values())
+    all_warnings = (text for one in everything.values() for text in _warnings(one, asked))
+    warnings = list(dict.fromkeys(all_warnings))  # a training has those of its counts, too
     return {**result, "warnings": warnings}, [*lines, *warning_lines(warnings)]
 
 
 def titled(title: str, lines: Iterable[str]) -> list[str]:
     """Return lines with a title before the first."""
     return [f"{one:10}{line}" for one, line in zip_longest([title], lines, fillvalue="")]
-
-
-def _all_warnings(asked: Mapping[str, Any], summaries: Iterable[Summary]) -> list[str]:
-    """Return the warnings about jobs, each once: a training has those of its counts."""
-    texts = chain.from_iterable(_warnings(summary, asked) for summary in summaries)
-    return list(dict.fromkeys(texts))
 
 
 def warning_lines(warnings: Iterable[str]) -> list[str]:

@@ -67,7 +67,7 @@ class Mixture(Settings, group="Input"):
     *(InputSettings, PretokenSettings, TrainSettings, ParitySettings, ModelSettings),
     *(RunSettings, RoleSettings, OutputSettings, Execution, Mixture),
     *(options.Preset, options.Config, options.Messages),
-    optional=["input"],
+    changes={"input": {"required": False}},
 )
 def train(values: Values) -> None:
     r"""Train a tokenizer on a corpus or on counts.

@@ -25,7 +25,7 @@ TOKENIZER = "tokenizer.json"
 
 @command(
     *(InputSettings, Execution, options.FileSettings, options.Config, options.Messages),
-    optional=["input"],
+    changes={"input": {"required": False}},
     leave_out=["split_size", "max_failures"],
 )
 @click.argument("path", metavar="PATH")
