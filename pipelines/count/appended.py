@@ -72,10 +72,8 @@ def append_counts(
 
     Raises:
         RecordError: over all sets, more bad records than the job may set aside.
-        JobError: the runner lost a result, a file cannot be written or read, or another job has
-            taken the directory over.
+        JobError: the runner lost a result, or a file cannot be written or read.
     """
-    job.plan()
     aside = counted.set_aside
     read = [file for file in files if file.name not in {one.name for one in aside}]
     made = counted.manifest(job, counted_inputs(read))

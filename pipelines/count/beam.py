@@ -6,7 +6,6 @@ are added up and written as one file. No element holds all counts.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import apache_beam as beam
@@ -16,7 +15,6 @@ from bpe.counts.files import counts_from_ipc, counts_to_ipc
 from pipelines.count.results import write_shard
 from pipelines.count.steps import InGroup, added_up
 from pipelines.elements import Step, pack
-from pipelines.output.names import GENERATION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,7 +71,7 @@ class AddCounts(beam.CombineFn):  # type: ignore[misc]
 def _written(element: tuple[tuple[str, int], bytes], job: CountJob) -> Iterator[bytes]:
     """Write the file of a shard; yield the packed result."""
     (group, shard), message = element
-    job = replace(job.of_group(group), generation=job.plan().get(GENERATION, 0))
+    job = job.planned().of_group(group)
     yield pack(InGroup(group, write_shard(shard, counts_from_ipc(message), job)))
 
 

@@ -32,7 +32,7 @@ from pipelines.extension import pretokens_of
 from pipelines.failures import FailureChannel, job_errors
 from pipelines.option import changed, split_arguments, takes
 from pipelines.output.directory import decide, refuse_inputs_inside
-from pipelines.output.names import GENERATION, MANIFEST, TOKENIZER
+from pipelines.output.names import MANIFEST, TOKENIZER
 from pipelines.planned import CorpusRequest, Planned, deflated, planned_splits
 from pipelines.progress import SlotWriter
 from pipelines.settings import (
@@ -222,13 +222,13 @@ class CountRequest(CorpusRequest):
         splits = planned_splits(self.directory, self.run)
         files = inputs_of(splits)
         counted = Counted.of(results, self.job, splits=len(splits))
+        job = self.job.planned()  # of another job by now: this one ends
         if self.appending.appends:
-            job = replace(self.job, generation=self.job.plan().get(GENERATION, 0))
             prune = self.appending.prune
             append_counts(counted, job, files, reading=self.reading, prune=prune)
             return
         counted.check(self.reading)
-        write_counted(counted, self.job, files)
+        write_counted(counted, job, files)
 
     def finish(self) -> dict[str, Any]:
         """Return the manifest; one manifest for all sets."""

@@ -175,9 +175,8 @@ def write_counted(counted: Counted, job: CountJob, files: Sequence[FileRange] = 
     A source without documents has counts too.
 
     Raises:
-        JobError: the runner lost a result, or another job has taken the directory over.
+        JobError: the runner lost a result, or a file cannot be written.
     """
-    job.plan()
     inputs = counted_inputs(files)
     if job.group_by is None:
         write_files_of(counted.manifest(job, inputs), job)

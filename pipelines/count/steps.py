@@ -28,7 +28,7 @@ from pipelines.corpus.reading import Reading, SplitReader, text_bytes
 from pipelines.errors import ConfigError, InputError
 from pipelines.metrics import add_to_metrics
 from pipelines.output.directory import plan_of_run
-from pipelines.output.names import RUNS, SOURCE, TOKENIZER, Plan, group_folder
+from pipelines.output.names import GENERATION, RUNS, SOURCE, TOKENIZER, Plan, group_folder
 from pipelines.readable import readable
 from pipelines.settings import MAX_GROUPS, CountSettings
 from pipelines.storage import join
@@ -109,13 +109,14 @@ class CountJob:
         """Return the unit that is counted: ``pre-token`` or ``run``."""
         return "pre-token" if self.runs is None else "run"
 
-    def plan(self) -> dict[str, Any]:
-        """Return the plan in the directory, as JSON values; empty if the job has no run.
+    def planned(self) -> CountJob:
+        """Return the job with the generation that its first step planned.
 
         Raises:
             OutputError: another job has taken the directory over.
         """
-        return plan_of_run(self.directory, self.run) if self.run else {}
+        plan = plan_of_run(self.directory, self.run) if self.run else {}
+        return replace(self, generation=plan.get(GENERATION, 0))
 
     def tokenizer(self) -> Tokenizer | None:
         """Read the tokenizer of the runs from the directory; None if pre-tokens are counted.

@@ -107,7 +107,7 @@ def _prepare(_: None, output: OutputSettings, job: CountJob) -> None:
 
 
 def _write_shard(element: tuple[int, bytes], job: CountJob, _: None) -> bytes:
-    job.plan()  # of another job by now: this one ends
+    job = job.planned()  # of another job by now: this one ends
     counts = counts_from_ipc(element[1])
     return pack((totals_of(counts), write_shard(element[0], counts, job)))
 
@@ -119,6 +119,7 @@ def _write_manifest(
     documents: int,
     text_bytes: int | None,
 ) -> dict[str, Any]:
+    job = job.planned()  # likewise
     written = [unpack(result) for result in results]
     totals = sum((totals for totals, _ in written), Totals(documents=documents))
     if text_bytes is not None:
