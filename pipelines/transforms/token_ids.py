@@ -145,7 +145,8 @@ class WriteTokenIds(beam.PTransform):  # type: ignore[misc]  # Beam has no types
             | "Gather" >> beam.BatchElements(**size, element_size_fn=_size)
             | "Key" >> beam.FlatMap(_keyed, self.parts, schema).with_output_types(tuple[int, bytes])
         )
-        empty = [(part, b"") for part in range(self.parts)]
+        nothing = to_stream(schema.empty_table()).to_pybytes()
+        empty = [(part, nothing) for part in range(self.parts)]
         seeds = begin | "Empty parts" >> beam.Create(empty, reshuffle=False)
         written = (
             (rows, seeds)
@@ -242,9 +243,7 @@ def _write_part(element: tuple[int, Iterable[bytes]], packed: bytes) -> bytes:
     job: EncodeJob = unpack(packed)
     plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     tokenizer = tokenizer_of(job)
-    tables = [pa.ipc.open_stream(message).read_all() for message in messages if message]
-    schema = schema_of(job.settings.keep)
-    rows = in_order(pa.concat_tables([schema.empty_table(), *tables]))
+    rows = in_order(pa.concat_tables(pa.ipc.open_stream(one).read_all() for one in messages))
     _check_ids(rows, job)
     split = Split(part=number, parts=job.parts, pieces=())
 
