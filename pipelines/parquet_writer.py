@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -75,28 +76,22 @@ class RowWriter:
 
     def _clear(self) -> None:
         self._pending: list[pa.RecordBatch] = []
-        self._tokens = self._rows = self._bytes = 0
+        self._sizes = np.zeros(3, np.int64)  # rows, tokens, bytes
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Append rows."""
         if not len(rows):
             return
         self._pending.append(rows)
-        self._rows += len(rows)
-        self._tokens += len(rows.column("input_ids").flatten())
-        self._bytes += rows.nbytes
-        if (
-            self._tokens >= ROW_GROUP_TOKENS
-            or self._rows >= ROW_GROUP_ROWS
-            or self._bytes >= ROW_GROUP_BYTES
-        ):
+        self._sizes += (len(rows), len(rows.column("input_ids").flatten()), rows.nbytes)
+        if (self._sizes >= (ROW_GROUP_ROWS, ROW_GROUP_TOKENS, ROW_GROUP_BYTES)).any():
             self.flush()
 
     def flush(self) -> None:
         """End the row group."""
-        if self._rows:
+        if self._pending:
             table = pa.Table.from_batches(self._pending, self._schema)
-            self._writer.write_table(table, row_group_size=self._rows)
+            self._writer.write_table(table, row_group_size=len(table))
         self._clear()
 
     def close(self) -> None:
