@@ -29,8 +29,8 @@ _ENTRIES: Mapping[str, Mapping[str, Any]] = {
     _MARK_SPACES: {"type": "Replace", "pattern": {"String": " "}, "content": MARK},
     "prepend-mark": {"type": "Prepend", "prepend": MARK},
 }
-# The steps that are a type alone.
-_STEP_OF = {entry["type"]: step for step, entry in _ENTRIES.items() if len(entry) == 1}
+# Those that are a type alone.
+_TYPES = [entry["type"] for entry in _ENTRIES.values() if len(entry) == 1]
 
 # Steps that only the pre-tokenizer Metaspace takes, by its prepend_scheme. Text is cut before each
 # mark if its split is true.
@@ -70,18 +70,17 @@ def read_normalizer(entry: Entry) -> tuple[str, ...]:
         )
     if kind.value == "BertNormalizer":
         return _read_bert(entry)
-    for step, known in _ENTRIES.items():
-        if entry.value == known:
-            return (step,)
-    if kind.value == "Prepend":
-        kind.fail(f"Prepend is supported of {MARK} alone")
-    if kind.string() not in _STEP_OF:
+    steps = tuple(step for step, known in _ENTRIES.items() if entry.value == known)
+    if not steps:
+        if kind.value == "Prepend":
+            kind.fail(f"Prepend is supported of {MARK} alone")
+        if kind.string() in _TYPES:
+            entry.object("type")  # it has something else, which this names
         kind.fail(
             f"the normalizer {shorten(kind.value)} is not supported; supported: Sequence, "
-            f"BertNormalizer, {', '.join(_STEP_OF)}"
+            f"BertNormalizer, {', '.join(_TYPES)}"
         )
-    entry.object("type")
-    return (_STEP_OF[kind.string()],)
+    return steps
 
 
 def _normalizer_step(step: str) -> dict[str, Any]:
@@ -141,6 +140,7 @@ _PUNCTUATION = r"[!-/:-@\[-`{-~\p{P}]"
 _SPECIAL = re.compile(r"[\\^$.\[\](){}?*+|]")
 # Split patterns, inverted or not, that drop the same as a name.
 _DROPPING = {
+    (" ", False): "spaces",
     (r"\s+", False): "words",
     (r"\s", False): "words",
     (r"\S+", True): "words",
@@ -285,7 +285,7 @@ def read_pre_tokenizer(entry: Entry, normalizer: Sequence[str]) -> Cuts:
         if has_no_spaces and cut.get("pattern").value == {"String": " "}:
             cut.object("type", "pattern", "behavior", "invert").get("type").must_be("Split")
             continue  # Gemma's: nothing to split at
-        steps += _byte_level(cut) if in_bytes and number == end else _cut(cut)
+        steps += _byte_level(cut) if in_bytes and number == end else [_cut(cut)]
     at_digits = len(last) < len(cuts) - end
     return Cuts(tuple(steps) or ("none",), marks, in_bytes, at_digits)
 
@@ -311,23 +311,23 @@ def _steps(entry: Entry) -> list[Entry]:
     return [step for item in entry.get("pretokenizers").items() for step in _steps(item)]
 
 
-def _cut(entry: Entry) -> tuple[str, ...]:
+def _cut(entry: Entry) -> str:
     kind = entry.get("type")
     for name, step in _STEPS.items():
         if kind.value == step["type"] != "Split":
             entry.object(*step)
-            return (name,)
+            return name
     if kind.value == "Metaspace":
         kind.fail("Metaspace is supported as the first pre-tokenizer alone")
     if kind.value == "Digits":
         entry.object("type", "individual_digits")
-        return (r"\p{N}" if entry.get("individual_digits").boolean(default=False) else r"\p{N}+",)
+        return r"\p{N}" if entry.get("individual_digits").boolean(default=False) else r"\p{N}+"
     if kind.value == "Punctuation":
         entry.object("type", "behavior")
-        return (_joined(_PUNCTUATION, entry.get("behavior")),)
+        return _joined(_PUNCTUATION, entry.get("behavior"))
     if kind.value != "Split":
         kind.fail(f"the pre-tokenizer {shorten(kind.value)} is not supported")
-    return (_split(entry),)
+    return _split(entry)
 
 
 def _joined(pattern: str, behavior: Entry) -> str:
@@ -363,24 +363,21 @@ _JOINED = {
 
 def _split(entry: Entry) -> str:
     entry.object("type", "pattern", "behavior", "invert")
-    for name, step in _STEPS.items():
-        if entry.value == step:
-            return name
     pattern = entry.get("pattern").object("Regex", "String")
     if len(pattern.value) != 1:
         pattern.fail("expected either Regex or String")
-    literal = "String" in pattern.value
-    pattern = pattern.get("String" if literal else "Regex")
+    (kind,) = pattern.value
+    pattern = pattern.get(kind)
     regex = pattern.string()
-    if literal:
+    if kind == "String":
         regex = _SPECIAL.sub(r"\\\g<0>", regex)
     removed, inverted = entry.get("behavior"), entry.get("invert").boolean()
-    known = None if literal else _NAME_OF.get(regex)
+    known = _NAME_OF.get(regex)
     if removed.value == "Removed":
         # Nothing is between the matches of a pattern that covers all text.
         if known and inverted:
             return known
-        if not literal and (regex, inverted) in _DROPPING:
+        if (regex, inverted) in _DROPPING:
             return _DROPPING[regex, inverted]
     if inverted:
         # Isolating the matches or the text between them gives the same pieces.
