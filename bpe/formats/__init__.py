@@ -41,7 +41,7 @@ def read(
     path: Path,
     *,
     pretokenizer: Pretokenizer | None = None,
-    special_tokens: SpecialIds = None,
+    special_tokens: SpecialIds | None = None,
     vocabulary_path: Path | None = None,
 ) -> Parts:
     """Read a tokenizer file of any format; its name says which.

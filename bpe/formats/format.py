@@ -15,7 +15,7 @@ from bpe.parts import Parts
 from bpe.pretokenizer import Pretokenizer
 from bpe.special_tokens import check_special_tokens
 
-SpecialIds: TypeAlias = Mapping[str, int | None] | Collection[str] | None
+SpecialIds: TypeAlias = Mapping[str, int | None] | Collection[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Format:
     self_contained: bool = True
     companions: Callable[[Path], Mapping[Path, bool]] = lambda _: {}
     holds: Callable[[Path], bool] = lambda _: False
-    read: Callable[[Path, Pretokenizer | None, SpecialIds], Parts]
+    read: Callable[[Path, Pretokenizer | None, SpecialIds | None], Parts]
     write: Callable[[Parts, Path, Collection[str], str], TokenizerFiles]
 
     def is_named(self, path: Path) -> bool:
@@ -67,10 +67,8 @@ class TokenizerFiles:
     dialect: str | None = None
 
 
-def with_ids(
-    path: Path, special_tokens: SpecialIds, *, known: Mapping[str, int]
-) -> dict[str, int] | None:
-    """Return the special tokens with their ids; None if no special tokens are given.
+def with_ids(path: Path, special_tokens: SpecialIds, known: Mapping[str, int]) -> dict[str, int]:
+    """Return special tokens with their ids.
 
     Args:
         path: the file, for messages.
@@ -81,8 +79,6 @@ def with_ids(
         TokenizerFileError: a token has no id, or one that is not an int.
         SpecialTokenError: a token is wrong.
     """
-    if special_tokens is None:
-        return None
     given = special_tokens if isinstance(special_tokens, Mapping) else {}
     ids = {}
     for content in check_special_tokens(special_tokens):

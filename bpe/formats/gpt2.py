@@ -33,7 +33,7 @@ MERGES = "merges.txt"
 
 
 def read(
-    path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
+    path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds | None = None
 ) -> Parts:
     """Read ``vocab.json`` and ``merges.txt``.
 
@@ -54,8 +54,9 @@ def read(
     file = read_json(str(vocab_path), read_bytes(vocab_path))
     vocab = read_vocab(file)
     merges = read_merges(Entry(str(merges_path), "merges", _lines(merges_path)), vocab)
-    special = with_ids(vocab_path, special_tokens, known=vocab)
-    if special is None:
+    if special_tokens is not None:
+        special = with_ids(vocab_path, special_tokens, vocab)
+    else:
         results = set(merges.results)
         special = {name: id_ for name, id_ in vocab.items() if id_ not in results and len(name) > 1}
         for name in special:

@@ -32,7 +32,7 @@ from bpe.token_table import TokenTable
 
 
 def read(
-    path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds = None
+    path: Path, pretokenizer: Pretokenizer | None = None, special_tokens: SpecialIds | None = None
 ) -> Parts:
     """Read a .tiktoken file.
 
@@ -55,9 +55,7 @@ def read(
         raise TokenizerFileError(f"{path}: {error}") from None
     published = of_contents(data)
     known = published.special_tokens if published else {}
-    special = with_ids(path, special_tokens, known=known)
-    if special is None:
-        special = known
+    special = known if special_tokens is None else with_ids(path, special_tokens, known)
     if pretokenizer is None:
         if published is None:
             raise TokenizerFileError(
