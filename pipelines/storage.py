@@ -401,12 +401,12 @@ class HashingFile(io.RawIOBase):
         Raises:
             OutputError: the file cannot be written, as on a full disk.
         """
-        view = memoryview(data).cast("B")
+        view = memoryview(data)
         with writing(self._path):
             self._raw.write(view)
         self._sha256.update(view)
-        self._size += len(view)
-        return len(view)
+        self._size += view.nbytes
+        return view.nbytes
 
     def tell(self) -> int:
         """Return the number of bytes written so far."""

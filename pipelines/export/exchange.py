@@ -288,21 +288,19 @@ def bucket_documents(
             if stopped():
                 raise StoppedError
             tables += _tables(join(stage.work, name), segment)
-        yield from _sorted(tables, sources, layout=stage.plan)
+        table = pa.concat_tables(tables).combine_chunks()
+        del tables  # so that memory holds them once
+        yield from _sorted(table, sources, layout=stage.plan)
 
 
-def _sorted(
-    tables: list[pa.Table], sources: Numbers, *, layout: ExportLayout
-) -> Iterator[pa.RecordBatch]:
+def _sorted(table: pa.Table, sources: Numbers, *, layout: ExportLayout) -> Iterator[pa.RecordBatch]:
     """Yield documents in order, in portions that depend on the documents alone.
 
     Args:
-        tables: tables of stored documents; the list is emptied, so that memory holds them once.
+        table: stored documents.
         sources: the number of the source of each part.
         layout: the layout of the rows.
     """
-    table = pa.concat_tables(tables).combine_chunks()
-    tables.clear()
     hashes, epochs, files, rows = (table[name].to_numpy() for name in (_HASH, _EPOCH, _FILE, _ROW))
     order = np.lexsort((rows, files, epochs, sources[files], hashes))
     table = table.select(layout.documents.names)

@@ -35,13 +35,13 @@ class FlatPart(PartWriter):
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
-        ids = flat(batch.column(INPUT_IDS))[0].astype(self.id_type, copy=False)
+        ids, _ = flat(batch.column(INPUT_IDS))
         self.rows += len(batch)
         self.tokens += len(ids)
         if self._counts_first:
             self._held.append(ids)
         else:
-            self.put(self._sink, ids)
+            self._sink.write(ids.data)
 
     def finish(self) -> None:
         """Write the header and the ids in memory.
@@ -58,5 +58,5 @@ class FlatPart(PartWriter):
             header = np.zeros(_HEADER, "<i4")
             header[:3] = *_KINDS[self.layout.id_type], self.tokens
             for values in (header, *self._held):
-                self.put(self._sink, values)
+                self._sink.write(values.data)
         self.close("bin", self._sink)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from pipelines.stage.record import StoredFile
 
@@ -12,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager, ExitStack
 
-    import numpy.typing as npt
     import pyarrow as pa
 
     from pipelines.export.manifest import ExportHeader
@@ -69,13 +66,3 @@ class PartWriter:
         self._stack.close()
         holds = {"rows": self.rows, "tokens": self.tokens}
         self.files.append(StoredFile.of(f"{self.name}.{ending}", sink.written(), **holds))
-
-    def put(self, sink: HashingFile, values: npt.NDArray[Any]) -> None:
-        """Append the bytes of an array to a file."""
-        if len(values):
-            sink.write(np.ascontiguousarray(values).data)
-
-    @property
-    def id_type(self) -> np.dtype[Any]:
-        """Return the type of the ids, with little-endian bytes."""
-        return np.dtype("<u2" if self.layout.id_type == "uint16" else "<u4")

@@ -43,7 +43,8 @@ class MdsPart(ShardedPart):
         """Return the samples of rows: the size of the column, then the column."""
         ids, kind = batch.column(INPUT_IDS), pa.large_binary()
         lengths, numbers = np.unique(pc.list_value_length(ids), return_inverse=True)
-        heads = pa.array([_head(one, self.id_type.itemsize) for one in lengths.tolist()], kind)
+        size = ids.type.value_type.bit_width // 8
+        heads = pa.array([_head(one, size) for one in lengths.tolist()], kind)
         nothing = pa.scalar(b"", kind)
         return pc.binary_join_element_wise(heads.take(pa.array(numbers)), as_bytes(ids), nothing)
 

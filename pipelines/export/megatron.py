@@ -44,7 +44,7 @@ class MegatronPart(PartWriter):
         first = np.arange(len(batch))  # rows that begin a document: a later chunk does not
         if CHUNK_INDEX in batch.schema.names:
             first = np.flatnonzero(batch.column(CHUNK_INDEX).to_numpy() == 0)
-        self.put(self._sink, ids.astype(self._kind, copy=False))
+        self._sink.write(ids.astype(self._kind, copy=False).data)
         self._lengths.append(np.diff(offsets).astype("<i4"))
         self._firsts.append(first + self.rows)
         self.rows += len(batch)
@@ -54,11 +54,10 @@ class MegatronPart(PartWriter):
         """Write the index."""
         self.close("bin", self._sink)
         lengths = np.concatenate(self._lengths)
-        ends = np.cumsum(lengths, dtype="<i8") * np.dtype(self._kind).itemsize
+        bounds = np.append(0, np.cumsum(lengths, dtype="<i8")) * np.dtype(self._kind).itemsize
         documents = np.concatenate([*self._firsts, [self.rows]]).astype("<i8")
         index = self.one_file("idx")
         index.write(_HEAD.pack(_MAGIC, _VERSION, self._code, self.rows, len(documents)))
-        self.put(index, lengths)
-        self.put(index, ends - lengths.astype("<i8") * np.dtype(self._kind).itemsize)
-        self.put(index, documents)
+        for values in (lengths, bounds[:-1], documents):
+            index.write(values.data)
         self.close("idx", index)

@@ -68,10 +68,10 @@ class ShardedPart(PartWriter):
         sizes = np.concatenate([pc.binary_length(samples) for samples in self._held])
         offsets = self._empty + 4 * self.rows + np.append(0, np.cumsum(sizes))
         sink = self.one_file(ending)
-        self.put(sink, np.append(self.rows, offsets).astype("<u4"))
+        sink.write(np.append(self.rows, offsets).astype("<u4").data)
         sink.write(self.config)
         for samples in self._held:
-            self.put(sink, flat(as_lists(samples, pa.list_(pa.uint8())))[0])
+            sink.write(flat(as_lists(samples, pa.list_(pa.uint8())))[0].data)
         self.close(ending, sink)
         self._held, self._used, self.rows, self.tokens = [], self._empty, 0, 0
 
