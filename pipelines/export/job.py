@@ -108,7 +108,6 @@ class ExportJob(Job):
                 "manifest: another job is at work there; export again when it is done"
             )
         if complete:
-            self._clean()
             return False
         if action == "resume":
             loosen_records(self.directory)
@@ -136,13 +135,10 @@ class ExportJob(Job):
 
     def finish(self) -> str:
         """Remove the files that only the stages needed; return the directory of the export."""
-        self._clean()
-        return self.directory
-
-    def _clean(self) -> None:
         for folder in (WORK, RECORDS):
             storage.remove_tree(join(self.directory, folder))
         remove_temporaries(self.directory)
+        return self.directory
 
 
 def stages(plan: ExportPlan, last: Callable[..., Stage], **known: Any) -> tuple[Stage, ...]:

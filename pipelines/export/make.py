@@ -55,12 +55,9 @@ class Make(Pass):
     def units(self) -> Iterator[Unit]:
         """Yield a unit for each section, or for both halves of a span."""
         units = units_of(all_sections(self))
-        sizes = [sum(pin.bytes for pin in span.pins) for span in spans_in(self)]
-        of_bucket = sum(sizes) // max(len(units), 1)  # about
-        for number, sections in enumerate(units):
-            is_span = self.plan.settings.shuffle is None
-            size = sizes[sections[0].span] if is_span else of_bucket
-            yield self.unit(number, bytes=size, work=sections)
+        size = sum(pin.bytes for span in spans_in(self) for pin in span.pins)
+        for number, sections in enumerate(units):  # about equal parts of all bytes
+            yield self.unit(number, bytes=size // len(units), work=sections)
 
     def make(
         self, unit: Unit, *, slot: SlotWriter, stopped: Callable[[], bool], again: str = ""
