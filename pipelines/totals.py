@@ -49,9 +49,9 @@ class Taken:
     limit: Limit | None = None
 
     @property
-    def all_epochs(self) -> range:
-        """Return the numbers of the epochs; a partial epoch is last."""
-        return range(self.epochs + (self.limit is not None))
+    def all_epochs(self) -> list[int | None]:
+        """Return the numbers of the epochs, a partial one last; then None, for validation."""
+        return [*range(self.epochs + (self.limit is not None)), None]
 
     def is_partial(self, epoch: int) -> bool:
         """Return whether only some documents are taken in this epoch."""

@@ -190,21 +190,16 @@ class Exchange(Pass):
         """Write the documents of a span into a file, by bucket."""
         buckets = buckets_of(self)
         name = _spill_name(unit.number)
-        epochs: list[int | None] = [
-            *choice_of(self).taken[spans_in(self)[unit.number].source].all_epochs
-        ]
-        epochs += [None] if buckets.validation else []
+        taken = choice_of(self).taken[spans_in(self)[unit.number].source]
         counts = np.zeros((2, buckets.count), np.int64)
         joined = 2 * buckets.merged if buckets.groups > 1 else 1
         with replacing(join(self.work, name), durable=False) as sink:
             spill = _Sorter(sink, joined)
             for block in self.blocks(unit.number, stopped=stopped):
-                for epoch in epochs:
+                for epoch in taken.all_epochs:
                     documents = self._taken(block, epoch)
-                    bucket, tokens = (
-                        documents[_SEGMENT].to_numpy() // 2,
-                        self.plan.lengths(documents),
-                    )
+                    bucket = documents[_SEGMENT].to_numpy() // 2
+                    tokens = self.plan.lengths(documents)
                     counts[0] += np.bincount(bucket, minlength=buckets.count)
                     counts[1] += np.bincount(bucket, tokens, buckets.count).astype(np.int64)
                     spill.add(documents)

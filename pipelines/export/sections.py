@@ -87,7 +87,7 @@ def all_sections(stage: Pass) -> Mapping[str, Sequence[PartSection]]:
 def _of_spans(stage: Pass) -> list[PartSection]:
     chosen, found = choice_of(stage), list[PartSection]()
     for source, taken in enumerate(chosen.taken):
-        for epoch in (*taken.all_epochs, None):
+        for epoch in taken.all_epochs:
             kind = 1 if epoch is None else 2 if taken.is_partial(epoch) else 0
             for number, span in enumerate(spans_in(stage)):
                 if span.source == source:

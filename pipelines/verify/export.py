@@ -74,7 +74,7 @@ class Tally(Pass):
         taken = choice_of(self).taken[spans_in(self)[unit.number].source]
         counts = {half: np.zeros(2, np.uint64) for half in (TRAIN, VALIDATION)}
         for block in self.blocks(unit.number, stopped=stopped):
-            for epoch in (None, *taken.all_epochs):
+            for epoch in taken.all_epochs:
                 mask = self.takes(block, epoch)
                 ids, _ = self.plan.ids(block.where(mask))
                 half = VALIDATION if epoch is None else TRAIN
