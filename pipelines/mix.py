@@ -13,7 +13,6 @@ from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.errors import ConfigError, InputError
 from pipelines.option import percent
 from pipelines.output.names import SOURCE, group_folder
-from pipelines.output.state import complete
 from pipelines.settings import CountsInput
 from pipelines.storage import join
 from pipelines.tokenizer_files import load_tokenizer
@@ -22,19 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from bpe import Tokenizer
-    from bpe.counts.manifest import CountsManifest
     from bpe.pretokenizer import Pretokenizer
     from pipelines.settings import ShareOf
-
-
-def complete_manifest(source: CountsInput) -> CountsManifest:
-    """Return the manifest of complete counts.
-
-    Raises:
-        InputError, bpe.errors.CountsError: the counts are missing or damaged.
-    """
-    complete(source.directory, "counts")
-    return read_counts_manifest(source.directory)
 
 
 def counts_of_sources(directory: str, shares: Mapping[str, Fraction]) -> tuple[CountsInput, ...]:
@@ -87,7 +75,7 @@ def with_weights(
         )
     factors = []
     for number, (source, share) in enumerate(zip(sources, shares, strict=True)):
-        manifest = complete_manifest(source)
+        manifest = read_counts_manifest(source.directory)
         size = tokens[number] if of == "tokens" else getattr(manifest.totals, of)
         if size == 0:
             raise InputError(f"{source.directory}: no {of} were counted: it can have no share")
@@ -119,7 +107,7 @@ def tokens_of(sources: Sequence[CountsInput], tokenizer: str | None) -> tuple[in
         raise ConfigError(
             "`share_tokenizer` goes with shares, such as `counts` DIR:60% or `mix` NAME=60%"
         )
-    cuts = ((one.directory, complete_manifest(one).pretokenizer) for one in sources)
+    cuts = ((one.directory, read_counts_manifest(one.directory).pretokenizer) for one in sources)
     loaded = load_share_tokenizer(tokenizer, cuts)
     return tuple(fit(loaded, load_counts(source.directory)).tokens for source in sources)
 

@@ -13,7 +13,6 @@ from pipelines import storage
 from pipelines.count.directory import group_directories, read_counts_manifest
 from pipelines.errors import ConfigError
 from pipelines.output.names import fingerprint
-from pipelines.output.state import complete
 from pipelines.settings import CountsInput
 
 if TYPE_CHECKING:
@@ -45,8 +44,6 @@ class Groups:
         Raises:
             InputError, bpe.errors.CountsError: held-out counts are missing or damaged.
         """
-        for directory in self.dev:
-            complete(directory, "counts")
         values = to_jsonable(replace(self.parity, dev_counts=()))
         return {
             **values,
@@ -136,7 +133,6 @@ def _named(directories: Sequence[str], option: str) -> dict[str, str]:
     """Return directories by name of group; a directory of counts by group has its groups."""
     named: list[tuple[str, str]] = []
     for directory in directories:
-        complete(directory, "counts")
         groups = group_directories(directory)
         own_name = directory.rstrip("/").rpartition("/")[2].rpartition("=")[2]
         named += groups.items() or [(unquote(own_name), directory)]

@@ -25,7 +25,7 @@ from pipelines.elements import Step
 from pipelines.errors import ConfigError, InputError, StoppedError
 from pipelines.extension import load_extended
 from pipelines.metrics import add_to_metrics
-from pipelines.mix import complete_manifest, effective_mix
+from pipelines.mix import effective_mix
 from pipelines.output.directory import (
     decide,
     plan_of_run,
@@ -166,7 +166,7 @@ class TrainRequest(Job):
         Raises:
             JobError, bpe.errors.BpeError: counts are missing, damaged, or do not fit.
         """
-        manifests = list(map(complete_manifest, self.counts))
+        manifests = [read_counts_manifest(one.directory) for one in self.counts]
         first, title = manifests[0], self.counts[0].title
         for manifest, source in zip(manifests, self.counts, strict=True):
             check_agreement(first, manifest, titles=(self.counts[0].directory, source.directory))

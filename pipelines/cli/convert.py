@@ -111,13 +111,11 @@ def _measured(exact: Tokenizer, other: Tokenizer, counts: tuple[str, ...]) -> li
         from bpe.diff import agreement
         from pipelines.count.directory import load_counts
         from pipelines.output.names import TOKENIZER
-        from pipelines.output.state import complete
         from pipelines.storage import join, located
         from pipelines.tokenizer_files import load_tokenizer
 
     measured = []
     for directory in counts:
-        complete(directory, "counts")
         counted = load_counts(directory)
         words = load_tokenizer(join(located(directory), TOKENIZER)) if counted.runs else None
         differing = agreement(exact, other, counts=counted, words=words)

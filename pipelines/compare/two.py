@@ -12,7 +12,6 @@ from pipelines.compare.tokenizers import load
 from pipelines.count.directory import load_counts
 from pipelines.errors import ConfigError
 from pipelines.failures import job_errors
-from pipelines.output.state import complete
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +42,6 @@ def compare_two(files: Sequence[ComparedTokenizer], *, counts: str | None) -> di
         sides = (("old", old), ("new", new))
         measured = None
         if counts is not None:
-            complete(counts, "counts")
             corpus = load_counts(counts)
             fits = {side: fit(tokenizer, corpus) for side, tokenizer in sides}
             measured = {

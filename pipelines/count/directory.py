@@ -127,9 +127,10 @@ def read_counts(directory: str) -> StoredCounts:
     """Read the manifests of a counts directory on any filesystem, and check that they agree.
 
     Raises:
-        InputError: there is no manifest, or nothing was counted yet.
+        InputError: there are no complete counts, or nothing was counted yet.
         CountsError: a manifest is damaged, or two manifests do not agree.
     """
+    complete(directory, "counts")
     root = storage.located(directory)
     manifest = read_manifest(root, directory)
     if isinstance(manifest, GroupedManifest):

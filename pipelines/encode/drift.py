@@ -26,7 +26,6 @@ from pipelines import storage
 from pipelines.count.directory import load_counts, read_counts_manifest
 from pipelines.errors import ConfigError, InputError
 from pipelines.output.names import DRIFT, is_series
-from pipelines.output.state import complete
 from pipelines.storage import join
 from pipelines.tokenizer_files import read_training
 
@@ -92,7 +91,6 @@ def check_baseline(directory: str, tokenizer: Tokenizer) -> None:
     Raises:
         InputError, ConfigError, bpe.errors.CountsError: the counts are missing or unsuitable.
     """
-    complete(directory, "counts")
     manifest = read_counts_manifest(directory)
     require_pretokens(manifest, title=f"`baseline` {directory}", remedy=_BASELINE)
     if manifest.pretokenizer != tokenizer.pretokenizer:
