@@ -91,73 +91,65 @@ def size_line(facts: Mapping[str, int]) -> str:
     return ", ".join(many(facts[f"{name}s"], name) for name in names)
 
 
-def _counted(summary: CountSummary) -> list[str]:
+def _counted(summary: CountSummary) -> Iterator[str]:
     pretokens = f"{many(summary.pretokens, summary.unit)}, {summary.distinct_pretokens:,} distinct"
     files = f"{many(summary.parts, 'file')}, {size_text(summary.output_bytes)} of Parquet"
-    done = _done(int(summary.resumed), 1, _time(summary))
-    return [f"{_corpus(summary)}: {pretokens}", f"{near(summary.output)}: {files}, {done}"]
+    yield f"{_corpus(summary)}: {pretokens}"
+    yield f"{near(summary.output)}: {files}, {_done(int(summary.resumed), 1, _time(summary))}"
 
 
-def _trained(summary: TrainSummary) -> list[str]:
-    output = near(summary.output)
-    merges = many(summary.merges, "merge")
+def _trained(summary: TrainSummary) -> Iterator[str]:
+    merges, output = many(summary.merges, "merge"), near(summary.output)
     if summary.superwords is not None:
         merges += f", {many(summary.superwords, 'superword')}"
     read = f"{many(summary.documents, 'document')}{_formats(summary)}"
-    lines = [
-        f"{many(summary.vocab_size, 'token')} ({merges}) of {read} in {duration(summary.seconds)}",
-        f"{output}/tokenizer.json, {output}/training.json",
-    ]
+    corpus = ""
     if summary.bytes_per_token is not None and summary.tokens is not None:
         tokens = many(summary.tokens, "token")
-        figure = f"{summary.bytes_per_token:.2f} bytes per token"
         if summary.scale > 1:  # weights are fractions of it
             tokens = f"{summary.tokens / summary.scale:,.1f} tokens"
-        is_weighted = any(source.weight != "1" for source in summary.mix)
-        corpus = "the weighted corpus" if is_weighted else "the corpus"
-        lines[0] += f": {corpus} is {tokens}, {figure}"
+        weighted = "weighted " if any(source.weight != "1" for source in summary.mix) else ""
+        figure = f"{summary.bytes_per_token:.2f} bytes per token"
+        corpus = f": the {weighted}corpus is {tokens}, {figure}"
+    time = duration(summary.seconds)
+    yield f"{many(summary.vocab_size, 'token')} ({merges}) of {read} in {time}{corpus}"
+    yield f"{output}/tokenizer.json, {output}/training.json"
     if summary.run_tokens is not None and summary.run_tokens_left is not None:
         share = 1 - summary.run_tokens_left / max(summary.run_tokens, 1)
-        lines.append(
+        yield (
             f"{many(summary.run_tokens, 'token')} in runs are {summary.run_tokens_left:,} with "
             f"superwords ({share:.1%} fewer)"
         )
-    lines += (
-        f"{near(source.path)}, weight {source.weight}: {source.bytes_share:.1%} of the bytes, "
-        f"{source.pretokens_share:.1%} of the pre-tokens"
-        + ("" if source.tokens_share is None else f", {source.tokens_share:.1%} of the tokens")
-        for source in summary.mix
-    )
+    for source in summary.mix:
+        shares = f"{source.bytes_share:.1%} of the bytes, {source.pretokens_share:.1%} of the "
+        shares += "pre-tokens"
+        if source.tokens_share is not None:
+            shares += f", {source.tokens_share:.1%} of the tokens"
+        yield f"{near(source.path)}, weight {source.weight}: {shares}"
     if summary.dialect is not None:
         converted = "; bpe convert writes one for other libraries" if summary.superwords else ""
-        lines.append(f"only bpe reads this tokenizer.json: {summary.dialect}{converted}")
-    return lines
+        yield f"only bpe reads this tokenizer.json: {summary.dialect}{converted}"
 
 
-def _encoded(summary: EncodeSummary) -> list[str]:
+def _encoded(summary: EncodeSummary) -> Iterator[str]:
     tokens = many(summary.tokens, "token")
     if summary.bytes_per_token is not None:
         tokens += f", {summary.bytes_per_token:.2f} bytes per token"
     size = f"{size_text(summary.output_bytes)} of Parquet"
     files = f"{many(summary.parts, 'file')}, {size}, {summary.id_type} ids"
     done = _done(summary.resumed_parts, summary.parts, _time(summary))
-    return [
-        f"{_corpus(summary)}: {tokens}",
-        f"{near(summary.output)}: {files}, {done}",
-        *(
-            f"{name}: {many(one.documents, 'document')}, {many(one.tokens, 'token')}"
-            for name, one in summary.sources.items()
-        ),
-        *_unknown(summary),
-    ]
+    yield f"{_corpus(summary)}: {tokens}"
+    yield f"{near(summary.output)}: {files}, {done}"
+    for name, one in summary.sources.items():
+        yield f"{name}: {many(one.documents, 'document')}, {many(one.tokens, 'token')}"
+    yield from _unknown(summary)
 
 
-def _unknown(summary: EncodeSummary | VerifySummary) -> list[str]:
-    """Return how much of the corpus has no token of its own."""
-    if not summary.unknown_tokens:
-        return []
-    share = summary.unknown_tokens / summary.tokens
-    return [f"unknown tokens: {summary.unknown_tokens:,} of {summary.tokens:,} ({share:.2%})"]
+def _unknown(summary: EncodeSummary | VerifySummary) -> Iterator[str]:
+    """Yield how much of the corpus has no token of its own."""
+    if summary.unknown_tokens:
+        share = summary.unknown_tokens / summary.tokens
+        yield f"unknown tokens: {summary.unknown_tokens:,} of {summary.tokens:,} ({share:.2%})"
 
 
 _PROOFS: Mapping[tuple[str, bool | None], str] = {
@@ -169,45 +161,40 @@ _PROOFS: Mapping[tuple[str, bool | None], str] = {
 }
 
 
-def _verified(summary: VerifySummary) -> list[str]:
+def _verified(summary: VerifySummary) -> Iterator[str]:
     units = f"{many(summary.tokens, summary.unit)} in {many(summary.parts, 'file')}"
     proof = "as its manifest says; it was not compared with its source (--input)"
     if summary.compared:
         proof = _PROOFS[summary.kind, summary.lossless]
-    return [
-        f"{_corpus(summary)}: {units}; {proof}",
-        f"{near(summary.directory)}: {_time(summary)}",
-        *_unknown(summary),
-    ]
+    yield f"{_corpus(summary)}: {units}; {proof}"
+    yield f"{near(summary.directory)}: {_time(summary)}"
+    yield from _unknown(summary)
 
 
-def _exported(summary: ExportSummary) -> list[str]:
-    rows = f"{many(summary.rows, 'row')}, {many(summary.tokens, 'token')}"
-    files = f"{many(summary.files, 'file')}, {size_text(summary.output_bytes)} of {summary.format}"
-    units = summary.made_units + summary.resumed_units
-    done = "complete already"
-    if summary.made_units:
-        done = _done(summary.resumed_units, units, duration(summary.seconds))
-    lines = [f"{many(summary.documents, 'document')}: {rows}"]
+def _exported(summary: ExportSummary) -> Iterator[str]:
+    tokens = many(summary.tokens, "token")
+    yield f"{many(summary.documents, 'document')}: {many(summary.rows, 'row')}, {tokens}"
     if summary.validation_documents is not None and summary.validation_tokens is not None:
         validation = many(summary.validation_documents, "document")
         tokens = many(summary.validation_tokens, "token")
-        lines.append(f"of these, {validation} ({tokens}) held out for validation")
+        yield f"of these, {validation} ({tokens}) held out for validation"
     for one in summary.taken:
         if one.share:
-            repeated = f", {one.tokens / one.available_tokens:.2f} times each"
-            lines.append(
-                f"{one.name}: {many(one.tokens, 'token')} of {one.available_tokens:,}"
-                + (repeated if one.tokens > one.available_tokens else "")
-            )
+            times = one.tokens / one.available_tokens
+            repeated = f", {times:.2f} times each" if times > 1 else ""
+            yield f"{one.name}: {many(one.tokens, 'token')} of {one.available_tokens:,}{repeated}"
     if summary.padding_tokens:
-        lines.append(f"{many(summary.padding_tokens, 'token')} of padding")
+        yield f"{many(summary.padding_tokens, 'token')} of padding"
     if summary.dropped_tokens:
-        lines.append(f"{many(summary.dropped_tokens, 'token')} of the last rows dropped")
-    return [*lines, f"{near(summary.output)}: {files}, {done}"]
+        yield f"{many(summary.dropped_tokens, 'token')} of the last rows dropped"
+    done, units = "complete already", summary.made_units + summary.resumed_units
+    if summary.made_units:
+        done = _done(summary.resumed_units, units, duration(summary.seconds))
+    files = f"{many(summary.files, 'file')}, {size_text(summary.output_bytes)} of {summary.format}"
+    yield f"{near(summary.output)}: {files}, {done}"
 
 
-_LINES: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
+_LINES: Mapping[str, tuple[str, Callable[[Any], Iterator[str]]]] = {
     "count": ("counted", _counted),
     "words": ("words", _trained),
     "runs": ("runs", _counted),
@@ -302,8 +289,7 @@ def _time(summary: CountSummary | EncodeSummary | VerifySummary) -> str:
 
 def near(path: str) -> str:
     """Return a local path below the current folder as one types it."""
-    here = f"{Path.cwd()}{os.sep}"
-    return path.removeprefix(here) if path.startswith(here) else path
+    return path.removeprefix(f"{Path.cwd()}{os.sep}")
 
 
 def takes_colour() -> bool:
