@@ -36,6 +36,7 @@ from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_visible, matc
 from pipelines.errors import ConfigError, InputError
 from pipelines.formats import SUFFIXES
 from pipelines.output.names import PLAN, fingerprint, read_plan
+from pipelines.progress import many
 from pipelines.storage import (
     Listed,
     Version,
@@ -76,9 +77,8 @@ class PassedOver:
     first: str
 
     def __str__(self) -> str:
-        files = "1 file" if self.files == 1 else f"{self.files:,} files"
         remedy = {BY_NAME: "; to read one, name it in full"}.get(self.reason, "")
-        return f"passed over {files}, {self.reason} ({self.first}){remedy}"
+        return f"passed over {many(self.files, 'file')}, {self.reason} ({self.first}){remedy}"
 
 
 @dataclass(frozen=True, kw_only=True)

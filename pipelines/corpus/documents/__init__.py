@@ -5,7 +5,6 @@ Jobs call ``read_split``. Each format has a module and an entry in `READERS`.
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.corpus.documents.block import BadRecord, Block, PassthroughColumn, ReadOptions
@@ -74,6 +73,6 @@ def read_split(split: Split, options: ReadOptions) -> Iterator[Block]:
         InputError: a file cannot be read, has not the size it was planned with, or (parquet) has
             no column of a name in the options.
     """
-    alike = groupby(split.pieces, key=lambda piece: (piece.format, piece.source))
-    for (format_, source), pieces in alike:
-        yield from READERS[format_].blocks(tuple(pieces), options.of_source(source))
+    if split.pieces:
+        first = split.pieces[0]  # the others have its format and source
+        yield from READERS[first.format].blocks(split.pieces, options.of_source(first.source))
