@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +204,7 @@ def export(
             pinned=pinned_before(directory) if output.resume else None,
         )
         output = replace(output, directory=directory)
-        job = ExportJob(output=output, run=uuid.uuid4().hex, plan=plan)
+        job = ExportJob(output=output, plan=plan)
         decide(output, job.same, reads=plan.directories)
         size = sum(pin.bytes for pin in pins)
         progress.log(f"export: {many(len(pins), 'part')}, {size_text(size)} of Parquet")
