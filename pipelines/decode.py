@@ -13,7 +13,6 @@ from pipelines.encode.rows import ID, INPUT_IDS, without_ends
 from pipelines.encode.tokens import end_ids
 from pipelines.errors import ConfigError, InputError
 from pipelines.failures import job_errors
-from pipelines.output.state import complete
 from pipelines.parquet_writer import batches_of
 from pipelines.run import use_storage
 from pipelines.settings import Execution
@@ -56,9 +55,8 @@ def decode(
     """
     with job_errors():
         use_storage(execution)
-        complete(directory, "encoded")
         root = storage.located(directory)
-        manifest = read_encoded(root)
+        manifest = read_encoded(directory)
         tokenizer = stored_tokenizer(root, manifest.tokenizer.sha256)
         try:
             ends = end_ids(tokenizer, manifest.rows)

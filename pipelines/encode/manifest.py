@@ -271,8 +271,7 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
     """
     root = storage.located(directory)
     path = join(root, MANIFEST)
-    if not storage.exists(path):
-        complete(directory, "encoded")
+    complete(directory, "encoded")
     value = read_manifest_object(path)
     if value.get("discarded") and not discarded:
         raise InputError(

@@ -22,7 +22,6 @@ from pipelines.encode.tokens import check_named_tokens, token_of_role
 from pipelines.errors import ConfigError, InputError
 from pipelines.export.manifest import ExportedSource, ExportedTokenizer, ExportHeader
 from pipelines.output.names import PINS, TOKENIZER, fingerprint, read_plan
-from pipelines.output.state import complete
 from pipelines.settings import split_name
 from pipelines.storage import join, replacing
 from pipelines.tokenizer_files import load_tokenizer
@@ -135,7 +134,6 @@ def read_sources(sources: Sequence[str], *, discarded: bool = False) -> list[Sou
         given, directory = split_name(text)
         if not directory:
             raise ConfigError(f"the source {text!r} has no directory: write NAME=DIR")
-        complete(directory, "encoded")
         manifest = read_encoded(directory, discarded=discarded)
         inner = manifest.totals.sources
         named = not given and all(part.source for part in manifest.parts)
