@@ -109,7 +109,7 @@ class Without(MetaPathFinder):
     [
         ("ftp", "fsspec", "pip install fsspec"),
         ("hf", "huggingface_hub", "needs a package that is not installed here: .*huggingface_hub"),
-        ("hdfs", "pydoop", "load libhdfs"),
+        ("hdfs", "pydoop", "load lib(hdfs|jvm)"),
     ],
 )
 def test_a_filesystem_that_is_not_installed_says_what_it_needs(
