@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from bpe.errors import TokenizerFileError
 from bpe.formats import published
 from pipelines.errors import ConfigError, InputError
-from pipelines.failures import job_errors
 from pipelines.planned import absolute
 from pipelines.settings import PretokenSettings
 from pipelines.tokenizer_files import load_tokenizer, read_training, training_file
@@ -79,21 +78,20 @@ def extended_pretokens(
         JobError: the tokenizer cuts otherwise, or lacks a special token.
     """
     option = "`tokenizer`" if training.is_of_superwords else "`extend`"
-    with job_errors():
-        own = pretokens_of(tokenizer)
-        cut, specials = own.cut, own.special_tokens
-        if pretokens.gives_cut and pretokens.cut != cut:
-            raise ConfigError(
-                f"{option} {training.extend} splits text with {cut}, but the options say "
-                f"{pretokens.cut}: leave them out, since its ids hold for its pre-tokenizer only"
-            )
-        if lacking := [token for token in pretokens.special_tokens if token not in specials]:
-            raise ConfigError(
-                f"{option} {training.extend} lacks the special token {lacking[0]!r} (it has "
-                f"{', '.join(map(repr, specials)) or 'none'}): its special tokens are those of the "
-                "result"
-            )
-        return own
+    own = pretokens_of(tokenizer)
+    cut, specials = own.cut, own.special_tokens
+    if pretokens.gives_cut and pretokens.cut != cut:
+        raise ConfigError(
+            f"{option} {training.extend} splits text with {cut}, but the options say "
+            f"{pretokens.cut}: leave them out, since its ids hold for its pre-tokenizer only"
+        )
+    if lacking := [token for token in pretokens.special_tokens if token not in specials]:
+        raise ConfigError(
+            f"{option} {training.extend} lacks the special token {lacking[0]!r} (it has "
+            f"{', '.join(map(repr, specials)) or 'none'}): its special tokens are those of the "
+            "result"
+        )
+    return own
 
 
 def pretokens_of(tokenizer: Tokenizer) -> PretokenSettings:
