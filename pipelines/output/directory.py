@@ -153,8 +153,6 @@ def prepare(output: OutputSettings, plan: Plan, *, reads: Iterable[str] = ()) ->
 def locked(directory: str) -> Iterator[None]:
     """Keep other jobs out of a local directory for as long as the block runs.
 
-    Folders that this makes go again if the block fails and has left them empty.
-
     An object store has no locks: there the run id in the plan decides. The kernel releases the lock
     when the process ends, in whatever way. On filesystems without locks, no job is kept out.
 
@@ -165,8 +163,6 @@ def locked(directory: str) -> Iterator[None]:
     if not storage.is_local(directory):
         yield
         return
-    folders = [Path(directory), *Path(directory).parents]
-    made = [folder for folder in folders if not folder.exists()]
     with storage.writing(directory):
         try:
             Path(directory).mkdir(parents=True, exist_ok=True)
@@ -184,11 +180,6 @@ def locked(directory: str) -> Iterator[None]:
         except OSError:  # no locks here, as on some network filesystems
             pass
         yield
-    except BaseException:
-        with contextlib.suppress(OSError):  # not empty
-            for folder in made:
-                folder.rmdir()
-        raise
     finally:
         os.close(handle)
 
