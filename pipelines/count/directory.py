@@ -6,6 +6,7 @@ A directory that files were appended to, or of counts by group, holds more than 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bpe._inputs_file import INPUTS
@@ -26,9 +27,7 @@ from pipelines.output.names import (
     APPENDED_KIND,
     GROUPED_KIND,
     MANIFEST,
-    json_object,
     manifest_from,
-    read_manifest_object,
 )
 from pipelines.output.state import complete
 from pipelines.storage import join
@@ -130,34 +129,36 @@ def read_counts(directory: str) -> StoredCounts:
         InputError: there are no complete counts, or nothing was counted yet.
         CountsError: a manifest is damaged, or two manifests do not agree.
     """
-    complete(directory, "counts")
-    root = storage.located(directory)
-    manifest = read_manifest(root, directory)
-    if isinstance(manifest, GroupedManifest):
-        counts = StoredCounts(directory=root, sets=_of_groups(root, manifest), grouped=manifest)
-    elif isinstance(manifest, AppendedManifest):
-        sets = dict(_set_of(root, one) for one in manifest.sets)
-        counts = StoredCounts(directory=root, sets=sets, appended=manifest)
+    value, root = complete(directory, "counts").manifest, storage.located(directory)
+    path = join(root, MANIFEST)
+    known: dict[str, Any] = {"version": VERSION, "again": "count again"}
+    appended, grouped = None, None
+    if value["kind"] == GROUPED_KIND:
+        inputs = partial(storage.read, join(root, INPUTS))
+        grouped = manifest_from(GroupedManifest, value, path, inputs=inputs, **known)
+        sets = _of_groups(root, grouped)
+    elif value["kind"] == APPENDED_KIND:
+        appended = manifest_from(AppendedManifest, value, path, **known)
+        sets = dict(_set_of(root, one) for one in appended.sets)
     else:
-        counts = StoredCounts(directory=root, sets={join(root, MANIFEST): manifest})
-    (path, first), *others = counts.sets.items()
+        sets = {path: _read_set(path)}
+    (path, first), *others = sets.items()
     for other_path, other in others:
         check_agreement(first, other, titles=(path, other_path))
-    return counts
+    return StoredCounts(directory=root, sets=sets, appended=appended, grouped=grouped)
 
 
 def _of_groups(root: str, grouped: GroupedManifest) -> dict[str, CountsManifest]:
     sets = {}
     for group in grouped.groups:
         folder = join(root, grouped.folder(group))
-        manifest = read_manifest(folder, folder)
-        if not isinstance(manifest, CountsManifest) or group != CountedGroup.of(
-            group.value, manifest
-        ):
+        path = join(folder, MANIFEST)
+        manifest = _read_set(path) if storage.exists(path) else None
+        if manifest is None or group != CountedGroup.of(group.value, manifest):
             raise CountsError(
                 f"{folder}: these are not the counts that {join(root, MANIFEST)} names: count again"
             )
-        sets[join(folder, MANIFEST)] = manifest
+        sets[path] = manifest
     if not sets:
         raise InputError(f"{root}: no group was counted: the corpus has no documents")
     return sets
@@ -184,41 +185,15 @@ def group_directories(directory: str) -> dict[str, str]:
     return {one.value: join(directory, grouped.folder(one)) for one in grouped.groups}
 
 
-def read_manifest(root: str, directory: str) -> CountsManifest | GroupedManifest | AppendedManifest:
-    """Read the manifest of counts.
-
-    Args:
-        root: the directory.
-        directory: the name of the directory in errors.
-
-    Raises:
-        InputError: there is no manifest, or a manifest of groups or of sets is damaged.
-        CountsError: the manifest of one set is damaged.
-    """
-    path = join(root, MANIFEST)
-    data = storage.read_if_there(path)
-    if data is None:
-        complete(directory, "counts")
-        raise InputError(f"{path} was removed while it was read: try again")
-    kind = (json_object(data) or {}).get("kind")
-
-    def inputs() -> bytes:
-        return storage.read(join(root, INPUTS))
-
-    if kind not in (APPENDED_KIND, GROUPED_KIND):
-        return CountsManifest.from_json(data, where=path, inputs=inputs)
-    value = read_manifest_object(path)
-    known: dict[str, Any] = {"kind": kind, "version": VERSION, "again": "count again"}
-    if kind == APPENDED_KIND:
-        return manifest_from(AppendedManifest, value, path, **known)
-    return manifest_from(GroupedManifest, value, path, inputs=inputs, **known)
-
-
 def _set_of(directory: str, one: AppendedSet) -> tuple[str, CountsManifest]:
     """Read the manifest of a set; return its path, too."""
     path = join(directory, one.manifest)
     if not one.generation and not storage.exists(path):
         path = join(directory, MANIFEST)  # of the first job, which nothing was appended to yet
-    return path, CountsManifest.from_json(
-        storage.read(path), where=path, inputs=lambda: storage.read(join(directory, one.inputs))
-    )
+    return path, _read_set(path, one.inputs)
+
+
+def _read_set(path: str, inputs: str = INPUTS) -> CountsManifest:
+    """Read the manifest of one set; ``inputs`` is the file next to it with very many inputs."""
+    read = partial(storage.read, join(path.rpartition("/")[0], inputs))
+    return CountsManifest.from_json(storage.read(path), where=path, inputs=read)

@@ -21,7 +21,6 @@ from pipelines.output.names import (
     json_bytes,
     manifest_from,
     of_generation,
-    read_manifest_object,
 )
 from pipelines.output.state import complete
 from pipelines.settings import RowSettings
@@ -269,10 +268,7 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
         InputError: there is no manifest, a value is missing or of the wrong type, or the parts
             were discarded.
     """
-    root = storage.located(directory)
-    path = join(root, MANIFEST)
-    complete(directory, "encoded")
-    value = read_manifest_object(path)
+    root, value = storage.located(directory), complete(directory, "encoded").manifest
     if value.get("discarded") and not discarded:
         raise InputError(
             f"{directory}: its parts were removed when their export was verified (bpe run "
@@ -284,8 +280,8 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
         return storage.read(join(root, file))
 
     again = "encode the corpus again to another directory"
-    known: dict[str, Any] = {"kind": KIND, "version": VERSION, "again": again, "inputs": inputs}
-    return manifest_from(EncodedManifest, value, path, **known)
+    known: dict[str, Any] = {"version": VERSION, "again": again, "inputs": inputs}
+    return manifest_from(EncodedManifest, value, join(root, MANIFEST), **known)
 
 
 def records_of(header: EncodedManifest, directory: str) -> Iterator[Record]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,7 +12,8 @@ from bpe.files import with_checksum
 from pipelines import storage
 from pipelines.export.rows import ExportLayout
 from pipelines.option import changed
-from pipelines.output.names import MANIFEST, TRAIN, fingerprint, manifest_from, read_manifest_object
+from pipelines.output.names import MANIFEST, TRAIN, fingerprint, manifest_from
+from pipelines.output.state import complete
 from pipelines.settings import ExportSettings
 from pipelines.stage.record import Record, StoredFile
 from pipelines.storage import join
@@ -154,16 +156,11 @@ def files_of(record: Record, half: str) -> list[StoredFile]:
 
 def half_totals(records: Sequence[Record], half: str) -> HalfTotals:
     """Return the totals of a half, summed over the units."""
-    of_half = [record.totals["halves"].get(half, {}) for record in records]
+    totals = Counter[str]()
+    for record in records:
+        totals.update(record.totals["halves"].get(half, {}))
     files = [file for record in records for file in files_of(record, half)]
-    return HalfTotals(
-        **{
-            one.name: sum(totals.get(one.name, 0) for totals in of_half)
-            for one in fields(RowTotals)
-        },
-        files=len(files),
-        bytes=sum(file.bytes for file in files),
-    )
+    return HalfTotals(**totals, files=len(files), bytes=sum(file.bytes for file in files))
 
 
 def read_export(directory: str) -> ExportManifest:
@@ -172,7 +169,6 @@ def read_export(directory: str) -> ExportManifest:
     Raises:
         InputError: the manifest is missing, or lacks a value, or has one of the wrong type.
     """
+    value = complete(directory, "export").manifest
     path = join(storage.located(directory), MANIFEST)
-    value = read_manifest_object(path)
-    again = "export the ids again"
-    return manifest_from(ExportManifest, value, path, kind=KIND, version=VERSION, again=again)
+    return manifest_from(ExportManifest, value, path, version=VERSION, again="export the ids again")

@@ -329,27 +329,23 @@ def manifest_from(
     value: dict[str, Any],
     path: str,
     *,
-    kind: str,
     version: int,
     again: str,
     inputs: Callable[[], bytes] | None = None,
 ) -> _Manifest:
-    """Return the manifest in a JSON object, after a check of its kind and version.
+    """Return the manifest in a JSON object, after a check of its version.
 
     Args:
         cls: the class of the manifest.
-        value: the object, from `read_manifest_object`.
+        value: the object, intact and of the right kind.
         path: the path of the file, for errors.
-        kind: the kind that the manifest must have.
         version: the version that this release reads.
         again: advice on making the output again, for errors.
         inputs: reads the separate file of the inputs, which a manifest with many inputs has.
 
     Raises:
-        InputError: the manifest is of another kind or version, or damaged.
+        InputError: the manifest is of another version, or damaged.
     """
-    if value.get("kind") != kind:
-        raise InputError(f"{path}: kind {value.get('kind')!r}: not the manifest of {kind!r}")
     if value.get("version") != version:
         raise InputError(
             f"{path} has version {value.get('version')!r}, this release reads {version}: use the "

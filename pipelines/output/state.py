@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,11 +69,13 @@ class Output:
     Attributes:
         directory: the path of the directory.
         kind: the kind of output; None if neither plan nor manifest names one.
+        manifest: the JSON object in its manifest; empty if it has none.
         folder: the name of the folder, if the directory is one of a larger output.
     """
 
     directory: str
     kind: Kind | None
+    manifest: dict[str, Any] = field(default_factory=dict)
     folder: str = ""
 
 
@@ -90,10 +92,10 @@ def complete(directory: str, *kinds: Kind) -> Output:
     root = storage.located(directory)
     if storage.is_local(root) and not Path(root).is_dir():
         raise InputError(f"{directory}: there is no such directory")
-    kind = _complete_kind(root, directory)
-    if kinds and kind not in kinds:
-        raise InputError(_other(directory, kind, kinds))
-    return Output(directory=directory, kind=kind)
+    output = _complete(root, directory)
+    if kinds and output.kind not in kinds:
+        raise InputError(_other(directory, output.kind, kinds))
+    return output
 
 
 def complete_outputs(directory: str) -> tuple[Output, ...]:
@@ -113,19 +115,18 @@ def complete_outputs(directory: str) -> tuple[Output, ...]:
     for folder, made in _FOLDERS.items():
         if folder in (OF_WORDS, RUNS) and not crosses_words:
             continue
-        path, manifest = join(directory, folder), join(root, folder, MANIFEST)
-        kind = _complete_kind(join(root, folder), path)
-        if folder in promised and kind is None:
+        path = join(directory, folder)
+        found = _complete(join(root, folder), path)
+        if folder in promised and found.kind is None:
             raise InputError(_unfinished(path))
-        discarded = kind == ENCODED and read_manifest_object(manifest).get("discarded")
-        if kind == made and not discarded:
+        if found.kind == made and not found.manifest.get("discarded"):
             inner = after if folder in (ENCODED, EXPORTED) else before
-            inner.append(Output(directory=path, kind=kind, folder=folder))
+            inner.append(replace(found, folder=folder))
     return (*before, output, *after)
 
 
-def _complete_kind(root: str, name: str) -> Kind | None:
-    """Return the kind of the complete output in a directory.
+def _complete(root: str, name: str) -> Output:
+    """Return the complete output in a directory, or one of no kind.
 
     The plan names the kind before there is any output; the manifest exists once the output is
     complete, even if hidden files are left. Both must name the same kind.
@@ -139,21 +140,22 @@ def _complete_kind(root: str, name: str) -> Kind | None:
     """
     path, planned = join(root, MANIFEST), read_plan(root).get("kind")
     is_there = storage.exists(path)
-    kind = _kind_of(path) if is_there else None
+    manifest = _own_manifest(path) if is_there else {}
+    kind = _KIND_OF.get(str(manifest.get("kind")))
     if kind is not None and planned not in (None, kind):
         raise InputError(
             f"{path} is of {kind}, and {join(root, PLAN)} says that {planned} were begun here: it "
             "is the manifest of another directory: remove it"
         )
     if kind is not None:
-        return kind
+        return Output(directory=name, kind=kind, manifest=manifest)
     # Only a job that reads a corpus leaves parts.
     parts = any(parse_part(one.name) for one in contents(root, {"kind": "encoded"}))
     if planned not in (None, "tokenizer") or (planned is None and parts):
         foreign = f"{path}: not a manifest of counts, of an encoded corpus or of an export"
         raise InputError(foreign if is_there else _unfinished(name))
     if storage.exists(join(root, TOKENIZER)):
-        return "tokenizer"
+        return Output(directory=name, kind="tokenizer")
     if storage.exists(join(root, TRAINING)):
         raise InputError(
             f"{name} holds {TRAINING}, but {TOKENIZER} is missing: repeat its bpe train with "
@@ -164,7 +166,7 @@ def _complete_kind(root: str, name: str) -> Kind | None:
             f"{name}: no {TOKENIZER}: no finished training left its tokenizer here {_RESUME}"
         )
     others = (join(root, file) for file in USUAL_NAMES if file != TOKENIZER)
-    return "tokenizer" if any(map(storage.exists, others)) else None
+    return Output(directory=name, kind="tokenizer" if any(map(storage.exists, others)) else None)
 
 
 def _unfinished(name: str) -> str:
@@ -187,19 +189,19 @@ def _other(name: str, kind: Kind | None, kinds: tuple[Kind, ...]) -> str:
     return f"{name} holds {layout.holds} (of {layout.command}): name a directory of {named}"
 
 
-def _kind_of(path: str) -> Kind | None:
-    """Return the kind of output that a manifest describes; None if no job of ours wrote it.
+def _own_manifest(path: str) -> dict[str, Any]:
+    """Return the JSON object in a manifest; empty if no job of ours wrote it.
 
     Raises:
         InputError: a manifest of ours is damaged, or it is no JSON object.
     """
     try:
-        return _KIND_OF.get(str(read_manifest_object(path).get("kind")))
+        return read_manifest_object(path)
     except InputError:
         value = json_object(storage.read(path))
         if value is None or CHECKSUM in value or str(value.get("kind")) in _KIND_OF:
             raise
-        return None  # whose it is, is not ours to know
+        return {}  # whose it is, is not ours to know
 
 
 def check_names(
