@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from pipelines.corpus.documents import Block
     from pipelines.corpus.splits import Split
     from pipelines.progress import SlotWriter
-    from pipelines.settings import InputSettings
     from pipelines.storage import HashingFile
 
 
@@ -49,17 +48,8 @@ class Reading:
     """
 
     directory: str
-    settings: ReadOptions
+    settings: ReadOptions = field(default_factory=ReadOptions)
     max_failures: int = 0
-
-
-def reading_of(inputs: InputSettings, directory: str, *, group_by: str | None) -> Reading:
-    """Return settings for the splits of ``inputs``, of a job writing to ``directory``."""
-    return Reading(
-        directory=directory,
-        settings=ReadOptions.of(inputs, group_by=group_by),
-        max_failures=inputs.max_failures,
-    )
 
 
 @dataclass(kw_only=True)

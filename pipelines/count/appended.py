@@ -28,7 +28,6 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pipelines.corpus.reading import Reading
     from pipelines.corpus.splits import FileRange
     from pipelines.count.results import Counted
     from pipelines.count.steps import CountJob
@@ -55,7 +54,6 @@ def append_counts(
     job: CountJob,
     files: Sequence[FileRange],
     *,
-    reading: Reading,
     prune: bool,
 ) -> None:
     """Write the manifest of the counts of a job, and the manifest of all sets.
@@ -67,7 +65,6 @@ def append_counts(
         counted: the results of the job.
         job: the job.
         files: the files of the job.
-        reading: gives the number of bad records that are allowed.
         prune: whether superseded sets are removed at once.
 
     Raises:
@@ -87,7 +84,7 @@ def append_counts(
             continue
         still = tuple(file for file in one.set_aside if file.name not in taken)
         sets.append((replace(one, set_aside=still), path, manifest))
-    counted.check(reading, sum((manifest.totals for *_, manifest in sets), Totals()))
+    counted.check(job, sum((manifest.totals for *_, manifest in sets), Totals()))
     remove_temporaries(directory)
     if not (job.generation or aside):  # as a job that does not append
         write_files_of(made, job)
@@ -153,7 +150,7 @@ def _full(sets: Sequence[_Set]) -> list[_Set]:
 def _merged(some: Sequence[_Set], job: CountJob) -> _Set:
     """Add up sets, and write the sum as one set of the generation of the job."""
     sets = StoredCounts(directory=job.directory, sets={path: one for _, path, one in some})
-    shards = sets.load().sorted_counts.split(job.settings.shards)
+    shards = sets.load().sorted_counts.split(job.counting.shards)
     written = [write_shard(shard, counts, job) for shard, counts in enumerate(shards)]
     added = AppendedSet(
         generation=job.generation,

@@ -11,8 +11,8 @@ import apache_beam as beam
 from bpe.errors import CountsError
 from bpe.run_counting import runs_of
 from pipelines import storage
+from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.files import check_columns
-from pipelines.corpus.reading import Reading, reading_of
 from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, read_appended, tidy
 from pipelines.count.beam import merge_shards
@@ -132,7 +132,9 @@ class CountRequest(CorpusRequest):
             directory=output.directory,
             pretokenizer=pretokens.cut,
             special_tokens=pretokens.special_tokens,
-            settings=settings,
+            settings=ReadOptions.of(inputs, group_by=settings.group_by),
+            max_failures=inputs.max_failures,
+            counting=settings,
             runs=found,
             sources=sources,
         )
@@ -144,11 +146,6 @@ class CountRequest(CorpusRequest):
         """Return the request of one run, which means the same in every process."""
         started = super().started()
         return replace(started, job=replace(started.job, run=started.run))
-
-    @property
-    def reading(self) -> Reading:
-        """Settings of reading splits."""
-        return reading_of(self.inputs, self.directory, group_by=self.job.settings.group_by)
 
     @property
     def shown(self) -> dict[str, str]:
@@ -163,15 +160,15 @@ class CountRequest(CorpusRequest):
             ConfigError: a setting is wrong.
         """
         found = self.find()
-        if (field := self.job.settings.group_by) is not None:
+        if (field := self.job.counting.group_by) is not None:
             check_columns(found.files, f"`group_by` {field}")
         splits = self.split(found)
-        if self.job.settings.track_order and len(found.files) >> FILE_BITS:
+        if self.job.counting.track_order and len(found.files) >> FILE_BITS:
             raise ConfigError(
                 f"{len(found.files)} files are too many to keep the order of documents (ties "
                 "first-seen): put them together, or use other ties"
             )
-        plan = self.job.plan_of(splits=len(splits), reading=self.reading, files=found.files)
+        plan = self.job.plan_of(splits=len(splits), files=found.files)
         return self.planned(found, splits, plan)
 
     def appended_to(self) -> tuple[int | None, set[str]]:
@@ -224,10 +221,9 @@ class CountRequest(CorpusRequest):
         counted = Counted.of(results, self.job, splits=len(splits))
         job = self.job.planned()  # of another job by now: this one ends
         if self.appending.appends:
-            prune = self.appending.prune
-            append_counts(counted, job, files, reading=self.reading, prune=prune)
+            append_counts(counted, job, files, prune=self.appending.prune)
             return
-        counted.check(self.reading)
+        counted.check(job)
         write_counted(counted, job, files)
 
     def finish(self) -> dict[str, Any]:
@@ -298,16 +294,16 @@ class CountSplits(StorageDoFn):
             return
         split: Split = unpack(element)
         request, failures = self._request, self._failures
-        job, reading = request.job, request.reading
+        job = request.job
         slot = SlotWriter(request.slots, split.part)
         with failures.reported():
             tokenizer = self._tokenizers.get(repr(job.runs), job.tokenizer)
             results: Iterable[Any]
             if request.appending.appends:
-                results = count_arrived(split, job, reading, failures, tokenizer, slot=slot)
+                results = count_arrived(split, job, failures, tokenizer, slot=slot)
             else:
                 self._counts = self._counts or Counters(job, tokenizer)
-                results = count_split(split, reading, failures, self._counts, slot=slot)
+                results = count_split(split, job, failures, self._counts, slot=slot)
             for result in results:
                 if isinstance(result, tuple):
                     yield result

@@ -17,7 +17,7 @@ from bpe.counts.manifest import (
 from bpe.counts.pruning import prune
 from pipelines import storage
 from pipelines.corpus.mix import sources_of
-from pipelines.corpus.reading import Reading, check_failures
+from pipelines.corpus.reading import check_failures
 from pipelines.count.manifest import CountedGroup, GroupedManifest
 from pipelines.count.steps import PLACE_BITS, InGroup, Shard, check_groups
 from pipelines.errors import JobError
@@ -39,13 +39,13 @@ _Kind = TypeVar("_Kind")
 
 def write_shard(shard: int, counts: SortedCounts, job: CountJob) -> Shard:
     """Write the file of a shard, pruned; the pairs in cut runs come after the last shard."""
-    if shard == job.settings.shards:
+    if shard == job.counting.shards:
         return Shard(shard, cut=CutRuns.of(counts))
     occurrences, losses = counts.total(), None
-    if job.settings.prune_below > 1:
-        counts, losses = prune(counts, job.settings.prune_below, runs=job.runs)
+    if job.counting.prune_below > 1:
+        counts, losses = prune(counts, job.counting.prune_below, runs=job.runs)
     part, data = counts_part(
-        counts, shard=shard, shards=job.settings.shards, generation=job.generation
+        counts, shard=shard, shards=job.counting.shards, generation=job.generation
     )
     storage.write(join(job.directory, part.file), data)
     add_to_metrics(
@@ -116,14 +116,14 @@ class Counted:
             set_aside=tuple(of_kind(FileSetAside, found)),
         )
 
-    def check(self, reading: Reading, before: Totals = Totals()) -> None:  # noqa: B008  # immutable
+    def check(self, job: CountJob, before: Totals = Totals()) -> None:  # noqa: B008  # immutable
         """Check the number of bad records, with those of the totals ``before``.
 
         Raises:
             RecordError: there are too many bad records, or there are no documents but bad records.
         """
         totals, letters = before + self.totals, [one.file for one in self.dead_letters]
-        check_failures(totals.failures, reading, letters, documents=totals.documents)
+        check_failures(totals.failures, job, letters, documents=totals.documents)
 
     def manifest(
         self, job: CountJob, files: Sequence[CountedInput], group: str | None = None
@@ -143,7 +143,7 @@ class Counted:
         shards = {one.number: one for one in of_kind(Shard, outcomes)}
         (empty,) = job.counter(None).drain(1)
         # The pairs in cut runs come with any document.
-        for shard in range(job.settings.shards if totals.documents else job.drained):
+        for shard in range(job.counting.shards if totals.documents else job.drained):
             if shard not in shards:
                 shards[shard] = write_shard(shard, empty, job)
         if len(shards) < job.drained:
@@ -158,12 +158,12 @@ class Counted:
         return CountsManifest(
             pretokenizer=job.pretokenizer,
             special_tokens=job.special_tokens,
-            order_span=len(files) << PLACE_BITS if job.settings.track_order else None,
+            order_span=len(files) << PLACE_BITS if job.counting.track_order else None,
             totals=totals,
             inputs=tuple(files),
             dead_letters=() if group is not None else self.dead_letters,
             parts=tuple(one.part for _, one in sorted(shards.items()) if one.part),
-            prune=losses and losses.pruned(job.settings.prune_below),
+            prune=losses and losses.pruned(job.counting.prune_below),
             runs=job.runs,
             cut=added(one.cut for one in shards.values()),
         )

@@ -56,14 +56,13 @@ FILE_BITS, PLACE_BITS = 22, 40
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountJob:
+class CountJob(Reading):
     """Everything a worker must know to count; small, and picklable.
 
     Attributes:
-        directory: the output directory.
         pretokenizer: the pre-tokenizer that cuts text.
         special_tokens: special tokens, which are cut out of the text first and not counted.
-        settings: the settings of counts.
+        counting: the settings of counts.
         runs: the settings by which runs are found, whose tokenizer is in the directory; None to
             count pre-tokens.
         generation: the generation in names of files, as for `bpe.counts.manifest.shard_file`.
@@ -71,10 +70,9 @@ class CountJob:
         run: the id of the job's run; empty if the job has no run.
     """
 
-    directory: str
     pretokenizer: Pretokenizer
     special_tokens: tuple[str, ...] = ()
-    settings: CountSettings = field(default_factory=CountSettings)
+    counting: CountSettings = field(default_factory=CountSettings)
     runs: Runs | None = None
     generation: int = 0
     sources: tuple[str, ...] = ()
@@ -82,18 +80,18 @@ class CountJob:
 
     def __post_init__(self) -> None:
         check_special_tokens(self.special_tokens)
-        if self.runs is not None and self.settings.track_order:
+        if self.runs is not None and self.counting.track_order:
             raise ConfigError("`track_order` does not work with runs: superwords use other ties")
-        if self.sources and self.settings.group_by is not None:
+        if self.sources and self.counting.group_by is not None:
             raise ConfigError(
-                f"`group_by` {self.settings.group_by} does not go with `mix`, whose sources are "
+                f"`group_by` {self.counting.group_by} does not go with `mix`, whose sources are "
                 "counted apart: count by the field with bpe count, then train on these counts"
             )
 
     @property
     def group_by(self) -> str | None:
         """Return the name of the groups, for folders: a field, or `SOURCE`; None without groups."""
-        return SOURCE if self.sources else self.settings.group_by
+        return SOURCE if self.sources else self.counting.group_by
 
     @property
     def drained(self) -> int:
@@ -102,7 +100,7 @@ class CountJob:
         If long runs are cut, a last message has the pairs of tokens in the cut runs.
         """
         is_cut = self.runs is not None and self.runs.max_run is not None
-        return self.settings.shards + is_cut
+        return self.counting.shards + is_cut
 
     @property
     def unit(self) -> str:
@@ -136,7 +134,7 @@ class CountJob:
             return PretokenCounter(
                 self.pretokenizer,
                 special_tokens=self.special_tokens,
-                track_order=self.settings.track_order,
+                track_order=self.counting.track_order,
             )
         return RunCounter(
             tokenizer, merge_pattern=self.runs.merge_pattern, max_run=self.runs.max_run
@@ -147,25 +145,23 @@ class CountJob:
         if self.group_by is None:
             return self
         directory = join(self.directory, group_folder(self.group_by, group))
-        settings = replace(self.settings, group_by=None)
-        return replace(self, directory=directory, settings=settings, sources=(), run="")
+        counting = replace(self.counting, group_by=None)
+        return replace(self, directory=directory, counting=counting, sources=(), run="")
 
-    def plan_of(
-        self, *, splits: int = 0, reading: Reading | None = None, files: Sequence[InputFile] = ()
-    ) -> Plan:
+    def plan_of(self, *, splits: int = 0, files: Sequence[InputFile] = ()) -> Plan:
         """Return the plan of the count; names of dead letters have the number of ``splits``."""
         settings = {
             **self.pretokenizer.settings,
             "special_tokens": list(self.special_tokens),
-            **to_jsonable(self.settings),
+            **to_jsonable(self.counting),
             "group_by": self.group_by,
             RUNS: to_jsonable(self.runs),
             "sources": to_jsonable(sources_of(files, self.sources)) if self.sources else None,
-            **(reading.settings.to_json() if reading else {}),
+            **self.settings.to_json(),
         }
         return Plan(
             kind="counts",
-            parts=(self.settings.shards, splits),
+            parts=(self.counting.shards, splits),
             settings={name: value for name, value in settings.items() if value is not None},
         )
 
@@ -244,14 +240,14 @@ class Counters:
             InputError: there are too many groups.
         """
         groups: Iterable[tuple[str, Block]] = [(source if self._job.sources else "", block)]
-        if self._job.settings.group_by is not None:
+        if self._job.counting.group_by is not None:
             groups = by_group(block)
         for group, documents in groups:
             if group not in self._counters:
                 check_groups([*self._counters, group], self._job)
                 self._counters[group] = self._job.counter(self._tokenizer)
             texts = documents.texts
-            columns = (texts, _places(documents)) if self._job.settings.track_order else (texts,)
+            columns = (texts, _places(documents)) if self._job.counting.track_order else (texts,)
             counted = count_texts(columns, self._counters[group], partial(set_aside, documents))
             add_to_metrics(pretokens_counted=counted.pretokens, text_bytes_counted=counted.bytes)
             self._totals[group] = self._totals.get(group, Totals()) + counted
@@ -263,8 +259,8 @@ class Counters:
         """
         counters, self._counters = self._counters, {}
         for group, counts in sorted(counters.items()):
-            for shard, drained in enumerate(counts.drain(self._job.settings.shards)):
-                if len(drained) or shard == self._job.settings.shards:
+            for shard, drained in enumerate(counts.drain(self._job.counting.shards)):
+                if len(drained) or shard == self._job.counting.shards:
                     yield (group, shard), counts_to_ipc(drained)
 
     def finish_split(self, format_: str) -> Iterator[InGroup]:
@@ -286,14 +282,14 @@ def check_groups(groups: Collection[str], job: CountJob) -> None:
     if len(groups) > MAX_GROUPS:
         some = ", ".join(f"{one!r:.40}" for one in sorted(groups)[:3])
         raise InputError(
-            f"the field {job.settings.group_by!r} has more than {MAX_GROUPS:,} values ({some}, …): "
+            f"the field {job.counting.group_by!r} has more than {MAX_GROUPS:,} values ({some}, …): "
             "name a field with fewer values in `group_by`"
         )
 
 
 def count_split(
     split: Split,
-    reading: Reading,
+    job: CountJob,
     failures: FailureChannel,
     counts: Counters,
     *,
@@ -309,7 +305,7 @@ def count_split(
         RecordError: one bad record more than the job may set aside.
         InputError, OutputError: a file cannot be read or written.
     """
-    with SplitReader(split, reading, failures.stopped, slot=slot) as reader:
+    with SplitReader(split, job, failures.stopped, slot=slot) as reader:
         for block in reader:
             counts.add(block, reader.set_row_aside, source=split.source)
             if counts.nbytes > FLUSH_BYTES:
@@ -325,7 +321,6 @@ def count_split(
 def count_arrived(
     split: Split,
     job: CountJob,
-    reading: Reading,
     failures: FailureChannel,
     tokenizer: Tokenizer | None,
     *,
@@ -337,7 +332,7 @@ def count_arrived(
         counts = Counters(job, tokenizer)
         if not some.pieces:
             return [Totals()]
-        counted = count_split(some, reading, failures, counts, slot=slot)
+        counted = count_split(some, job, failures, counts, slot=slot)
         return [*counted, *counts.drained()]
 
     results, aside = readable(split, make, directory=job.directory, stopped=failures.stopped)

@@ -78,7 +78,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
                 directory=storage.located(path),
                 pretokenizer=self._pretokens.cut,
                 special_tokens=self._pretokens.special_tokens,
-                settings=CountSettings(**counting),
+                counting=CountSettings(**counting),
             )
         self._output = replace(self._output, directory=self._job.directory)
 
@@ -92,7 +92,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
         begin, job = counts.pipeline, replace(self._job, run=uuid.uuid4().hex)
         prepared = begin | "Prepare directory" >> call_once(_prepare, self._output, job)
         shards = gathered(
-            counts, shards=job.settings.shards, label="WriteCounts"
+            counts, shards=job.counting.shards, label="WriteCounts"
         ) | "Write shards" >> beam.Map(
             with_storage(_write_shard), job, beam.pvalue.AsSingleton(prepared)
         ).with_output_types(bytes)

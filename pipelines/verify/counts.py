@@ -7,7 +7,7 @@ Given the inputs, they are counted again, into temporary files, and each shard i
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bpe._native import add_counts
@@ -15,6 +15,7 @@ from bpe.counts import CutRuns
 from bpe.counts.files import counts_table
 from bpe.errors import CountsError
 from pipelines import storage
+from pipelines.corpus.documents import ReadOptions
 from pipelines.corpus.inputs import Inputs
 from pipelines.count.check_parts import check_tokenizers, stored_files
 from pipelines.count.directory import read_counts, read_shard
@@ -175,8 +176,9 @@ def _recount_job(job: Verification, counts: StoredCounts, inputs: InputSettings)
             "compared with no input; verify those they were made of"
         )
     names = [TOKENIZER] if manifest.runs else []
+    group_by = counts.grouped.field if counts.grouped else None
     return CountAgain(
-        inputs=replace(inputs, max_failures=sys.maxsize),
+        inputs=inputs,
         output=OutputSettings(directory=directory),
         counted=root,
         sent=deflated({name: storage.read(join(root, name)) for name in names}),
@@ -184,11 +186,13 @@ def _recount_job(job: Verification, counts: StoredCounts, inputs: InputSettings)
             directory=directory,
             pretokenizer=manifest.pretokenizer,
             special_tokens=manifest.special_tokens,
-            settings=CountSettings(
+            settings=ReadOptions.of(inputs, group_by=group_by),
+            max_failures=sys.maxsize,
+            counting=CountSettings(
                 track_order=manifest.order_span is not None,
                 prune_below=manifest.prune.below if manifest.prune else 1,
                 shards=len(counts.shards),
-                group_by=counts.grouped.field if counts.grouped else None,
+                group_by=group_by,
             ),
             runs=manifest.runs,
         ),
