@@ -21,14 +21,16 @@ def inputs_file_names(inputs: Collection[object]) -> set[str]:
     return {INPUTS} if len(inputs) > MOST_INPUTS else set()
 
 
-def take_out(manifest: dict[str, Any], file: str = INPUTS) -> tuple[dict[str, Any], bytes | None]:
-    """Return a manifest without the inputs, and the file that holds them; None where they stay.
+def take_out(
+    manifest: dict[str, Any], file: str = INPUTS
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return a manifest without the inputs, and by its name the ``file`` with a row for each.
 
-    They stay where they are few. The ``file`` has a row for each.
+    They stay where they are few, and there is no file.
     """
     rows = manifest["inputs"]
     if not inputs_file_names(rows):
-        return manifest, None
+        return manifest, {}
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows), sink, compression="zstd")
     data = sink.getvalue()
@@ -38,7 +40,7 @@ def take_out(manifest: dict[str, Any], file: str = INPUTS) -> tuple[dict[str, An
         "bytes": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
     }
-    return with_checksum({**manifest, "inputs": inputs}), data
+    return with_checksum({**manifest, "inputs": inputs}), {file: data}
 
 
 def put_back(manifest: dict[str, Any], read: Callable[[], bytes]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from bpe._codec import from_jsonable, to_jsonable
-from bpe._inputs_file import INPUTS, put_back, take_out
+from bpe._inputs_file import put_back, take_out
 from bpe.counts.pruning import Pruned
 from bpe.counts.runs import CutRuns, Runs
 from bpe.errors import CountsError
@@ -189,8 +189,7 @@ class CountsManifest(Described):
     def files(self) -> dict[str, bytes]:
         """Return the files to write, by name, the manifest last; see `bpe._inputs_file`."""
         value, inputs = take_out(self.to_json())
-        before = {} if inputs is None else {INPUTS: inputs}
-        return {**before, MANIFEST_NAME: (json.dumps(value, indent=2) + "\n").encode("ascii")}
+        return {**inputs, MANIFEST_NAME: (json.dumps(value, indent=2) + "\n").encode("ascii")}
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as JSON values, with all inputs."""

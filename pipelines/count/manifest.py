@@ -93,8 +93,7 @@ class GroupedManifest:
         """Return the files to write, by name, the manifest last."""
         value = {"kind": GROUPED_KIND, "version": VERSION, **to_jsonable(self)}
         value, inputs = take_out(with_checksum(value))
-        before = {} if inputs is None else {INPUTS: inputs}
-        return {**before, MANIFEST: json_bytes(value)}
+        return {**inputs, MANIFEST: json_bytes(value)}
 
 
 @dataclass(frozen=True, kw_only=True)

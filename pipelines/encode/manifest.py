@@ -243,10 +243,8 @@ class EncodedManifest(EncodedHeader):
 
     def files(self) -> dict[str, bytes]:
         """Return the files to write, by name, the manifest last; see `bpe._inputs_file`."""
-        file = of_generation(INPUTS, self.generation)
-        value, inputs = take_out(self.to_json(), file)
-        before = {} if inputs is None else {file: inputs}
-        return {**before, MANIFEST: json_bytes(value)}
+        value, inputs = take_out(self.to_json(), of_generation(INPUTS, self.generation))
+        return {**inputs, MANIFEST: json_bytes(value)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest as JSON values, in the order of the file, with the checksum last."""
