@@ -204,12 +204,9 @@ class TrainRequest(Job):
         if read_plan(self.directory).get(RUN) == self.run:
             return True
         plan = self.plan()
-        entries = storage.entries(self.directory)
-        folders = {entry.name for entry in entries if entry.is_directory}
-        others = folders.intersection((COUNTS, OF_WORDS, RUNS)).difference(plan.keep)
-        if self.output.overwrite and others:
+        if self.output.overwrite:
             decide(self.output, plan, reads=self.reads)
-            for name in others:  # they are not those of the new tokenizer
+            for name in {COUNTS, OF_WORDS, RUNS}.difference(plan.keep):  # of another tokenizer
                 remove_ours(self.folder(name))
         prepare(self.output, plan, reads=self.reads)
         return True
