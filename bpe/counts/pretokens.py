@@ -179,7 +179,8 @@ class PretokenCounts(Described):
             CountsError: ``below`` is not positive, or a number exceeds 2^63 - 1.
         """
         limit = below * self.scale if type(below) is int else below
-        frequent, losses = prune(self.sorted_counts, limit, runs=self.runs)
+        id_bytes = self.runs.id_bytes if self.runs else 0
+        frequent, losses = prune(self.sorted_counts, limit, id_bytes=id_bytes)
         pruned = losses.pruned(limit)
         return replace(
             self, sorted_counts=frequent, prune=self.prune + pruned if self.prune else pruned

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,9 +10,6 @@ import pyarrow.compute as pc
 from bpe._arrow import int64_array
 from bpe._native import SortedCounts, prune_run
 from bpe.errors import CountsError
-
-if TYPE_CHECKING:
-    from bpe.counts.runs import Runs
 
 MAX_COUNT = 2**63 - 1
 _PAIRS = 1 << 16
@@ -90,15 +86,13 @@ class Losses:
         )
 
 
-def prune(
-    counts: SortedCounts, below: int, *, runs: Runs | None = None
-) -> tuple[SortedCounts, Losses]:
+def prune(counts: SortedCounts, below: int, *, id_bytes: int = 0) -> tuple[SortedCounts, Losses]:
     """Return the pre-tokens with counts of at least ``below``, and the losses.
 
     Args:
         counts: the pre-tokens.
         below: the limit.
-        runs: of counts of runs, how they were found; None for pre-tokens.
+        id_bytes: of each id in the keys of runs; 0 for pre-tokens.
 
     Raises:
         CountsError: ``below`` is not positive, or a number exceeds 2^63 - 1.
@@ -106,9 +100,7 @@ def prune(
     if type(below) is not int or below < 1:
         raise CountsError(f"pre-tokens are pruned below a count of 1 or more, not {below!r}")
     try:
-        frequent, rows, occurrences, size, at = prune_run(
-            counts, min(below, MAX_COUNT), runs.id_bytes if runs else 0
-        )
+        frequent, rows, occurrences, size, at = prune_run(counts, min(below, MAX_COUNT), id_bytes)
     except OverflowError as error:
         raise CountsError(str(error)) from error
     return frequent, Losses(rows, occurrences, size, int64_array(at))

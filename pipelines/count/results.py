@@ -43,7 +43,8 @@ def write_shard(shard: int, counts: SortedCounts, job: CountJob) -> Shard:
         return Shard(shard, cut=CutRuns.of(counts))
     occurrences, losses = counts.total(), None
     if job.counting.prune_below > 1:
-        counts, losses = prune(counts, job.counting.prune_below, runs=job.runs)
+        id_bytes = job.runs.id_bytes if job.runs else 0
+        counts, losses = prune(counts, job.counting.prune_below, id_bytes=id_bytes)
     part, data = counts_part(
         counts, shard=shard, shards=job.counting.shards, generation=job.generation
     )
