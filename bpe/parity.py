@@ -117,19 +117,11 @@ def train_parity(
             _pooled(counts, prune_below), settings, special_tokens=special_tokens
         )
     trainer = _ParityTrainer(
-        groups=[*groups.values()],
-        held_out=[*held_out.values()],
-        pooled=pooled,
-        parity=Parity(
-            global_merges=global_merges,
-            window=window,
-            alpha=float(alpha),
-            groups=tuple(
-                ParityGroup(name=name, bytes=group.word_bytes, tokens=None)
-                for name, group in zip(names, groups.values(), strict=True)
-            ),
-            chosen_by=(),
-        ),
+        names,
+        [*groups.values()],
+        [*held_out.values()],
+        pooled,
+        Parity(global_merges, window, float(alpha), groups=(), chosen_by=()),
     )
     first, *_ = groups.values()
     first.merge(progress, step=trainer.step)
@@ -141,6 +133,7 @@ class _ParityTrainer:
     """Trainers of groups, which share their merges and choose them in turn.
 
     Args:
+        names: the names of the groups.
         groups: the trainers of the words of each group.
         held_out: the trainers of the held-out text of each group; empty without held-out text.
         pooled: the trainer of the words of all groups; None without global merges.
@@ -153,12 +146,13 @@ class _ParityTrainer:
 
     def __init__(
         self,
+        names: Sequence[str],
         groups: Sequence[TrainingState],
         held_out: Sequence[TrainingState],
         pooled: TrainingState | None,
         parity: Parity,
     ) -> None:
-        self._runs, self._held_out = groups, held_out
+        self._names, self._runs, self._held_out = names, groups, held_out
         self._groups = [run.trainer for run in groups]
         self._judged = [run.trainer for run in held_out or groups]
         self._pooled = None if pooled is None else pooled.trainer
@@ -235,7 +229,8 @@ class _ParityTrainer:
         )
 
     def _group(self, number: int) -> ParityGroup:
-        group = replace(self._parity.groups[number], tokens=self._groups[number].tokens_now)
+        words = self._runs[number]
+        group = ParityGroup(self._names[number], words.word_bytes, words.trainer.tokens_now)
         if not self._held_out:
             return group
         text = self._held_out[number]
