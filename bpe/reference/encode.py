@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import (
-    Callable,
-    Collection,
-    Container,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from bpe.models import BYTE_TOKENS, ByteLevel, CharacterLevel, Model, WordPiece
 from bpe.normalizer import MARK, PREPENDING
-from bpe.reference.merge import MergeStep, Pair, Symbols, merge_steps
+from bpe.reference.merge import MergeStep, Pair, Symbols, apply_merges, merge_steps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +20,10 @@ class WordEncoder:
         tokens: those that text can produce, and the unknown token.
         ranks: the rank of each merge; the smallest is applied first.
         model: what a pre-token consists of.
-        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges.
+        ignore_merges: whether a pre-token that is a token is encoded as it, whatever the merges;
+            not with dropout.
         is_never_split: whether nothing merges in a pre-token.
-        dropout: how often a merge is dropped.
+        is_dropped: whether a merge is dropped this time; None without dropout.
     """
 
     tokens: Container[bytes]
@@ -38,13 +31,14 @@ class WordEncoder:
     model: Model = field(default_factory=ByteLevel)
     ignore_merges: bool = False
     is_never_split: Callable[[bytes], bool] = lambda _: False
-    dropout: float = 0.0
+    is_dropped: Callable[[], bool] | None = None
 
     def steps(self, pretoken: bytes) -> Iterator[MergeStep]:
-        """From single symbols to tokens, without dropout; unknown bytes stay as they are."""
+        """From single symbols to tokens; unknown bytes stay as they are."""
         model, token = self.model, self.model.as_token(pretoken)
         symbols, never_split = model.symbols(pretoken), self.is_never_split(pretoken)
-        if (never_split or (self.ignore_merges and not self.dropout)) and token in self.tokens:
+        is_looked_up = never_split or (self.ignore_merges and self.is_dropped is None)
+        if is_looked_up and token in self.tokens:
             found: bytes | None = token
         elif never_split and not (isinstance(model, ByteLevel) or model.byte_fallback):
             found = (model.unknown or "").encode() or token
@@ -57,48 +51,64 @@ class WordEncoder:
             yield from word_piece_steps(pretoken, self.tokens, model)
         else:
             known = model.known(symbols, self.tokens)
-            yield from merge_steps(known, {} if self.dropout else self.ranks)
-
-    def symbols(self, pretoken: bytes, random: SplitMix64) -> Symbols:
-        """Return the tokens of a pre-token; ``random`` is of the whole text."""
-        *_, last = self.steps(pretoken)
-        if not self.dropout or isinstance(self.model, WordPiece):
-            return last.symbols
-        return merge_with_dropout(last.symbols, self.ranks, dropout=self.dropout, random=random)
+            yield from merge_steps(known, self.ranks, is_dropped=self.is_dropped)
 
 
 def encode(
-    pretokens: Iterable[bytes],
+    segments: Sequence[Sequence[bytes]],
     *,
     ids: Mapping[bytes, int],
-    seed: int = 0,
+    superwords: Mapping[Pair, int] = MappingProxyType({}),
+    alone: Container[bytes] = (),
     whole: Container[bytes] = (),
+    dropout: float = 0.0,
+    seed: int = 0,
     **settings: Any,
-) -> list[int]:
-    """Return the ids of a text that is cut into pre-tokens.
+) -> list[list[int]]:
+    """Return the ids of each segment of a text.
+
+    Superwords: Liu et al., "SuperBPE: Space Travel for Language Models" (arXiv 2503.13423).
 
     Args:
-        pretokens: the pieces of the text.
+        segments: pre-tokens that follow each other; those between tokens that are cut out.
         ids: of each token that text can produce, and of the unknown token.
-        seed: of the random numbers.
-        whole: pre-tokens in which nothing merges.
+        superwords: the ranks of the merges across pre-tokens.
+        alone: the tokens that superwords alone make; no pre-token is looked up as one.
+        whole: pre-tokens in which nothing merges, and which no superword takes.
+        dropout: how often a merge is dropped; first those of all pre-tokens, then those of runs.
+        seed: of the random numbers; their seed is the first number that it makes.
         **settings: of `WordEncoder`.
 
     Raises:
         KeyError: a character has no token, and the model no unknown token.
 
     >>> ids = {b"a": 0, b"b": 1, b"ab": 2}
-    >>> encode([b"abb", b"ba"], ids=ids, ranks={(b"a", b"b"): 0})
-    [2, 1, 1, 0]
+    >>> encode([[b"abb", b"ba"]], ids=ids, ranks={(b"a", b"b"): 0})
+    [[2, 1, 1, 0]]
+    >>> encode([[b"a", b"b"]], ids=ids, ranks={}, superwords={(b"a", b"b"): 0}, alone={b"ab"})
+    [[2]]
     """
-    random = row_random(seed)
-    words = WordEncoder(tokens=ids, is_never_split=whole.__contains__, **settings)
-    return [ids[token] for pretoken in pretokens for token in words.symbols(pretoken, random)]
-
-
-def row_random(seed: int) -> SplitMix64:
-    """Return the random numbers of a text; its seed is the first that the given seed makes."""
-    return SplitMix64(SplitMix64(seed).next())
+    random = SplitMix64(SplitMix64(seed).next())
+    is_dropped = (lambda: random.uniform() < dropout) if dropout else None
+    known = {token: id_ for token, id_ in ids.items() if token not in alone}
+    tokens = {id_: token for token, id_ in ids.items()}
+    parts = {ids[token] for pair in superwords for token in pair}
+    word = WordEncoder(
+        tokens=known, is_never_split=whole.__contains__, is_dropped=is_dropped, **settings
+    )
+    encoded = [
+        [[known[token] for token in [*word.steps(pretoken)][-1].symbols] for pretoken in segment]
+        for segment in segments
+    ]
+    for segment, words in zip(segments, encoded, strict=True):
+        never_split = [pretoken in whole and pretoken in known for pretoken in segment]
+        for run in runs(words, of=parts, never_split=never_split):
+            symbols = tuple(tokens[words[number][0]] for number in run)
+            merged = apply_merges(symbols, superwords, is_dropped=is_dropped)
+            words[run.start] = [ids[symbol] for symbol in merged]
+            for number in run[1:]:
+                words[number] = []
+    return [[id_ for word in words for id_ in word] for words in encoded]
 
 
 def word_piece_steps(word: bytes, tokens: Container[bytes], model: WordPiece) -> list[MergeStep]:
@@ -162,32 +172,6 @@ class SplitMix64:
     def uniform(self) -> float:
         """Return a multiple of 2^-53 that is at least 0 and less than 1."""
         return (self.next() >> 11) * 2.0**-53
-
-
-def merge_with_dropout(
-    symbols: Symbols, ranks: Mapping[Pair, int], *, dropout: float, random: SplitMix64
-) -> Symbols:
-    """Merge, of the pairs that are not dropped this time, the one of lowest rank, leftmost first.
-
-    Provilkov, Emelianenko and Voita, "BPE-Dropout: Simple and Effective Subword Regularization"
-    (2020), algorithm 1; it ends when all pairs are dropped at once. Pairs are drawn in order, up to
-    the first that is not dropped: the paper draws all, with the same probabilities.
-
-    >>> ranks = {(b"a", b"b"): 0, (b"ab", b"c"): 1}
-    >>> merge_with_dropout((b"a", b"b", b"c"), ranks, dropout=0, random=SplitMix64(0))
-    (b'abc',)
-    >>> merge_with_dropout((b"a", b"b", b"c"), ranks, dropout=1, random=SplitMix64(0))
-    (b'a', b'b', b'c')
-    """
-    word = list(symbols)
-    while True:
-        known = sorted(
-            (ranks[pair], i) for i, pair in enumerate(itertools.pairwise(word)) if pair in ranks
-        )
-        i = next((i for _, i in known if random.uniform() >= dropout), None)
-        if i is None:
-            return tuple(word)
-        word[i : i + 2] = [word[i] + word[i + 1]]
 
 
 def runs(

@@ -173,7 +173,7 @@ def best_scored(pairs: Sequence[Pair], counts: Mapping[Pair, int], words: Words)
 def choose(tied: list[Pair], ties: str, ids: Mapping[bytes, int]) -> Pair:
     """Return the pair that a tie rule chooses; ``tied`` is in the order of first occurrence.
 
-    A new tie rule is one line here, and one in ``sort_whole``.
+    A new tie rule is one line here, and perhaps one in ``sort_whole``.
     """
     rules: dict[str, Callable[[], Any]] = {
         "bytes-min": lambda: min(tied),
@@ -193,12 +193,6 @@ def sort_whole(whole: Whole, ties: str) -> Whole:
         whole: in the order of first occurrence.
         ties: the rule.
     """
-    rules: dict[str, Callable[[], Whole]] = {
-        "bytes-min": lambda: sorted(whole),
-        "bytes-max": lambda: sorted(whole, reverse=True),
-        "gpt2-max": lambda: sorted(whole, reverse=True),
-        "id-min": lambda: sorted(whole),
-        "huggingface": lambda: sorted(whole),
-        "first-seen": lambda: whole,
-    }
-    return sorted(rules[ties](), key=lambda item: -item[1])
+    if ties != "first-seen":
+        whole = sorted(whole, reverse=ties in ("bytes-max", "gpt2-max"))
+    return sorted(whole, key=lambda item: -item[1])

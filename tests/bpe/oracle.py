@@ -68,7 +68,7 @@ class ByReference:
         segments, between = self._segments(text, allowed)
         is_never_split = self.tokenizer.pretokenizer.is_never_split
         try:
-            ids, *encoded = superwords.encode(
+            ids, *encoded = encode(
                 segments,
                 whole={word for segment in segments for word in segment if is_never_split(word)},
                 dropout=dropout,
@@ -89,7 +89,8 @@ class ByReference:
         is_never_split = self.tokenizer.pretokenizer.is_never_split
 
         def encode_word(word: bytes) -> list[int]:
-            return encode([word], whole={word} if is_never_split(word) else (), **self._words)
+            whole = {word} if is_never_split(word) else ()
+            return encode([[word]], whole=whole, **self._words)[0]
 
         def encode_text(text: bytes) -> list[int]:
             (first, *others), _ = self._segments(text, ())
