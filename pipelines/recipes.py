@@ -40,21 +40,8 @@ from pipelines.mix import (
     tokens_of,
     with_weights,
 )
-from pipelines.output.directory import (
-    decide,
-    locked,
-    refuse_inputs_inside,
-    refuse_links,
-)
-from pipelines.output.names import (
-    COUNTS,
-    ENCODED,
-    EXPORTED,
-    OF_WORDS,
-    RUNS,
-    TOKENIZER,
-    read_plan,
-)
+from pipelines.output.directory import decide, locked, refuse_inputs_inside, refuse_links
+from pipelines.output.names import COUNTS, ENCODED, EXPORTED, OF_WORDS, RUNS, TOKENIZER, read_plan
 from pipelines.parity import check_parity, expected_groups, find_groups
 from pipelines.planned import run_once
 from pipelines.progress import UNSEEN

@@ -47,11 +47,7 @@ from pipelines.output.names import (
     read_plan,
 )
 from pipelines.progress import SlotWriter
-from pipelines.settings import (
-    CHAT_TEMPLATES,
-    CountsInput,
-    RunSettings,
-)
+from pipelines.settings import CHAT_TEMPLATES, CountsInput, RunSettings
 from pipelines.stage.stage import Job
 from pipelines.storage import join
 from pipelines.summaries import TrainSummary
@@ -64,10 +60,7 @@ if TYPE_CHECKING:
     from bpe.pretokenizer import Pretokenizer
     from pipelines.failures import FailureChannel
     from pipelines.parity import Groups
-    from pipelines.settings import (
-        RoleSettings,
-        TrainSettings,
-    )
+    from pipelines.settings import RoleSettings, TrainSettings
 
     _Counts = PretokenCounts | Callable[[], PretokenCounts]
 

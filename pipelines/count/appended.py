@@ -17,12 +17,7 @@ from pipelines.count.directory import StoredCounts, read_counts
 from pipelines.count.manifest import AppendedManifest, AppendedSet
 from pipelines.count.results import counted_inputs, write_files_of, write_shard
 from pipelines.output.directory import remove_temporaries
-from pipelines.output.names import (
-    DATA,
-    MANIFEST,
-    generation_of,
-    parse_part,
-)
+from pipelines.output.names import DATA, MANIFEST, generation_of, parse_part
 from pipelines.storage import join
 
 if TYPE_CHECKING:

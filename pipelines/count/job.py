@@ -19,13 +19,7 @@ from pipelines.count.beam import merge_shards
 from pipelines.count.check_parts import check_counts
 from pipelines.count.directory import read_counts, read_counts_manifest
 from pipelines.count.results import Counted, write_counted
-from pipelines.count.steps import (
-    FILE_BITS,
-    Counters,
-    CountJob,
-    count_arrived,
-    count_split,
-)
+from pipelines.count.steps import FILE_BITS, Counters, CountJob, count_arrived, count_split
 from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pack, unpack
 from pipelines.errors import ConfigError, JobError
 from pipelines.extension import pretokens_of

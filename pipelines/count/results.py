@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bpe.counts import CutRuns
 from bpe.counts.files import counts_part
-from bpe.counts.manifest import (
-    CountedInput,
-    CountsManifest,
-    DeadLetters,
-    Totals,
-    added,
-)
+from bpe.counts.manifest import CountedInput, CountsManifest, DeadLetters, Totals, added
 from bpe.counts.pruning import prune
 from pipelines import storage
 from pipelines.corpus.mix import sources_of
