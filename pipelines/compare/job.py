@@ -235,7 +235,7 @@ class _Comparer:
 
     def __init__(self, request: CompareRequest) -> None:
         directory = request.directory
-        settings = plan_of_run(directory, request.run)["settings"]
+        settings = plan_of_run(directory, request.run).settings
         self.by: str | None = settings["by"]
         self.inputs: list[dict[str, Any]] = settings["inputs"]
         self.reading = Reading(

@@ -28,7 +28,7 @@ from pipelines.corpus.reading import Reading, SplitReader, text_bytes
 from pipelines.errors import ConfigError, InputError
 from pipelines.metrics import add_to_metrics
 from pipelines.output.directory import plan_of_run
-from pipelines.output.names import GENERATION, RUNS, SOURCE, TOKENIZER, Plan, group_folder
+from pipelines.output.names import RUNS, SOURCE, TOKENIZER, Plan, group_folder
 from pipelines.readable import readable
 from pipelines.settings import MAX_GROUPS, CountSettings
 from pipelines.storage import join
@@ -113,8 +113,8 @@ class CountJob(Reading):
         Raises:
             OutputError: another job has taken the directory over.
         """
-        plan = plan_of_run(self.directory, self.run) if self.run else {}
-        return replace(self, generation=plan.get(GENERATION, 0))
+        generation = plan_of_run(self.directory, self.run).generation if self.run else 0
+        return replace(self, generation=generation)
 
     def tokenizer(self) -> Tokenizer | None:
         """Read the tokenizer of the runs from the directory; None if pre-tokens are counted.

@@ -27,25 +27,13 @@ from pipelines.encode.manifest import (
     unit_name,
 )
 from pipelines.encode.passthrough import find_passthrough, settled_columns
-from pipelines.encode.steps import (
-    EncodeJob,
-    encode_arrived,
-    encode_job,
-    encode_split,
-    tokenizer_of,
-)
+from pipelines.encode.steps import EncodeJob, encode_arrived, encode_job, encode_split, tokenizer_of
 from pipelines.encode.tokens import check_tokens, in_tokens
 from pipelines.errors import InputError
 from pipelines.failures import FailureChannel
 from pipelines.option import split_arguments, takes
 from pipelines.output.directory import decide, plan_of_run, refuse_inputs_inside
-from pipelines.output.names import (
-    GENERATION,
-    MANIFEST,
-    RECORDS,
-    TOKENIZER,
-    read_manifest_object,
-)
+from pipelines.output.names import MANIFEST, RECORDS, TOKENIZER, read_manifest_object
 from pipelines.planned import CorpusRequest, Planned, absolute, deflated, planned_splits
 from pipelines.run import metric
 from pipelines.settings import (
@@ -176,7 +164,7 @@ class EncodeRequest(CorpusRequest):
             OutputError: another job has taken the directory over.
         """
         plan = plan_of_run(self.directory, self.run)
-        settings = plan["settings"]
+        settings = plan.settings
         return EncodeJob(
             directory=self.directory,
             tokenizer=TokenizerFile(
@@ -185,10 +173,10 @@ class EncodeRequest(CorpusRequest):
             id_type=settings["id_type"],
             settings=from_jsonable(ReadOptions, settings),
             rows=from_jsonable(RowSettings, settings),
-            parts=plan["parts"][0],
+            parts=plan.parts[0],
             max_failures=self.inputs.max_failures,
             run=self.run,
-            generation=plan.get(GENERATION, 0),
+            generation=plan.generation,
         )
 
     def units(self) -> Iterator[Unit]:

@@ -14,6 +14,7 @@ import os
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from bpe._codec import from_jsonable
 from bpe._inputs_file import INPUTS
 from bpe.files import final_name
 from pipelines import storage
@@ -30,6 +31,7 @@ from pipelines.output.names import (
     THEN,
     TIMINGS,
     TOKENIZER,
+    Plan,
     dead_letters_in,
     group_folder,
     json_bytes,
@@ -41,7 +43,6 @@ from pipelines.storage import join
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pipelines.output.names import Plan
     from pipelines.settings import OutputSettings
 
 # The treatment of the contents of a job's directory: it is removed, if anything is there; the job
@@ -184,7 +185,7 @@ def locked(directory: str) -> Iterator[None]:
         os.close(handle)
 
 
-def plan_of_run(directory: str, run: str) -> dict[str, Any]:
+def plan_of_run(directory: str, run: str) -> Plan:
     """Return the plan that the run of this id has written.
 
     Raises:
@@ -201,7 +202,7 @@ def plan_of_run(directory: str, run: str) -> dict[str, Any]:
             f"{directory}: another job has been started there since this one began, so this one "
             "ends: let one job at a time write to a directory"
         )
-    return plan
+    return from_jsonable(Plan, plan)
 
 
 def write_files(directory: str, files: Mapping[str, bytes]) -> None:

@@ -53,7 +53,6 @@ OF_WORDS = "words"  # the tokenizer that superwords are added to
 PROGRAM = "beam-bpe"
 THEN = "then"  # of a plan
 BASE = "base"  # likewise
-GENERATION = "generation"  # likewise
 GROUPED_KIND = "grouped-counts"  # of the manifest above counts by group
 APPENDED_KIND = "appended-counts"  # of the manifest above counts of several generations
 FOLDERS_OF: dict[str, tuple[str, ...]] = {  # by `THEN`: what the command makes as well
@@ -261,7 +260,7 @@ class Plan:
             "inputs": dict(self.inputs),
             "settings": dict(self.settings),
             **({RUN: self.run} if self.run else {}),
-            **({} if self.base is None else {BASE: self.base, GENERATION: self.generation}),
+            **({} if self.base is None else {BASE: self.base, "generation": self.generation}),
             **then,
         }
 
