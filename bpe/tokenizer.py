@@ -648,11 +648,10 @@ class Tokenizer:
     def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = False) -> bytes:
         """Return the bytes of ids; otherwise as :meth:`decode`."""
         numbers = id_list(ids)
-        if skip_special_tokens:
-            special = set(self.parts.special_tokens.values())
-            numbers = [id_ for id_ in numbers if id_ not in special]
+        skipped = list(self.parts.special_tokens.values()) if skip_special_tokens else []
         try:
-            data, _ = self._encoder.decode(array("I", numbers), array("q", [0, len(numbers)]))
+            offsets = array("q", [0, len(numbers)])
+            data, _ = self._encoder.decode(array("I", numbers), offsets, skipped)
         except (ValueError, OverflowError):
             for id_ in numbers:
                 self.token_bytes(id_)  # names the one that is wrong

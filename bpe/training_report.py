@@ -248,15 +248,18 @@ class SuperwordTraining(_Record):
     cut: Mapping[str, int | None] | None = None
 
     @property
+    def new(self) -> list[int]:
+        """Return the numbers of the merges that made a token."""
+        return sorted({*range(len(self.merges))} - {*self.repeated})
+
+    @property
     def vocab_size(self) -> int:
         """Return the number of tokens that the merges made."""
         return len(self.merges) - len(self.repeated)
 
     def first(self, vocab_size: int) -> SuperwordTraining:
         """Return the report of training that makes no more than so many tokens."""
-        repeated = set(self.repeated)
-        new = [number for number in range(len(self.merges)) if number not in repeated]
-        merges = new[vocab_size - 1] + 1 if vocab_size else 0
+        merges = self.new[vocab_size - 1] + 1 if vocab_size else 0
         cut = _pruned_before(self.cut, merges)
         return self._first_merges(merges, superwords=vocab_size, cut=cut)
 
@@ -382,22 +385,12 @@ class Training(_Record):
         follow; otherwise the curve ends with words.
         """
         points = [self._point(size, tokens) for size, tokens, _, _ in self._sizes()]
-        return [*points, *self._superword_points(points[-1].vocab_size)]
-
-    def _superword_points(self, size: int) -> Iterator[CurvePoint]:
-        """Yield a point for each superword that is a new token; none if sizes are unknown.
-
-        Args:
-            size: the size of the vocabulary of words.
-        """
-        learnt = self.superwords
-        if learnt is None or not self._is_of_all_runs:
-            return
-        repeated = set(learnt.repeated)
-        for number, merge in enumerate(learnt.merges):
-            if number not in repeated:
-                size += 1
-                yield self._point(size, self.tokens - learnt.initial_tokens + merge.tokens_left)
+        learnt, words = self.superwords, points[-1].vocab_size
+        if learnt is not None and self._is_of_all_runs:
+            between = self.tokens - learnt.initial_tokens  # of what is in no run
+            for size, number in enumerate(learnt.new, start=words + 1):
+                points.append(self._point(size, between + learnt.merges[number].tokens_left))
+        return points
 
     def _point(self, size: int, tokens: int) -> CurvePoint:
         return CurvePoint(
