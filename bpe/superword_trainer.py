@@ -29,6 +29,7 @@ from bpe.trainer import (
     make_trainer,
     most_pruned,
     record,
+    totals,
 )
 from bpe.training_report import SuperwordTraining, Training, TrainingStep
 from bpe.truncation import truncated
@@ -273,14 +274,7 @@ class _Phase:
         self.tokens, self.ids = [*vocabulary.tokens], dict(vocabulary.ids)
         self.replayed = 0
         self.before: list[int] = []
-        self.counts = {
-            **asdict(origin),
-            "scale": counts.scale,
-            "documents": counts.totals.documents,
-            "bytes": counts.totals.bytes,
-            "runs": counts.totals.pretokens,
-            "distinct_runs": len(counts),
-        }
+        self.counts = {**asdict(origin), **totals(counts, "runs")}
 
     def merge(self, progress: Callable[[int, int], object] | None) -> None:
         """Make tokens until there are enough, or none is left to make."""

@@ -6,6 +6,7 @@ rule ``huggingface``, that of Hugging Face's ``BpeTrainer``.
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -381,6 +382,17 @@ def record(trainer: Trainer, settings: Settings, strings: Sequence[bytes]) -> di
     }
 
 
+def totals(counts: PretokenCounts, what: str) -> dict[str, int]:
+    """Return the fields of the entry ``counts`` of a report that say how much was counted."""
+    return {
+        "scale": counts.scale,
+        "documents": counts.totals.documents,
+        "bytes": counts.totals.bytes,
+        what: counts.totals.pretokens,
+        f"distinct_{what}": len(counts),
+    }
+
+
 class TrainingState:
     """A trainer with the words of counts; the counts are freed, since their memory is needed.
 
@@ -463,11 +475,7 @@ class TrainingState:
         self.counts: Mapping[str, object] = {
             **counts.pretokenizer.settings,
             "special_tokens": list(counts.special_tokens),
-            "scale": counts.scale,
-            "documents": counts.totals.documents,
-            "bytes": counts.totals.bytes,
-            "pretokens": counts.totals.pretokens,
-            "distinct_pretokens": len(counts),
+            **totals(counts, "pretokens"),
         }
 
     def merge(
@@ -478,15 +486,13 @@ class TrainingState:
     ) -> None:
         """Make all merges; ``step`` takes the place of the trainer's."""
         trainer, limit = self.trainer, self.settings.max_merges
-        room = max(self.settings.most_tokens - self.start.size, 0)
-        most = room if limit is None else min(room, limit)
+        if limit is None:
+            limit = sys.maxsize
+        most = min(max(self.settings.most_tokens - self.start.size, 0), limit)
         make, more = step or trainer.step, True
-        while more and trainer.merge_count != limit:
+        while more and (left := limit - trainer.merge_count):
             # The first merges are the most frequent pairs, and take the longest.
-            merges = min(_MERGES_A_STEP, trainer.merge_count + 1)
-            if limit is not None:
-                merges = min(merges, limit - trainer.merge_count)
-            more = make(merges)
+            more = make(min(_MERGES_A_STEP, trainer.merge_count + 1, left))
             if progress is not None:
                 progress(trainer.merge_count, max(most, trainer.merge_count))
         trainer.finish()
