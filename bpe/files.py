@@ -86,15 +86,19 @@ def final_name(name: str) -> str:
 CHECKSUM = "checksum"
 
 
-def checksum_of(document: Mapping[str, Any]) -> str:
-    """SHA-256 (hex) of a JSON object without its field ``checksum``.
+def fingerprint(value: Any) -> str:
+    """Return the SHA-256 (hex) of a JSON value.
 
-    Computed from ASCII text with sorted keys and no whitespace, so the layout of a file does not
-    matter.
+    Computed from ASCII text with sorted keys and no whitespace, so neither the order of keys nor
+    the layout of a file matters.
     """
-    content = {name: value for name, value in document.items() if name != CHECKSUM}
-    text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def checksum_of(document: Mapping[str, Any]) -> str:
+    """Return the fingerprint of a JSON object without its field ``checksum``."""
+    return fingerprint({name: value for name, value in document.items() if name != CHECKSUM})
 
 
 def with_checksum(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from bpe._codec import to_jsonable
+from bpe.files import fingerprint
 from bpe.models import ByteLevel
 from pipelines import storage
 from pipelines.count.directory import group_directories, read_counts_manifest
 from pipelines.errors import ConfigError
-from pipelines.output.names import fingerprint
 from pipelines.settings import CountsInput
 
 if TYPE_CHECKING:

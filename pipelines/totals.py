@@ -12,6 +12,9 @@ class SetAside:
     name: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:

@@ -13,6 +13,7 @@ import bpe
 from bpe import Tokenizer
 from bpe._codec import to_jsonable
 from bpe.counts import PretokenCounts, Totals, check_agreement, combine, require_pretokens
+from bpe.files import fingerprint
 from bpe.formats.cut_at_marks import WORDS
 from bpe.formats.huggingface import why_dialect
 from bpe.models import CharacterLevel, model_settings
@@ -43,7 +44,6 @@ from pipelines.output.names import (
     TOKENIZER,
     TRAINING,
     Plan,
-    fingerprint,
     read_plan,
 )
 from pipelines.progress import SlotWriter

@@ -227,11 +227,9 @@ class CountsManifest(Described):
                 of another type or impossible, or anything in it was changed (see `is_intact`).
         """
         try:
-            document = json.loads(text)
+            document = from_jsonable(dict[str, Any], json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise CountsError(f"{where} is not JSON ({error}): count again") from error
-        if not isinstance(document, dict):
-            raise CountsError(f"{where} is not a JSON object: count again")
+            raise CountsError(f"{where} is not a JSON object ({error}): count again") from error
         if (kind := document.get("kind")) != KIND:
             raise CountsError(f"{where} is the manifest of {kind!r:.60}, not of {KIND!r}")
         if (version := document.get("version")) != VERSION:

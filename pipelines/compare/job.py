@@ -180,7 +180,7 @@ class CompareRequest(CorpusRequest):
         tokens = sum(sums[f"{number}.tokens"] for number in range(len(self.tokenizers)))
         add_to_metrics(documents_compared=sums["documents"], tokens_compared=tokens)
         return Made(
-            files=(StoredFile.of(file, sink.written()),),
+            files=(StoredFile(file=file, **vars(sink.written())),),
             totals={"documents": sums["documents"], "failures": reader.bad_records},
         )
 

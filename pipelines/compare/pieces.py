@@ -22,13 +22,10 @@ from bpe.pretokenizer import Pretokenizer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy.typing as npt
-
     from bpe import Tokenizer
     from bpe._native import SortedCounts
     from bpe.counting import PretokenCounter
-
-    Numbers = npt.NDArray[np.int64]
+    from pipelines.encode.rows import Numbers
 
 _ROWS = 1 << 16  # pieces that are encoded at a time
 WHOLE = Pretokenizer("none")

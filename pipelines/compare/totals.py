@@ -14,11 +14,8 @@ from pipelines.encode.tokens import unknown_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    import numpy.typing as npt
-
     from bpe import Tokenizer
-
-    Numbers = npt.NDArray[np.int64]
+    from pipelines.encode.rows import Numbers
 
 GROUP = "group"
 # Of each tokenizer; a document is the same if all its tokens are.

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bpe.files import fingerprint
 from pipelines.corpus.files import (
     InputFile,
     check_formats,
@@ -35,7 +36,7 @@ from pipelines.corpus.files import (
 from pipelines.corpus.patterns import GLOB_CHARACTERS, MARKERS, is_visible, matcher
 from pipelines.errors import ConfigError, InputError
 from pipelines.formats import SUFFIXES
-from pipelines.output.names import PLAN, fingerprint, read_plan
+from pipelines.output.names import PLAN, read_plan
 from pipelines.progress import many
 from pipelines.storage import (
     Listed,

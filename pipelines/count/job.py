@@ -254,7 +254,7 @@ class CountRequest(CorpusRequest):
             inputs=len(manifest.inputs),
             new_inputs=len(planned.files),
             outdated=planned.outdated,
-            set_aside=tuple(f"{one.name}: {one.reason}" for one in counts.set_aside),
+            set_aside=tuple(map(str, counts.set_aside)),
         )
         if done is not None and not done.complete:
             units = {"items": summary.pretokens, "unit": f"{summary.unit}s"}

@@ -21,11 +21,8 @@ from pipelines.totals import DuplicateIds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy.typing as npt
-
+    from bpe.splitmix import Hashes
     from pipelines.encode.manifest import Part
-
-    Keys = npt.NDArray[np.uint64]
 
 KEYS_AT_ONCE = 1 << 23  # in memory, with the ids of those that are not unique
 _READERS = 8
@@ -64,7 +61,7 @@ def duplicate_ids(directory: str, parts: Sequence[Part]) -> DuplicateIds:
     return DuplicateIds(documents=documents, example=example)
 
 
-def _keys(path: str, division: int, divisions: int) -> Keys:
+def _keys(path: str, division: int, divisions: int) -> Hashes:
     """Return the keys of a part that are of a division."""
     found = [np.empty(0, np.uint64)]
     for batch in _batches(path, [KEY]):
@@ -73,7 +70,7 @@ def _keys(path: str, division: int, divisions: int) -> Keys:
     return np.concatenate(found)
 
 
-def _ids(path: str, keys: Keys) -> pa.Array:
+def _ids(path: str, keys: Hashes) -> pa.Array:
     """Return the ids of the documents of a part whose key is one of the sorted ``keys``."""
     found = [pa.array([], pa.string())]
     for batch in _batches(path, [ID, KEY]):

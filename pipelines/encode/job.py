@@ -304,7 +304,7 @@ class EncodeRequest(CorpusRequest):
             not_applied=planned.not_applied,
             inputs=len(manifest.inputs),
             new_inputs=len(planned.files),
-            set_aside=tuple(f"{one.name}: {one.reason}" for one in manifest.set_aside),
+            set_aside=tuple(map(str, manifest.set_aside)),
             seconds=0.0 if done is None else done.seconds,
         )
         if done is not None and self.appending.appends:

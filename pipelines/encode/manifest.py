@@ -24,7 +24,7 @@ from pipelines.output.names import (
 )
 from pipelines.output.state import complete
 from pipelines.settings import RowSettings
-from pipelines.stage.record import Record, StoredFile, iterate_records
+from pipelines.stage.record import Record, StoredFile, read_records
 from pipelines.storage import join
 from pipelines.totals import DuplicateIds, SetAside, SourceTotals
 
@@ -283,10 +283,10 @@ def read_header(directory: str, *, discarded: bool = False) -> EncodedManifest:
 
 
 def records_of(header: EncodedManifest, directory: str) -> Iterator[Record]:
-    """Yield the records of a corpus, read in batches; errors are those of `iterate_records`."""
+    """Yield the records of a corpus, read in batches; errors are those of `read_records`."""
     file = of_generation(RECORDS_FILE, header.generation)
     sha256 = header.records.sha256 if header.records else ""
-    return iterate_records(storage.located(directory), sha256, file)
+    return read_records(storage.located(directory), sha256, file)
 
 
 def read_encoded(directory: str, *, discarded: bool = False) -> EncodedManifest:

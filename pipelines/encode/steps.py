@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from bpe._codec import to_jsonable
 from bpe.errors import BadTextsError
+from bpe.files import fingerprint
 from bpe.splitmix import numbers_at
 from bpe.tokenizer import CacheUse
 from pipelines.corpus.documents.block import use_good_rows
@@ -33,7 +34,7 @@ from pipelines.encode.manifest import (
 from pipelines.encode.rows import NOTHING, Sums, row_schema, rows_of, with_ends
 from pipelines.encode.tokens import arrow_encoder, end_ids, id_type, unknown_id
 from pipelines.metrics import add_to_metrics
-from pipelines.output.names import TOKENIZER, Plan, fingerprint
+from pipelines.output.names import TOKENIZER, Plan
 from pipelines.parquet_writer import RowWriter
 from pipelines.readable import readable
 from pipelines.settings import MAX_ROW_TOKENS
@@ -326,7 +327,7 @@ def write_part(
             writer.add(batch)
         dead = finish()
         writer.close()
-    files = [StoredFile.of(split.file, sink.written())]
+    files = [StoredFile(file=split.file, **vars(sink.written()))]
     if dead is not None:
         files.append(StoredFile(file=dead.file, bytes=dead.bytes, sha256=dead.sha256))
     if not again:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from bpe._codec import from_jsonable, to_jsonable
+from bpe.files import fingerprint
 from bpe.splitmix import mix64
 from pipelines import storage
 from pipelines.corpus.keys import seed64
 from pipelines.errors import ConfigError
 from pipelines.export.plan import spans_of, stored_pins
 from pipelines.export.source import read_blocks
-from pipelines.output.names import fingerprint, json_bytes
+from pipelines.output.names import json_bytes
 from pipelines.stage.stage import Made, Unit
 from pipelines.storage import join
 from pipelines.totals import Limit, Taken

@@ -204,7 +204,7 @@ class Exchange(Pass):
                     counts[1] += np.bincount(bucket, tokens, buckets.count).astype(np.int64)
                     spill.add(documents)
             spill.finish()
-        stored = StoredFile.of(name, sink.written())
+        stored = StoredFile(file=name, **vars(sink.written()))
         return Made(files=(stored,), totals={"buckets": counts.tolist()})
 
     def _taken(self, block: Block, epoch: int | None) -> pa.RecordBatch:
@@ -258,7 +258,7 @@ class Merge(Pass):
                     for batch in table.to_batches():
                         spill.add(batch)
             spill.finish()
-        return Made(files=(StoredFile.of(name, sink.written()),), totals={})
+        return Made(files=(StoredFile(file=name, **vars(sink.written())),), totals={})
 
     def fold(self, records: Sequence[Record]) -> None:
         """Do nothing: no later stage needs the records."""

@@ -64,5 +64,5 @@ class PartWriter:
     def close(self, ending: str, sink: HashingFile) -> None:
         """Close a file of the part that has all rows since the last one, and list the file."""
         self._stack.close()
-        holds = {"rows": self.rows, "tokens": self.tokens}
-        self.files.append(StoredFile.of(f"{self.name}.{ending}", sink.written(), **holds))
+        file, written = f"{self.name}.{ending}", vars(sink.written())
+        self.files.append(StoredFile(file=file, rows=self.rows, tokens=self.tokens, **written))

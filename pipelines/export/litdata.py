@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from bpe.files import fingerprint
 from pipelines.export.shards import ShardedPart, base_name
-from pipelines.output.names import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -107,7 +107,7 @@ class Make(Pass):
             contents = PARTS[self.plan.settings.to].index(files, self.plan)
             if contents and (files or half == TRAIN):
                 written = storage.write(join(self.output, name), contents)
-                index.append(StoredFile.of(name, written))
+                index.append(StoredFile(file=name, **vars(written)))
         manifest = ExportManifest(
             **self.plan.head,
             taken=choice_of(self).taken,

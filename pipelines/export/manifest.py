@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bpe._codec import to_jsonable
-from bpe.files import with_checksum
+from bpe.files import fingerprint, with_checksum
 from pipelines import storage
 from pipelines.export.rows import ExportLayout
 from pipelines.option import changed
-from pipelines.output.names import MANIFEST, TRAIN, fingerprint, manifest_from
+from pipelines.output.names import MANIFEST, TRAIN, manifest_from
 from pipelines.output.state import complete
 from pipelines.settings import ExportSettings
 from pipelines.stage.record import Record, StoredFile

@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bpe._codec import to_jsonable
+from bpe.files import fingerprint
 from pipelines import storage
 from pipelines.encode.manifest import read_encoded
 from pipelines.encode.tokens import check_named_tokens, token_of_role
 from pipelines.errors import ConfigError, InputError
 from pipelines.export.manifest import ExportedSource, ExportedTokenizer, ExportHeader
-from pipelines.output.names import PINS, TOKENIZER, fingerprint, read_plan
+from pipelines.output.names import PINS, TOKENIZER, read_plan
 from pipelines.settings import split_name
 from pipelines.storage import join, replacing
 from pipelines.tokenizer_files import load_tokenizer

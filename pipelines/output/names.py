@@ -7,7 +7,6 @@ digits, which limits the parts of one split name to `MAX_PARTS`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -288,12 +287,6 @@ def read_plan(directory: str) -> dict[str, Any]:
     """
     plan = read_json_object(join(directory, PLAN)) or {}
     return plan if plan.get("program") == PROGRAM else {}
-
-
-def fingerprint(value: Any) -> str:
-    """Return the SHA-256 (hex) of a JSON value, independent of the order of keys."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def json_bytes(value: Any) -> bytes:

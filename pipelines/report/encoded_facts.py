@@ -14,13 +14,9 @@ from pipelines.parquet_writer import batches_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    import numpy.typing as npt
-
     from bpe import Tokenizer
     from pipelines.encode.manifest import EncodedManifest
-    from pipelines.encode.rows import Ids
-
-    Numbers = npt.NDArray[np.int64]
+    from pipelines.encode.rows import Ids, Numbers
 
 _ROWS = 4096  # read at a time
 _LONGEST_ROW = 1 << 20  # tokens: rows of more are counted as if they had so many

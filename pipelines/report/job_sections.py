@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from bpe._codec import to_jsonable
 from bpe.files import CHECKSUM
 from pipelines import storage
 from pipelines.errors import InputError
-from pipelines.output.names import dead_letters_in
+from pipelines.output.names import dead_letters_in, json_object
 from pipelines.storage import join
 from pipelines.timings import read_timing
 
@@ -127,7 +126,5 @@ def _records(directory: str) -> Iterator[dict[str, Any]]:
             storage.open_binary(join(directory, name)) as file,
         ):
             for line in io.BufferedReader(file):
-                with contextlib.suppress(ValueError, RecursionError):
-                    value = json.loads(line)
-                    if isinstance(value, dict):
-                        yield value
+                if (value := json_object(line)) is not None:
+                    yield value

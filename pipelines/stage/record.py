@@ -28,8 +28,6 @@ from pipelines.storage import join, replacing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipelines.storage import Written
-
 
 @dataclass(frozen=True, kw_only=True)
 class StoredFile:
@@ -40,11 +38,6 @@ class StoredFile:
     sha256: str
     rows: int = 0
     tokens: int = 0
-
-    @classmethod
-    def of(cls, file: str, written: Written, **holds: int) -> StoredFile:
-        """Describe a written file; ``holds`` are the numbers of its rows and tokens."""
-        return cls(file=file, bytes=written.bytes, sha256=written.sha256, **holds)
 
     def __post_init__(self) -> None:
         """Refuse a name that leads out of the directory.
@@ -154,12 +147,7 @@ def write_records(
     with replacing(join(directory, file)) as sink:
         table = pa.Table.from_pylist(rows, _SCHEMA)
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-    return StoredFile.of(file, sink.written())
-
-
-def read_records(directory: str, sha256: str | None, file: str = RECORDS_FILE) -> list[Record]:
-    """Return all records of ``records.parquet``; arguments and errors as for `iterate_records`."""
-    return list(iterate_records(directory, sha256, file))
+    return StoredFile(file=file, **vars(sink.written()))
 
 
 def loosen_records(directory: str) -> None:
@@ -169,7 +157,7 @@ def loosen_records(directory: str) -> None:
     a readable manifest, the checksums of the records' pages are compared instead.
     """
     with contextlib.suppress(InputError):
-        records = read_records(directory, _stated_sha256(directory))
+        records = list(read_records(directory, _stated_sha256(directory)))
         storage.remove(join(directory, MANIFEST))
         for record in records:
             write_record(directory, record)
@@ -184,9 +172,7 @@ def _stated_sha256(directory: str) -> str | None:
         return None
 
 
-def iterate_records(
-    directory: str, sha256: str | None, file: str = RECORDS_FILE
-) -> Iterator[Record]:
+def read_records(directory: str, sha256: str | None, file: str = RECORDS_FILE) -> Iterator[Record]:
     """Yield the records in ``records.parquet``, read in batches.
 
     Args:

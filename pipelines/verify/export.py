@@ -163,7 +163,7 @@ def verify_export(job: Verification) -> dict[str, Any]:
     """
     root = job.directory
     manifest = read_export(root)
-    records = read_records(root, manifest.records.sha256)
+    records = list(read_records(root, manifest.records.sha256))
     check_others(root, manifest)
     _check_totals(root, manifest, records)
     named = {file.file for record in records for file in record.files}

@@ -211,7 +211,7 @@ def test_a_damaged_manifest_is_found_and_made_again(
 def test_records_that_the_manifest_does_not_vouch_for_are_not_gone_by(
     kind: Kind, folder: Path, output: Path, whole: dict[str, bytes]
 ) -> None:
-    records = read_records(str(output), None)
+    records = list(read_records(str(output), None))
     write_records(str(output), [replace(one, totals=altered(one.totals)) for one in records])
     kind.run(folder, output, resume=True)
     assert tree(output) == whole

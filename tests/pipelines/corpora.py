@@ -111,7 +111,7 @@ def encoded_manifest(ids: Path) -> dict[str, Any]:
     value = read_manifest_object(str(ids / "manifest.json"))
     if "records" not in value:
         return value
-    made = read_records(str(ids), value["records"]["sha256"])
+    made = list(read_records(str(ids), value["records"]["sha256"]))
     letters = (one.totals["dead_letters"] for one in made)
     dead = [one for one in letters if one is not None]
     parts = [{**vars(one.files[0]), **one.totals} for one in made]
