@@ -53,8 +53,7 @@ def write_manifest(
     letters = [letters.file for letters in manifest.dead_letters]
     totals = manifest.totals
     check_failures(totals.failures, job, letters, documents=totals.documents)
-    if job.run:
-        plan_of_run(job.directory, job.run)  # of another job by now: this one ends
+    plan_of_run(job.directory, job.run)  # of another job by now: this one ends
     if not job.generation:
         again = duplicate_ids(job.directory, manifest.parts)
         manifest = replace(manifest, duplicate_ids=again)

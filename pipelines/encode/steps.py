@@ -66,7 +66,7 @@ class EncodeJob(EncodedHeader, Reading):
     Attributes:
         directory: the directory of the output, which has the tokenizer.
         parts: the number of parts.
-        run: the id of the job's run; empty if there is none.
+        run: the id of the job's run; empty for a job that only makes parts again.
         generation: the number of jobs that have appended to the directory before.
     """
 
