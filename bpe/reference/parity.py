@@ -5,13 +5,13 @@ Foroutan et al., "Parity-Aware Byte-Pair Encoding" (2025), arXiv 2508.04796, sec
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bpe.pair_counts import count_pairs
 from bpe.reference.merge import Pair, apply_merges, join
-from bpe.reference.train import Words, best, choose, tokens
+from bpe.reference.train import Words, tokens, train
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,20 @@ def train_parity(
     groups: Sequence[Words],
     held_out: Sequence[Words] = (),
     *,
-    ties: str,
     pair_counts: str = "overlapping",
     alphabet: Sequence[bytes],
     max_merges: int,
     vocab_size: int | None = None,
-    min_frequency: int = 2,
     global_merges: int = 0,
     window: int | None = None,
     alpha: float = 2,
-    forbidden: Collection[bytes] = (),
+    **settings: Any,
 ) -> list[Chosen]:
-    """Return the merges that groups choose in turn; arguments as in ``bpe.train_parity``."""
+    """Return the merges that groups choose in turn; arguments as in ``bpe.train_parity``.
+
+    Each is the first merge of an ordinary training on the words of the group that chooses
+    (``bpe.reference.train.train``, which takes the settings).
+    """
 
     def score(group: int) -> float:
         """Return a group's held-out tokens, or else its (negative) symbols per token."""
@@ -70,16 +72,10 @@ def train_parity(
             allowed = [i for i in range(len(groups)) if turns.count(i) / (window or 1) <= most]
             chooser = max(allowed, key=score)  # the first of equals
             words = groups[chooser]
-        counts = Counter(
-            {
-                pair: count
-                for pair, count in count_pairs(words, pair_counts).items()
-                if join(pair) not in forbidden and count >= max(min_frequency, 1)
-            }
-        )
-        if not counts:
+        learnt = train(words, alphabet=[*ids], pair_counts=pair_counts, max_merges=1, **settings)
+        if not learnt.merges:
             break
-        pair = choose(best(list(counts), counts), ties, ids)
+        pair = (learnt.merges[0].left, learnt.merges[0].right)
         count = sum(count_pairs(group, pair_counts)[pair] for group in groups)
         ids.setdefault(join(pair), len(ids))
         ranks[pair] = len(ranks)
