@@ -116,7 +116,7 @@ def names_and_types(
     if len(wanted) < len(keep):
         raise ConfigError(f"`keep`: a column is named twice in {', '.join(keep)}: once is enough")
     if taken := [name for name in wanted if name in own]:
-        raise ConfigError(f"`keep` {taken[0]}: the output has a column of that name already")
+        raise ConfigError(f"`keep` {taken[0]}: a document has a column of that name already")
     return wanted
 
 

@@ -177,7 +177,7 @@ def given_tokenizer(tokenizer: Any) -> Any:
     if isinstance(tokenizer, beam.pvalue.AsSideInput):
         tokenizer = tokenizer.pvalue  # how many there are is ours to see and to say
     if isinstance(tokenizer, beam.PCollection):
-        require_one_pane(tokenizer, "a side input holds one tokenizer in each window")
+        require_one_pane(tokenizer, "a side input holds one tokenizer a window, unlike a path")
         return beam.pvalue.AsList(tokenizer)
     if isinstance(tokenizer, bpe.Tokenizer):
         return pack(tokenizer.with_training(None))  # workers do not need how it was trained

@@ -197,7 +197,7 @@ RECORDS_REFUSED: dict[str, tuple[list[dict[str, Any]], str, str]] = {
     "twice": ([X], "n,n", "named twice"),
     "twice, with a type": ([X], "n,n:int8", "named twice"),
     **{
-        name: ([{**X, name: 1}], name, f"`keep` {name}: the output has a column of that name")
+        name: ([{**X, name: 1}], name, f"`keep` {name}: a document has a column of that name")
         for name in ("id", "key", "input_ids", "num_tokens")
     },
 }

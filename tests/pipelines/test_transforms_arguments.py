@@ -79,7 +79,7 @@ GOOD: dict[Any, dict[str, Any]] = {
         (ReadDocuments, {"patterns": []}, "no input"),
         (ReadDocuments, {"format": "csv"}, "`format` 'csv' is unknown"),
         (ReadDocuments, {"keep": "lang"}, "keep is one string"),
-        (ReadDocuments, {"keep": ["id"]}, "`keep` id: the output has a column of that name"),
+        (ReadDocuments, {"keep": ["id"]}, "`keep` id: a document has a column of that name"),
         (TrainTokenizer, {"vocab_size": None}, "no limit"),
         (TrainTokenizer, {"ties": "random"}, "`ties` 'random' is unknown"),
         (TrainTokenizer, {"ties": "first-seen"}, "'first-seen': the elements .* have no order"),
