@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bpe.diff import fit
 from bpe.models import CharacterLevel
 from bpe.training_report import MixedSource
-from pipelines.count.directory import load_counts, read_counts_manifest
+from pipelines.count.directory import load_counts, read_counts
 from pipelines.errors import ConfigError, InputError
 from pipelines.option import percent
 from pipelines.output.names import SOURCE, group_folder
@@ -75,7 +75,7 @@ def with_weights(
         )
     factors = []
     for number, (source, share) in enumerate(zip(sources, shares, strict=True)):
-        manifest = read_counts_manifest(source.directory)
+        manifest = read_counts(source.directory).manifest
         size = tokens[number] if of == "tokens" else getattr(manifest.totals, of)
         if size == 0:
             raise InputError(f"{source.directory}: no {of} were counted: it can have no share")
@@ -107,7 +107,7 @@ def tokens_of(sources: Sequence[CountsInput], tokenizer: str | None) -> tuple[in
         raise ConfigError(
             "`share_tokenizer` goes with shares, such as `counts` DIR:60% or `mix` NAME=60%"
         )
-    cuts = ((one.directory, read_counts_manifest(one.directory).pretokenizer) for one in sources)
+    cuts = ((one.directory, read_counts(one.directory).manifest.pretokenizer) for one in sources)
     loaded = load_share_tokenizer(tokenizer, cuts)
     return tuple(fit(loaded, load_counts(source.directory)).tokens for source in sources)
 
@@ -170,7 +170,7 @@ def effective_mix(counts: Sequence[CountsInput], tokens: Sequence[int]) -> tuple
         return ()
     sizes = []
     for number, source in enumerate(counts):
-        manifest = read_counts_manifest(source.directory)
+        manifest = read_counts(source.directory).manifest
         factor = Fraction(source.weight) / manifest.scale
         totals = manifest.totals
         held = {"bytes_share": totals.bytes, "pretokens_share": totals.pretokens}

@@ -11,7 +11,7 @@ from bpe._codec import to_jsonable
 from bpe.files import fingerprint
 from bpe.models import ByteLevel
 from pipelines import storage
-from pipelines.count.directory import group_directories, read_counts_manifest
+from pipelines.count.directory import group_directories, read_counts
 from pipelines.errors import ConfigError
 from pipelines.settings import CountsInput
 
@@ -48,7 +48,7 @@ class Groups:
         return {
             **values,
             "groups": list(self.names),
-            "dev": [fingerprint(read_counts_manifest(one).to_json()) for one in self.dev],
+            "dev": [fingerprint(read_counts(one).manifest.to_json()) for one in self.dev],
         }
 
     def check_cut(self, pretokenizer: Pretokenizer) -> None:
@@ -58,7 +58,7 @@ class Groups:
             ConfigError: the held-out text has another pre-tokenizer.
         """
         for directory in self.dev:
-            cut = read_counts_manifest(directory).pretokenizer
+            cut = read_counts(directory).manifest.pretokenizer
             if cut != pretokenizer:
                 raise ConfigError(
                     f"`dev_counts` {directory} was split with {cut}, the text to train on with "

@@ -22,7 +22,7 @@ from bpe.models import ByteLevel
 from bpe.ties import needs_order
 from pipelines import storage
 from pipelines.corpus.inputs import check_sources, find_inputs
-from pipelines.count.directory import read_counts_manifest
+from pipelines.count.directory import read_counts
 from pipelines.count.job import CountRequest
 from pipelines.encode.fold import discard_parts
 from pipelines.encode.job import EncodeRequest
@@ -371,7 +371,7 @@ def _in_training(output: OutputSettings, training: str) -> OutputSettings:
     if output.overwrite or not begun or storage.exists(join(training, TOKENIZER)):
         return output
     try:
-        manifest = read_counts_manifest(output.directory)
+        manifest = read_counts(output.directory).manifest
     except (InputError, CountsError):
         return replace(output, resume=True)
     empty = not any(part.rows for part in manifest.parts)
@@ -451,7 +451,7 @@ def _count_runs(request: TrainRequest, inputs: InputSettings, **where: Any) -> C
         sources=tuple(sorted(one.source for one in request.counts if one.source)),
     )
     counted: CountSummary = run_once(counting, **where)
-    of_words, of_runs = (read_counts_manifest(request.folder(one)).inputs for one in (COUNTS, RUNS))
+    of_words, of_runs = (read_counts(request.folder(one)).manifest.inputs for one in (COUNTS, RUNS))
     if of_words and sorted(of_words) != sorted(of_runs):
         raise InputError(
             f"{folder} is of other files than the counts of words (by name and size): the input "

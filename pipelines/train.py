@@ -21,7 +21,7 @@ from bpe.roles import Roles
 from bpe.run_counting import runs_of
 from bpe.training_report import Training
 from pipelines import storage
-from pipelines.count.directory import load_counts, read_counts_manifest
+from pipelines.count.directory import load_counts, read_counts
 from pipelines.elements import Step
 from pipelines.errors import ConfigError, InputError, StoppedError
 from pipelines.extension import load_extended
@@ -140,7 +140,7 @@ class TrainRequest(Job):
         own = list(map(self._own, self.counts))
         settings["counts"] = [
             [
-                fingerprint(read_counts_manifest(one.directory).to_json())
+                fingerprint(read_counts(one.directory).manifest.to_json())
                 if place is None
                 else place,
                 str(one.weight if one.share is None else one.share),
@@ -159,7 +159,7 @@ class TrainRequest(Job):
         Raises:
             JobError, bpe.errors.BpeError: counts are missing, damaged, or do not fit.
         """
-        manifests = [read_counts_manifest(one.directory) for one in self.counts]
+        manifests = [read_counts(one.directory).manifest for one in self.counts]
         first, title = manifests[0], self.counts[0].title
         for manifest, source in zip(manifests, self.counts, strict=True):
             check_agreement(first, manifest, titles=(self.counts[0].directory, source.directory))
@@ -378,7 +378,7 @@ def trained_summary(
         pruned = training.pruned and training.pruned["distinct_pretokens"]  # runs hold these
         if words is not None and words.tokens is not None and not pruned:
             tokens = words.tokens - learnt.initial_tokens + learnt.tokens
-    manifests = (read_counts_manifest(source.directory) for source in job.counts)
+    manifests = (read_counts(source.directory).manifest for source in job.counts)
     counted = sum((manifest.totals for manifest in manifests), Totals())
     return TrainSummary(
         output=job.directory,
@@ -505,7 +505,7 @@ def check_cut(counts: tuple[CountsInput, ...], cut: Pretokenizer) -> None:
         InputError, bpe.errors.CountsError: counts are missing or damaged.
     """
     for source in counts:
-        found = read_counts_manifest(source.directory).pretokenizer
+        found = read_counts(source.directory).manifest.pretokenizer
         if found != cut:
             raise ConfigError(
                 f"{source.directory} was split with {found}, but the options or the preset say "

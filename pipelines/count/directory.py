@@ -164,11 +164,6 @@ def _of_groups(root: str, grouped: GroupedManifest) -> dict[str, CountsManifest]
     return sets
 
 
-def read_counts_manifest(directory: str) -> CountsManifest:
-    """Return one manifest for all sets; errors are those of `read_counts`."""
-    return read_counts(directory).manifest
-
-
 def load_counts(directory: str) -> PretokenCounts:
     """Read and check counts; errors are those of `read_counts` and `StoredCounts.load`."""
     return read_counts(directory).load()

@@ -17,7 +17,7 @@ from pipelines.corpus.splits import changed_inputs, inputs_of
 from pipelines.count.appended import append_counts, read_appended, tidy
 from pipelines.count.beam import merge_shards
 from pipelines.count.check_parts import check_counts
-from pipelines.count.directory import read_counts, read_counts_manifest
+from pipelines.count.directory import read_counts
 from pipelines.count.results import Counted, write_counted
 from pipelines.count.steps import FILE_BITS, Counters, CountJob, count_arrived, count_split
 from pipelines.elements import OncePerProcess, Step, StorageDoFn, in_window, pack, unpack
@@ -222,7 +222,7 @@ class CountRequest(CorpusRequest):
 
     def finish(self) -> dict[str, Any]:
         """Return the manifest; one manifest for all sets."""
-        return read_counts_manifest(self.directory).to_json()
+        return read_counts(self.directory).manifest.to_json()
 
     def tell(self, planned: Planned, progress: Progress) -> None:  # noqa: ARG002 - warnings go to the log
         """Warn of files that changed after their counts were merged."""

@@ -23,7 +23,7 @@ from bpe.counts.files import counts_table
 from bpe.errors import BpeError
 from bpe.models import BYTE_TOKENS
 from pipelines import storage
-from pipelines.count.directory import load_counts, read_counts_manifest
+from pipelines.count.directory import load_counts, read_counts
 from pipelines.errors import ConfigError, InputError
 from pipelines.output.names import DRIFT, is_series
 from pipelines.storage import join
@@ -91,7 +91,7 @@ def check_baseline(directory: str, tokenizer: Tokenizer) -> None:
     Raises:
         InputError, ConfigError, bpe.errors.CountsError: the counts are missing or unsuitable.
     """
-    manifest = read_counts_manifest(directory)
+    manifest = read_counts(directory).manifest
     require_pretokens(manifest, title=f"`baseline` {directory}", remedy=_BASELINE)
     if manifest.pretokenizer != tokenizer.pretokenizer:
         raise ConfigError(

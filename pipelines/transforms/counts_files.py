@@ -15,7 +15,7 @@ from bpe.counts.manifest import Totals
 from pipelines import storage
 from pipelines.batches import totals_of
 from pipelines.corpus.inputs import describe_inputs
-from pipelines.count.directory import read_counts, read_counts_manifest, read_shard
+from pipelines.count.directory import read_counts, read_shard
 from pipelines.count.results import Counted, write_counted, write_shard
 from pipelines.count.steps import CountJob
 from pipelines.elements import call_once, pack, require_global_window, unpack, with_storage
@@ -125,7 +125,7 @@ def _write_manifest(
     if text_bytes is not None:
         totals = replace(totals, bytes=text_bytes)
     write_counted(Counted(totals=totals, groups={"": [shard for _, shard in written]}), job)
-    return read_counts_manifest(job.directory).to_json()
+    return read_counts(job.directory).manifest.to_json()
 
 
 class ReadCounts(beam.PTransform):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.count.directory import read_counts_manifest
+from pipelines.count.directory import read_counts
 from pipelines.encode.manifest import read_encoded
 from pipelines.output.state import complete
 from tests.pipelines.corpora import sentence
@@ -84,5 +84,5 @@ def taken(output: Path) -> int:
     if not (output / "manifest.json").exists():
         return 0
     counts = complete(str(output)).kind == "counts"
-    manifest = read_counts_manifest(str(output)) if counts else read_encoded(str(output))
+    manifest = read_counts(str(output)).manifest if counts else read_encoded(str(output))
     return len(manifest.inputs)

@@ -13,7 +13,7 @@ import pytest
 
 import bpe
 from bpe.counts import PretokenCounts
-from pipelines.count.directory import group_directories, load_counts, read_counts_manifest
+from pipelines.count.directory import group_directories, load_counts, read_counts
 from pipelines.errors import ConfigError, InputError, OutputError, RecordError, VerificationError
 from pipelines.settings import CountSettings, InputSettings
 from tests.jobs import verify
@@ -76,7 +76,7 @@ def test_all_groups_together_are_the_corpus(tmp_path: Path, prune_below: int) ->
     source = write(tmp_path / "corpus", "jsonl", RECORDS)
     grouped(source, tmp_path / "out", track_order=True, prune_below=prune_below)
     everything = load_counts(str(tmp_path / "out"))
-    manifest = read_counts_manifest(str(tmp_path / "out"))
+    manifest = read_counts(str(tmp_path / "out")).manifest
     assert [file.name for file in manifest.inputs] == ["0.jsonl", "1.jsonl"]
     assert everything.totals.documents == len(RECORDS)
     ordered = [record["text"] for record in [*RECORDS[::2], *RECORDS[1::2]]]
