@@ -159,13 +159,14 @@ class Command(click.Command):
 
     def _call(self, ctx: click.Context) -> Any:
         values = self.values(ctx)
-        if "log_format" in values:
-            use_format(values["log_format"])
         return None if self.callback is None else self.callback(values)
 
     def values(self, ctx: click.Context) -> Values:
-        """Return the values of options and arguments."""
-        values = Values(self.specs, self._layers(ctx)).settle()
+        """Return the values of options and arguments; errors have the format that they ask for."""
+        values = Values(self.specs, self._layers(ctx))
+        if "log_format" in values:
+            use_format(values["log_format"])
+        values.settle()
         arguments = ctx.params.keys() - values.keys()
         values.update((name, ctx.params[name]) for name in arguments)
         return values

@@ -60,6 +60,12 @@ def test_an_error_is_a_line_too(corpus: Path, arguments: str, status: int) -> No
     assert lines(done.stderr)[-1]["level"] == "ERROR"
 
 
+def test_an_error_of_rules_has_the_format_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("log_format: json\ninput: c\noutput: x\nprune: true\n")
+    done = bpe("count", "--config", "c.yaml", cwd=tmp_path, status=2)
+    assert "--prune needs" in lines(done.stderr)[-1]["message"]
+
+
 def test_a_step_under_way_has_speed_and_time_left() -> None:
     stream = io.StringIO()
     with JsonProgress(stream, interval=0.01).stage("count", 4_000_000) as stage:
