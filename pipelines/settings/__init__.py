@@ -1,8 +1,8 @@
 """Settings of jobs: frozen, validated when made.
 
 The command line, job files, Python and docs/commands.md go by the declarations here. A command
-declares the options that are its own alone, such as ``--tokenizer``, where it is written
-(`pipelines.cli.command.own_option`).
+declares the options that are its own alone, such as ``--tokenizer``, where it is written, by
+`pipelines.option.option`, too.
 """
 
 from __future__ import annotations

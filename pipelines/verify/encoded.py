@@ -112,7 +112,8 @@ class CheckParts(Check):
             found, stated = getattr(made, name), getattr(part, name)
             if found != stated:
                 raise VerificationError(
-                    f"{path}: its input gives {name} {found}, the manifest says {stated}"
+                    f"{path}: its input gives {name.replace('_', ' ')} {found}, the manifest says "
+                    f"{stated}"
                 )
 
     def fold(self, records: Sequence[Record]) -> None:
