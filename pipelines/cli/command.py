@@ -89,6 +89,10 @@ class Command(click.Command):
         keys |= self.specs
         return {name: spec for name, spec in keys.items() if name not in _NO_KEYS}
 
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """Return the names of the option of click, which 8.2 takes from a set."""
+        return sorted(super().get_help_option_names(ctx), key=len)
+
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """Return the option of click, which has another text if there are advanced options."""
         option = super().get_help_option(ctx)
