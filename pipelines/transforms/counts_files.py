@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -61,7 +62,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
 
     def __init__(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         *,
         documents: Any = 0,
         text_bytes: Any = None,
@@ -70,6 +71,7 @@ class WriteCounts(beam.PTransform):  # type: ignore[misc]  # Beam has no types
     ) -> None:
         super().__init__()
         self._totals = documents, text_bytes
+        path = os.fspath(path)
         self._output = OutputSettings(directory=path, overwrite=overwrite)
         pretokens, counting = split_arguments(self, arguments)
         self._pretokens = checked_pretokens(pretokens)

@@ -141,7 +141,7 @@ class EncodeDocuments(ExceptionHandling):
         """Encode in batches inside one step."""
         dofn = _Encode(
             settings=self._settings,
-            by_window=self._is_side_input,
+            source=None if self._is_side_input else self._given,
             text_field=self.text_field,
             output_field=self.output_field,
             as_numpy=self.as_numpy,
@@ -151,7 +151,7 @@ class EncodeDocuments(ExceptionHandling):
         ids = Any if self.as_numpy else Sequence[int]
         encoded = _encoded_type(kind, self.text_field, self.output_field, ids)
         types = encoded if key is None else beam.typehints.Tuple[key, encoded]
-        step = beam.ParDo(dofn, self._given)
+        step = beam.ParDo(dofn, self._given if self._is_side_input else None)
         return self.apply_step(documents, step, label="Encode", types=types, then=_passed)
 
 
@@ -234,7 +234,7 @@ def _encoded_type(documents: Any, text_field: str, output_field: str, ids: Any) 
 @dataclass(eq=False, kw_only=True)
 class _Encode(BatchDoFn):
     settings: EncodeSettings
-    by_window: bool  # whether each window has a tokenizer of its own
+    source: TokenizerSource | None  # None if each window has a tokenizer of its own
     text_field: str
     output_field: str
     as_numpy: bool
@@ -243,6 +243,11 @@ class _Encode(BatchDoFn):
     def __post_init__(self) -> None:
         super().__init__(bad_tag=self.bad_tag)
         self._once = OncePerProcess()
+
+    def setup(self) -> None:
+        super().setup()
+        if self.source is not None:
+            self._encoder(self.source)
 
     def start_bundle(self) -> None:
         self._encoders: dict[Any, IdEncoder] = {}
@@ -255,7 +260,7 @@ class _Encode(BatchDoFn):
         window: Any = beam.DoFn.WindowParam,
         windowed: WindowedValue = beam.DoFn.WindowedValueParam,
     ) -> Iterable[Any]:
-        key = window if self.by_window else None
+        key = window if self.source is None else None
         document = _document(element)
         if (table := table_of(document)) is not None:
             return self._table(element, table, self._ready(key, tokenizer))
@@ -305,13 +310,17 @@ class _Encode(BatchDoFn):
 
     def _ready(self, key: Any, tokenizer: Any) -> IdEncoder:
         """Return the encoder of a window: made once in a bundle, however windows alternate."""
+        if key not in self._encoders:
+            self._encoders[key] = self._encoder(tokenizer)
+        return self._encoders[key]
+
+    def _encoder(self, tokenizer: Any) -> IdEncoder:
+        """Return an encoder: of ``source``, one in a process."""
 
         def made() -> IdEncoder:
-            return IdEncoder(load_given(tokenizer, "EncodeDocuments"), self.settings)
+            return IdEncoder(load_given(self.source or tokenizer, "EncodeDocuments"), self.settings)
 
-        if key not in self._encoders:
-            self._encoders[key] = made() if self.by_window else self._once.get("encoder", made)
-        return self._encoders[key]
+        return made() if self.source is None else self._once.get("encoder", made)
 
 
 def _document(element: Any) -> Any:

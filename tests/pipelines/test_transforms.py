@@ -9,7 +9,7 @@ import pytest
 from apache_beam.testing.util import equal_to
 
 import bpe
-from pipelines import CountCorpus, EncodeCorpus
+from pipelines import CountCorpus, EncodeCorpus, EncodeDocuments
 from pipelines.errors import ConfigError, InputError, OutputError
 from pipelines.failures import error_in
 from pipelines.settings import EncodeSettings
@@ -60,6 +60,11 @@ def test_what_is_wrong_is_told_when_a_foreign_pipeline_runs(
     for transform, kind, message in (
         (CountCorpus(**reads, output=str(tmp_path / "c")), OutputError, "holds 'mine'"),
         (EncodeCorpus(**encodes, tokenizer=str(tmp_path / "no.json")), InputError, "cannot read"),
+        (
+            beam.Create([]) | EncodeDocuments(tokenizer=tmp_path / "no.json"),
+            InputError,
+            "cannot read",
+        ),
         (
             EncodeCorpus(**encodes, tokenizer=str(model), append_token="<eos>"),
             ConfigError,

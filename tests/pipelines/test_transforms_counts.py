@@ -121,7 +121,7 @@ def test_totals_that_nobody_gave(tmp_path: Path) -> None:
 
 def test_nothing_counted_is_counts_too(tmp_path: Path) -> None:
     with pipeline() as p:
-        _ = p | beam.Create([]) | WriteCounts(str(tmp_path / "c"))
+        _ = p | beam.Create([]) | WriteCounts(tmp_path / "c")
     assert len(PretokenCounts.load(tmp_path / "c")) == 0
     with pipeline() as p:
         assert_that(p | ReadCounts(str(tmp_path / "c")), equal_to([]))
